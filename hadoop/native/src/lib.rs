@@ -1,0 +1,1 @@
+//! The JNI face of named data, carried inside the Hadoop plug-in jar.

@@ -1,0 +1,1 @@
+//! Consumer and producer of named segment streams: no I/O, no clock.

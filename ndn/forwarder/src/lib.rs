@@ -1,0 +1,1 @@
+//! A named-data forwarder as a pure state machine: no I/O, no clock.
