@@ -1,0 +1,222 @@
+package io.trunkline.hadoop.ndn;
+
+import java.io.IOException;
+
+/**
+ * The face of the native named-data library ({@code libtrunkline_native.so}), one method a verb.
+ *
+ * <p>Handles are opaque non-zero longs. A handle that was closed, or never given out, is answered
+ * with {@link NdnException}, never with a crash. Every method may be called from any thread; two
+ * calls on one handle may overlap, and a close wakes a call that waits on the same handle, which
+ * then throws {@link NdnException}. A method that waits past its time throws {@link
+ * java.net.SocketTimeoutException} unless its description says that it returns a value then.
+ *
+ * <p>Only {@link NativeLibrary} loads the library; nothing here may be called before {@link
+ * NativeLibrary#load}.
+ */
+public final class Native {
+  private Native() {}
+
+  /**
+   * Starts a forwarder with its own thread.
+   *
+   * @param json {@code face}, {@code root}, {@code local_address}, {@code listen} (a list), {@code
+   *     cs_bytes}, {@code pit_entries}, {@code retain_bytes}, {@code name}; all but {@code root}
+   *     may be absent
+   * @return the node's handle
+   * @throws IOException when the configuration or a listener is refused
+   */
+  public static native long nodeOpen(String json) throws IOException;
+
+  /**
+   * Stops the forwarder and all that was opened on it.
+   *
+   * @param node the node's handle
+   */
+  public static native void nodeClose(long node);
+
+  /**
+   * The state of a node as JSON: faces with their counters and whether they are up, content store
+   * hits and misses, PIT entries, producer and puller counters.
+   *
+   * @param node the node's handle
+   * @return a JSON object
+   * @throws IOException when the node is closed
+   */
+  public static native String nodeStatus(long node) throws IOException;
+
+  /**
+   * Opens a producer of segments below one name; the name is registered toward the router.
+   *
+   * @param node the node's handle
+   * @param prefix URI of the versioned name, without segment
+   * @param retainSegments how many of the newest segments stay answerable
+   * @return the producer's handle
+   * @throws IOException when the name is no name or the node is closed
+   */
+  public static native long producerOpen(long node, String prefix, int retainSegments)
+      throws IOException;
+
+  /**
+   * Publishes one segment; its content is header, then body. Digested on the calling thread.
+   *
+   * @param producer the producer's handle
+   * @param segment number of the segment
+   * @param header the 24-byte segment header
+   * @param body array that holds the body: checksums, then data
+   * @param off where the body starts in {@code body}
+   * @param len length of the body in bytes
+   * @throws IOException when the producer or its node is closed
+   */
+  public static native void producerPublish(
+      long producer, long segment, byte[] header, byte[] body, int off, int len)
+      throws IOException;
+
+  /**
+   * Ends a producer. Its segments stay answerable for a while, so that a consumer which lags is
+   * still served.
+   *
+   * @param producer the producer's handle
+   * @param lingerMs how long the segments stay, in milliseconds; 0 drops them at once
+   */
+  public static native void producerClose(long producer, long lingerMs);
+
+  /**
+   * Opens a consumer of segments below one name.
+   *
+   * @param node the node's handle
+   * @param prefix URI of the versioned name, without segment
+   * @param firstSegment number of the first segment to ask for
+   * @param window most Interests in flight
+   * @param live whether the stream is being made: an unanswered Interest past the last known
+   *     segment is then no loss
+   * @param last number of the last segment, or -1 when it is not known
+   * @return the consumer's handle
+   * @throws IOException when the name is no name or the node is closed
+   */
+  public static native long pullOpen(
+      long node, String prefix, long firstSegment, int window, boolean live, long last)
+      throws IOException;
+
+  /**
+   * Says that all segments up to this one surely exist, so that a missing one is a loss.
+   *
+   * @param pull the consumer's handle
+   * @param upto number of the newest segment known to exist
+   */
+  public static native void pullKnown(long pull, long upto);
+
+  /**
+   * Waits for one segment, checks its digest and copies it out. Segments are taken in rising order;
+   * numbers may be skipped, never taken again.
+   *
+   * @param pull the consumer's handle
+   * @param segment number of the segment
+   * @param header where the 24-byte segment header goes
+   * @param dst where the body goes
+   * @param off where in {@code dst} it goes
+   * @param max most bytes that the body may have; more is refused with {@link NdnException}
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return length of the body in bytes, or -1 when the time passed
+   * @throws IOException when the stream failed or was closed
+   */
+  public static native int pullTake(
+      long pull, long segment, byte[] header, byte[] dst, int off, int max, int timeoutMs)
+      throws IOException;
+
+  /**
+   * Ends a consumer; a {@link #pullTake} that waits on it throws.
+   *
+   * @param pull the consumer's handle
+   */
+  public static native void pullClose(long pull);
+
+  /**
+   * Fetches one Data packet.
+   *
+   * @param node the node's handle
+   * @param name URI of the name
+   * @param mustBeFresh whether a stale answer out of a cache will not do
+   * @param canBePrefix whether a longer name will do
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return the content, or null when nobody answered in time or a Nack came
+   * @throws IOException when the name is no name or the node is closed
+   */
+  public static native byte[] fetch(
+      long node, String name, boolean mustBeFresh, boolean canBePrefix, int timeoutMs)
+      throws IOException;
+
+  /**
+   * Publishes one Data packet until {@link #unpublish}; the name is registered toward the router.
+   *
+   * @param node the node's handle
+   * @param name URI of the name
+   * @param content its content
+   * @param freshnessMs how long caches may answer with it as fresh, in milliseconds
+   * @return a handle for {@link #unpublish}
+   * @throws IOException when the name is no name or the node is closed
+   */
+  public static native long publishStatic(long node, String name, byte[] content, long freshnessMs)
+      throws IOException;
+
+  /**
+   * Withdraws what {@link #publishStatic} published.
+   *
+   * @param handle what it returned
+   */
+  public static native void unpublish(long handle);
+
+  /**
+   * Opens a source of finalized replicas below one name: the library reads block files by itself
+   * once it has been told where they lie.
+   *
+   * @param node the node's handle
+   * @param blocksPrefix URI of {@code /<root>/blocks}
+   * @param segmentBytes data bytes a segment
+   * @param maxOpenFiles most replicas whose files are kept open
+   * @return the source's handle
+   * @throws IOException when the name is no name or the node is closed
+   */
+  public static native long blockSourceOpen(
+      long node, String blocksPrefix, int segmentBytes, int maxOpenFiles) throws IOException;
+
+  /**
+   * Waits for the next replica that somebody asked for and whose files are not known.
+   *
+   * @param source the source's handle
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return {@code "<pool> <block> <genstamp>"}, genstamp -1 when metadata is asked; null when the
+   *     time passed
+   * @throws IOException when the source is closed
+   */
+  public static native String blockSourceNext(long source, int timeoutMs) throws IOException;
+
+  /**
+   * Answers a request of {@link #blockSourceNext}.
+   *
+   * @param source the source's handle
+   * @param request the request as it came
+   * @param blockPath path of the block file, or null when there is no such finalized replica
+   * @param metaPath path of its checksum file
+   * @param length length of the replica in bytes
+   * @param genstamp generation stamp of the replica
+   */
+  public static native void blockSourceAnswer(
+      long source, String request, String blockPath, String metaPath, long length, long genstamp);
+
+  /**
+   * Forgets what was answered for a block: it is being appended to, moved or deleted.
+   *
+   * @param source the source's handle
+   * @param pool block pool
+   * @param block block id
+   */
+  public static native void blockSourceInvalidate(long source, String pool, long block);
+
+  /**
+   * Ends a source; a {@link #blockSourceNext} that waits on it throws.
+   *
+   * @param source the source's handle
+   */
+  public static native void blockSourceClose(long source);
+}
