@@ -1,0 +1,247 @@
+"""A real HDFS: NameNode, DataNodes and client JVMs as processes, each on a loopback address of its own.
+
+Stock classes, stock defaults but for addresses, directories and waits. What a plane adds (the plug-in's jar and
+properties) comes from a `Plane`; the plane "tcp" adds nothing at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from . import paths, stock
+from .network import Loopback, Ports
+from .procs import Process, Stage, wait_until
+
+NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+FSSHELL = "org.apache.hadoop.fs.FsShell"
+DFSADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
+
+LOG4J = """\
+log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p %c{2}: %m%n
+log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+"""
+
+Properties = dict[str, str]
+
+
+@dataclass
+class Plane:
+    """What carries the bytes: jars to put first on every class path, and properties for each host's JVMs."""
+
+    name: str
+    jars: list[Path] = field(default_factory=list)
+    properties: Callable[[str, str], Properties] = lambda host, address: {}  # (host, its address)
+    jvm: list[str] = field(default_factory=list)
+
+
+@dataclass
+class DataNodeHost:
+    """One DataNode: where it runs and what it needs to be started again."""
+
+    host: str
+    address: str
+    conf: Path
+    http: str
+    process: Process | None = None
+
+
+def write_xml(path: Path, properties: Properties) -> None:
+    """A Hadoop configuration file."""
+    rows = "".join(
+        f"  <property><name>{escape(k)}</name><value>{escape(v)}</value></property>\n"
+        for k, v in sorted(properties.items())
+    )
+    path.write_text(f"<configuration>\n{rows}</configuration>\n")
+
+
+class Cluster:
+    """One NameNode, `datanodes` DataNodes and any number of clients, all owned by `stage`.
+
+    Host names are "namenode", "dn1" … "dnN" and "client"; `hosts` maps their addresses to them.
+    """
+
+    HEAP = {"namenode": "256m", "datanode": "256m", "client": "256m"}
+
+    def __init__(
+        self,
+        stage: Stage,
+        directory: Path,
+        loopback: Loopback,
+        plane: Plane,
+        *,
+        datanodes: int = 4,
+        extra: Properties | None = None,
+    ) -> None:
+        self.stage, self.directory, self.plane = stage, directory, plane
+        self._ports = Ports()
+        self._extra = extra or {}
+        self._jars = stock.classpath()
+        self._started_clients = 0
+        self.namenode_address = loopback.address(10)
+        self.client_address = loopback.address(50)
+        self.hosts = {self.namenode_address: "namenode"}
+        addresses = [loopback.address(11 + n) for n in range(datanodes)]
+        self.hosts.update({address: f"dn{n + 1}" for n, address in enumerate(addresses)})
+        self.hosts[self.client_address] = "client"
+        self.rpc = f"{self.namenode_address}:{self._ports.free(self.namenode_address)}"
+        self.http = f"{self.namenode_address}:{self._ports.free(self.namenode_address)}"
+        self._namenode: Process | None = None
+        self.datanodes = [self._datanode_host(f"dn{n + 1}", address) for n, address in enumerate(addresses)]
+        self.client_conf = self._conf("client", self.client_address, {})
+
+    # Configuration
+
+    def _conf(self, host: str, address: str, own: Properties, plane: Plane | None = None) -> Path:
+        conf = self.directory / "conf" / host
+        conf.mkdir(parents=True, exist_ok=True)
+        tmp = self.directory / "tmp" / host
+        tmp.mkdir(parents=True, exist_ok=True)
+        core = {
+            "fs.defaultFS": f"hdfs://{self.rpc}",
+            "hadoop.tmp.dir": str(tmp),
+            # Hosts are known by their loopback addresses. A stock client's sockets all leave from 127.0.0.1, so a
+            # DataNode's address is the name it gives itself, not what the NameNode sees.
+            "dfs.client.use.datanode.hostname": "true",
+            "dfs.datanode.use.datanode.hostname": "true",
+            "dfs.client.datanode-restart.timeout": "2s",
+            "dfs.replication": "3",
+        }
+        properties = {**core, **own, **(plane or self.plane).properties(host, address), **self._extra}
+        # hdfs-default.xml is read after core-site.xml and would win over it.
+        write_xml(conf / "core-site.xml", {k: v for k, v in properties.items() if not k.startswith("dfs.")})
+        write_xml(conf / "hdfs-site.xml", {k: v for k, v in properties.items() if k.startswith("dfs.")})
+        (conf / "log4j.properties").write_text(LOG4J)
+        # Maven's jars carry no web pages, and the daemons refuse to start without the folders.
+        for pages in ("hdfs", "datanode"):
+            (conf / "webapps" / pages).mkdir(parents=True, exist_ok=True)
+        return conf
+
+    def _namenode_conf(self) -> Path:
+        return self._conf(
+            "namenode",
+            self.namenode_address,
+            {
+                "dfs.namenode.rpc-address": self.rpc,
+                "dfs.namenode.http-address": self.http,
+                "dfs.namenode.name.dir": f"file://{self.directory}/namenode",
+                "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+                "dfs.namenode.safemode.extension": "0",
+                "dfs.namenode.heartbeat.recheck-interval": "2000",
+                "dfs.heartbeat.interval": "1s",
+                "dfs.namenode.redundancy.interval.seconds": "1s",
+            },
+        )
+
+    def _datanode_host(self, host: str, address: str) -> DataNodeHost:
+        return DataNodeHost(host, address, self._datanode_conf(host, address), "")
+
+    def _datanode_conf(self, host: str, address: str, plane: Plane | None = None) -> Path:
+        return self._conf(
+            host,
+            address,
+            {
+                "dfs.datanode.hostname": address,
+                "dfs.datanode.address": f"{address}:{self._ports.free(address)}",
+                "dfs.datanode.ipc.address": f"{address}:{self._ports.free(address)}",
+                "dfs.datanode.http.address": f"{address}:{self._ports.free(address)}",
+                "dfs.datanode.data.dir": f"file://{self.directory}/data/{host}",
+                "dfs.heartbeat.interval": "1s",
+            },
+            plane,
+        )
+
+    def _java(self, role: str, conf: Path, main: str, *arguments: str, plane: Plane | None = None) -> list[str]:
+        plane = plane or self.plane
+        path = ":".join([str(conf), *map(str, plane.jars), *self._jars])
+        return [
+            paths.java(),
+            f"-Xmx{self.HEAP[role]}",
+            "-XX:+UseSerialGC",
+            "-Djava.net.preferIPv4Stack=true",
+            *plane.jvm,
+            "-cp",
+            path,
+            main,
+            *arguments,
+        ]
+
+    # Daemons
+
+    def start(self) -> None:
+        """Formats and starts everything; returns when the NameNode counts all DataNodes alive."""
+        conf = self._namenode_conf()
+        format_ = self._java("namenode", conf, NAMENODE, "-format", "-nonInteractive")
+        self.stage.run("namenode-format", "namenode", format_, timeout_s=120)
+        self._namenode = self.stage.start("namenode", "namenode", self._java("namenode", conf, NAMENODE))
+        for datanode in self.datanodes:
+            self.start_datanode(datanode)
+        self.wait_live(len(self.datanodes))
+
+    def start_datanode(self, datanode: DataNodeHost, plane: Plane | None = None) -> None:
+        """Starts (or starts again) one DataNode; `plane` lets one of them differ from the rest."""
+        if plane is not None:
+            datanode.conf = self._datanode_conf(datanode.host, datanode.address, plane)
+        command = self._java("datanode", datanode.conf, DATANODE, plane=plane)
+        datanode.process = self.stage.start(datanode.host, datanode.host, command)
+
+    def wait_live(self, count: int, timeout_s: float = 90) -> None:
+        """Waits until exactly `count` DataNodes are alive in the NameNode's eyes and safe mode is off."""
+        daemons = [self._namenode] if self._namenode else []
+        daemons += [d.process for d in self.datanodes if d.process and d.process.running()]
+        wait_until(f"{count} live DataNodes", lambda: self._live() == count, timeout_s, *daemons, pause_s=0.2)
+
+    def _live(self) -> int:
+        with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
+            state = self.jmx("Hadoop:service=NameNode,name=FSNamesystemState")
+            return int(state["NumLiveDataNodes"]) if state["FSState"] == "Operational" else -1
+        return -1
+
+    def jmx(self, bean: str) -> dict[str, Any]:
+        """A JMX bean of the NameNode, from its own /jmx page."""
+        with urllib.request.urlopen(f"http://{self.http}/jmx?qry={bean}", timeout=5) as page:
+            return dict(json.load(page)["beans"][0])
+
+    def processes(self) -> list[tuple[int, str]]:
+        """(pid, host) of every process alive now."""
+        return [(p.pid, p.host) for p in list(self.stage.processes) if p.popen.returncode is None]
+
+    # Clients
+
+    def client_command(self, main: str, *arguments: str) -> list[str]:
+        """The command line of a client JVM on the client's host."""
+        return self._java("client", self.client_conf, main, *arguments)
+
+    def client(self, main: str, *arguments: str, name: str, timeout_s: float = 600) -> Process:
+        """Runs a client JVM to its end; raises ProcessFailed when it ends badly."""
+        self._started_clients += 1
+        label = f"client-{self._started_clients:02d}-{name}"
+        return self.stage.run(label, "client", self.client_command(main, *arguments), timeout_s=timeout_s)
+
+    def start_client(self, main: str, *arguments: str, name: str) -> Process:
+        """Starts a client JVM and returns at once."""
+        self._started_clients += 1
+        label = f"client-{self._started_clients:02d}-{name}"
+        return self.stage.start(label, "client", self.client_command(main, *arguments))
+
+    def put(self, source: Path, target: str, *options: str, replication: int = 3) -> Process:
+        """`FsShell -D dfs.replication=N -put source target`."""
+        return self.client(
+            FSSHELL, "-D", f"dfs.replication={replication}", "-put", *options, str(source), target, name="put"
+        )
+
+    def get(self, source: str, target: Path) -> Process:
+        """`FsShell -get source target`, which verifies HDFS checksums as it reads."""
+        return self.client(FSSHELL, "-get", source, str(target), name="get")
