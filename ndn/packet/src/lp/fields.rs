@@ -1,0 +1,110 @@
+//! Small values in link-layer headers.
+
+use crate::DecodeError;
+use std::fmt;
+
+/// Why an Interest came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NackReason {
+    /// None stated.
+    None,
+    /// The link is congested.
+    Congestion,
+    /// The Nonce was seen before.
+    Duplicate,
+    /// There is no way to the name.
+    NoRoute,
+    /// Another number.
+    Other(u64),
+}
+
+impl NackReason {
+    /// Number on the wire.
+    pub const fn code(self) -> u64 {
+        match self {
+            NackReason::None => 0,
+            NackReason::Congestion => 50,
+            NackReason::Duplicate => 100,
+            NackReason::NoRoute => 150,
+            NackReason::Other(code) => code,
+        }
+    }
+
+    /// Reason of this number on the wire.
+    pub const fn from_code(code: u64) -> Self {
+        match code {
+            0 => NackReason::None,
+            50 => NackReason::Congestion,
+            100 => NackReason::Duplicate,
+            150 => NackReason::NoRoute,
+            other => NackReason::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for NackReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NackReason::None => f.write_str("none"),
+            NackReason::Congestion => f.write_str("congestion"),
+            NackReason::Duplicate => f.write_str("duplicate"),
+            NackReason::NoRoute => f.write_str("no route"),
+            NackReason::Other(code) => write!(f, "{code}"),
+        }
+    }
+}
+
+/// Token that an Interest carries and its answer brings back, 1 to 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PitToken {
+    len: u8,
+    bytes: [u8; 32],
+}
+
+impl PitToken {
+    /// The token of these bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::BadLength`] when they are not 1 to 32.
+    pub fn new(token: &[u8]) -> Result<Self, DecodeError> {
+        if token.is_empty() || token.len() > 32 {
+            return Err(DecodeError::BadLength {
+                typ: super::types::PIT_TOKEN,
+                len: token.len(),
+            });
+        }
+        let mut bytes = [0; 32];
+        bytes[..token.len()].copy_from_slice(token);
+        Ok(PitToken {
+            len: token.len() as u8,
+            bytes,
+        })
+    }
+
+    /// A token of 8 bytes.
+    pub fn from_u64(token: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&token.to_be_bytes());
+        PitToken { len: 8, bytes }
+    }
+
+    /// The number of a token of 8 bytes.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_slice().try_into().ok().map(u64::from_be_bytes)
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Debug for PitToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PitToken(")?;
+        self.as_slice()
+            .iter()
+            .try_for_each(|b| write!(f, "{b:02x}"))?;
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,203 @@
+//! Names as text: `/hadoop/blocks/v=3/seg=0`.
+//!
+//! Sources: NDN Packet Format 0.3, "NDN URI scheme"; NDN naming conventions revision 3.
+
+use crate::tlv::{self, types};
+use crate::{Component, ComponentBuf, Name, NameError, NameRef};
+use std::fmt::{self, Display, Formatter, Write};
+use std::str::FromStr;
+
+/// Types whose value is a number, and their prefix in a URI.
+const NUMBERS: [(u16, &str); 5] = [
+    (types::SEGMENT_COMPONENT, "seg"),
+    (types::BYTE_OFFSET_COMPONENT, "off"),
+    (types::VERSION_COMPONENT, "v"),
+    (types::TIMESTAMP_COMPONENT, "t"),
+    (types::SEQUENCE_COMPONENT, "seq"),
+];
+
+/// Types whose value is a digest, and their prefix in a URI.
+const DIGESTS: [(u16, &str); 2] = [
+    (types::IMPLICIT_SHA256_DIGEST, "sha256digest"),
+    (types::PARAMETERS_SHA256_DIGEST, "params-sha256"),
+];
+
+impl Name {
+    /// Reads a name from its URI form, with or without the scheme `ndn:`. Trailing slash and query are not allowed,
+    /// except for `/`, the empty name.
+    ///
+    /// # Errors
+    /// [`NameError`] names the component at fault.
+    pub fn from_uri(uri: &str) -> Result<Name, NameError> {
+        let path = uri.strip_prefix("ndn:").unwrap_or(uri);
+        let Some(path) = path.strip_prefix('/').filter(|p| !p.starts_with('/')) else {
+            return Err(NameError::NotNdn(uri.into()));
+        };
+        if path.is_empty() {
+            return Ok(Name::new());
+        }
+        let components = path
+            .split('/')
+            .map(parse_component)
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Name::from_components(components))
+    }
+}
+
+fn parse_component(text: &str) -> Result<ComponentBuf, NameError> {
+    let Some((prefix, value)) = text.split_once('=') else {
+        return Ok(ComponentBuf::generic(unescape(text, text)?));
+    };
+    let bad_value = || NameError::BadValue(text.into());
+    if let Some(&(typ, _)) = NUMBERS.iter().find(|(_, p)| *p == prefix) {
+        if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(bad_value());
+        }
+        return Ok(ComponentBuf::number(
+            typ,
+            value.parse().map_err(|_| bad_value())?,
+        ));
+    }
+    if let Some(&(typ, _)) = DIGESTS.iter().find(|(_, p)| *p == prefix) {
+        let digest = unhex(value)
+            .filter(|d| d.len() == 32)
+            .ok_or_else(bad_value)?;
+        return Ok(ComponentBuf::new(typ, &digest));
+    }
+    let decimal = !prefix.starts_with('0') && prefix.bytes().all(|b| b.is_ascii_digit());
+    let typ = prefix.parse::<u16>().ok().filter(|t| decimal && *t != 0);
+    let typ = typ.ok_or_else(|| NameError::UnknownType(text.into()))?;
+    let value = unescape(value, text)?;
+    if typ <= types::PARAMETERS_SHA256_DIGEST && value.len() != 32 {
+        return Err(bad_value());
+    }
+    Ok(ComponentBuf::new(typ, &value))
+}
+
+/// The bytes that `text` stands for; `component` is named in errors.
+fn unescape(text: &str, component: &str) -> Result<Vec<u8>, NameError> {
+    if text.bytes().all(|b| b == b'.') {
+        return match text.len() {
+            0..=2 => Err(NameError::Forbidden(component.into())),
+            n => Ok(vec![b'.'; n - 3]),
+        };
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let [high, low, tail @ ..] = rest else {
+            return Err(NameError::BadEscape(component.into()));
+        };
+        let (Some(high), Some(low)) = (hex_digit(*high), hex_digit(*low)) else {
+            return Err(NameError::BadEscape(component.into()));
+        };
+        out.push(high << 4 | low);
+        rest = tail;
+    }
+    Ok(out)
+}
+
+fn hex_digit(c: u8) -> Option<u8> {
+    char::from(c).to_digit(16).map(|d| d as u8)
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    if bytes.len() % 2 != 0 {
+        return None;
+    }
+    bytes
+        .chunks_exact(2)
+        .map(|p| Some(hex_digit(p[0])? << 4 | hex_digit(p[1])?))
+        .collect()
+}
+
+impl FromStr for Name {
+    type Err = NameError;
+
+    fn from_str(uri: &str) -> Result<Name, NameError> {
+        Name::from_uri(uri)
+    }
+}
+
+impl TryFrom<&str> for Name {
+    type Error = NameError;
+
+    fn try_from(uri: &str) -> Result<Name, NameError> {
+        Name::from_uri(uri)
+    }
+}
+
+impl Display for Component<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((_, prefix)) = NUMBERS.iter().find(|(t, _)| *t == self.typ) {
+            // A number in a longer form than needed is another component: it keeps its bytes in the text.
+            if let Some(n) = self
+                .as_number()
+                .filter(|n| tlv::nonneg_len(*n) == self.value.len())
+            {
+                return write!(f, "{prefix}={n}");
+            }
+        }
+        if let Some((_, prefix)) = DIGESTS.iter().find(|(t, _)| *t == self.typ) {
+            write!(f, "{prefix}=")?;
+            return self.value.iter().try_for_each(|b| write!(f, "{b:02x}"));
+        }
+        if self.typ != types::GENERIC_COMPONENT {
+            write!(f, "{}=", self.typ)?;
+        }
+        escape(f, self.value)
+    }
+}
+
+fn escape(f: &mut Formatter<'_>, value: &[u8]) -> fmt::Result {
+    if value.iter().all(|b| *b == b'.') {
+        f.write_str("...")?;
+    }
+    for &b in value {
+        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
+            f.write_char(char::from(b))?;
+        } else {
+            write!(f, "%{b:02X}")?;
+        }
+    }
+    Ok(())
+}
+
+impl Display for ComponentBuf {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.as_component().fmt(f)
+    }
+}
+
+impl Display for NameRef<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_char('/');
+        }
+        self.components().try_for_each(|c| write!(f, "/{c}"))
+    }
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
+impl fmt::Debug for NameRef<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
