@@ -1,4 +1,4 @@
-"""The lab: real Hadoop clusters on loopback addresses, the bytes on every host's link, and the figures the README quotes.
+"""The lab: real Hadoop clusters on loopback addresses, every host's bytes, and the figures the README quotes.
 
 It runs the built commands and stock Hadoop; it imports nothing of either.
 """

@@ -25,6 +25,8 @@ FSSHELL = "org.apache.hadoop.fs.FsShell"
 DFSADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
 
+HEAP = "256m"  # of every JVM
+
 LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -67,13 +69,17 @@ def write_xml(path: Path, properties: Properties) -> None:
     path.write_text(f"<configuration>\n{rows}</configuration>\n")
 
 
+def write_conf(conf: Path, properties: Properties) -> None:
+    """core-site.xml, and hdfs-site.xml for dfs.*: hdfs-default.xml is read between them and would win."""
+    write_xml(conf / "core-site.xml", {k: v for k, v in properties.items() if not k.startswith("dfs.")})
+    write_xml(conf / "hdfs-site.xml", {k: v for k, v in properties.items() if k.startswith("dfs.")})
+
+
 class Cluster:
     """One NameNode, `datanodes` DataNodes and any number of clients, all owned by `stage`.
 
     Host names are "namenode", "dn1" … "dnN" and "client"; `hosts` maps their addresses to them.
     """
-
-    HEAP = {"namenode": "256m", "datanode": "256m", "client": "256m"}
 
     def __init__(
         self,
@@ -119,10 +125,7 @@ class Cluster:
             "dfs.client.datanode-restart.timeout": "2s",
             "dfs.replication": "3",
         }
-        properties = {**core, **own, **(plane or self.plane).properties(host, address), **self._extra}
-        # hdfs-default.xml is read after core-site.xml and would win over it.
-        write_xml(conf / "core-site.xml", {k: v for k, v in properties.items() if not k.startswith("dfs.")})
-        write_xml(conf / "hdfs-site.xml", {k: v for k, v in properties.items() if k.startswith("dfs.")})
+        write_conf(conf, {**core, **own, **(plane or self.plane).properties(host, address), **self._extra})
         (conf / "log4j.properties").write_text(LOG4J)
         # Maven's jars carry no web pages, and the daemons refuse to start without the folders.
         for pages in ("hdfs", "datanode"):
@@ -163,12 +166,12 @@ class Cluster:
             plane,
         )
 
-    def _java(self, role: str, conf: Path, main: str, *arguments: str, plane: Plane | None = None) -> list[str]:
+    def _java(self, conf: Path, main: str, *arguments: str, plane: Plane | None = None) -> list[str]:
         plane = plane or self.plane
         path = ":".join([str(conf), *map(str, plane.jars), *self._jars])
         return [
             paths.java(),
-            f"-Xmx{self.HEAP[role]}",
+            f"-Xmx{HEAP}",
             "-XX:+UseSerialGC",
             "-Djava.net.preferIPv4Stack=true",
             *plane.jvm,
@@ -183,9 +186,9 @@ class Cluster:
     def start(self) -> None:
         """Formats and starts everything; returns when the NameNode counts all DataNodes alive."""
         conf = self._namenode_conf()
-        format_ = self._java("namenode", conf, NAMENODE, "-format", "-nonInteractive")
+        format_ = self._java(conf, NAMENODE, "-format", "-nonInteractive")
         self.stage.run("namenode-format", "namenode", format_, timeout_s=120)
-        self._namenode = self.stage.start("namenode", "namenode", self._java("namenode", conf, NAMENODE))
+        self._namenode = self.stage.start("namenode", "namenode", self._java(conf, NAMENODE))
         for datanode in self.datanodes:
             self.start_datanode(datanode)
         self.wait_live(len(self.datanodes))
@@ -194,7 +197,7 @@ class Cluster:
         """Starts (or starts again) one DataNode; `plane` lets one of them differ from the rest."""
         if plane is not None:
             datanode.conf = self._datanode_conf(datanode.host, datanode.address, plane)
-        command = self._java("datanode", datanode.conf, DATANODE, plane=plane)
+        command = self._java(datanode.conf, DATANODE, plane=plane)
         datanode.process = self.stage.start(datanode.host, datanode.host, command)
 
     def wait_live(self, count: int, timeout_s: float = 90) -> None:
@@ -222,7 +225,7 @@ class Cluster:
 
     def client_command(self, main: str, *arguments: str) -> list[str]:
         """The command line of a client JVM on the client's host."""
-        return self._java("client", self.client_conf, main, *arguments)
+        return self._java(self.client_conf, main, *arguments)
 
     def client(self, main: str, *arguments: str, name: str, timeout_s: float = 600) -> Process:
         """Runs a client JVM to its end; raises ProcessFailed when it ends badly."""

@@ -47,9 +47,7 @@ class HostBytes:
     POLL_S = 0.05
     SETTLE_S = 2.0
 
-    def __init__(
-        self, network: str, hosts: dict[str, str], processes: Callable[[], list[tuple[int, str]]]
-    ) -> None:
+    def __init__(self, network: str, hosts: dict[str, str], processes: Callable[[], list[tuple[int, str]]]) -> None:
         self._prefix = str(ipaddress.ip_network(network).network_address).rpartition(".")[0] + "."
         self._hosts = hosts
         self._processes = processes

@@ -7,7 +7,6 @@ its parent dies (so that a crash of the lab leaves nothing behind). A `Stage` ow
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -15,9 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -25,11 +23,19 @@ class ProcessFailed(RuntimeError):
     """A process ended when it should not have, or with a status it should not have."""
 
 
-def _die_with(parent: int) -> None:
-    """In the child, before exec: be killed when `parent` dies, and end at once if it already has."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(127)
+# In front of a command: the kernel kills it when the thread that started it ends, however that comes about.
+DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
+
+
+def end_group(popen: subprocess.Popen[Any], grace_s: float = 10.0) -> None:
+    """Ends a child that leads a session, and all it started: SIGTERM, then SIGKILL after `grace_s`."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(popen.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(grace_s)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    popen.wait()
 
 
 def tail(path: Path, lines: int = 20) -> str:
@@ -71,7 +77,9 @@ class Process:
         pause = 0.002
         while self.running():
             if time.monotonic() > deadline:
-                raise ProcessFailed(f"{self.name} did not end within {timeout_s:.0f} s; its log ends:\n{tail(self.log)}")
+                raise ProcessFailed(
+                    f"{self.name} did not end within {timeout_s:.0f} s; its log ends:\n{tail(self.log)}"
+                )
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
         assert self.popen.returncode is not None
@@ -150,17 +158,15 @@ class Stage:
     ) -> Process:
         """Starts `command` as `name` on the emulated host `host`; its output goes to `<logs>/<name>.log`."""
         log = self.logs / f"{name}.log"
-        parent = os.getpid()
         with log.open("ab") as sink:
             popen = subprocess.Popen(
-                command,
+                [*DIE_WITH_PARENT, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 env=None if env is None else {**os.environ, **env},
                 cwd=cwd,
                 start_new_session=True,
-                preexec_fn=lambda: _die_with(parent),
             )
         process = Process(name, host, popen, log, time.monotonic())
         self.processes.append(process)

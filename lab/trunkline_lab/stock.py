@@ -32,6 +32,7 @@ def classpath(scope: str = "runtime") -> list[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        check=False,
     )
     if done.returncode != 0 or not fresh.exists():
         raise RuntimeError(f"mvn could not resolve stock Hadoop (exit {done.returncode}):\n{done.stdout}{done.stderr}")

@@ -1,0 +1,40 @@
+# Trunkline. `make` alone lists what there is; each target is a line or two, the work is in the rooms.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+LAB    := PYTHONPATH=lab python3 -m trunkline_lab
+MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.lib=$(TARGET)/release/libtrunkline_native.so
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench hadoop-tests fmt dist clean
+
+help: ## This list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+build: ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
+	cargo build --release -p trunkline -p trunkline-native
+	$(MVN) package -DskipTests
+	install -D -t dist/bin $(TARGET)/release/trunkline
+	install -D -m 644 -t dist/lib hadoop/plugin/target/trunkline-hadoop.jar
+
+demo: build ## Stock HDFS on TCP, then on named data, byte by byte [SIZE=256MiB] [FILE=path]
+	@$(LAB) demo $(if $(SIZE),--size $(SIZE)) $(if $(FILE),--file $(FILE))
+
+test: ## Everything that can be checked here [ONLY=stage,stage]
+	@$(LAB) test $(if $(ONLY),--only $(ONLY))
+
+bench: build ## The figures of the README, beside their peers' [ONLY=prefix]
+	@$(LAB) bench $(if $(ONLY),--only $(ONLY))
+
+hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|tcp] [CLASSES="TestA TestB"]
+	@$(LAB) hadoop-tests --plane $(or $(PLANE),ndn) $(if $(CLASSES),--classes $(CLASSES))
+
+fmt: ## Format all code
+	cargo fmt --all
+	$(MVN) com.diffplug.spotless:spotless-maven-plugin:apply
+	@$(LAB) fmt
+
+dist: build ## dist/trunkline-<version>.tar.gz: command, jar, sample configuration, docs
+	tar -czf dist/trunkline-$$(dist/bin/trunkline --version | cut -d' ' -f2).tar.gz -C dist bin lib -C .. README.md LICENSE docs cli/fwd.sample.toml
+
+clean: ## Remove what was built and what experiments left; .cache/ stays
+	cargo clean
+	rm -rf dist out hadoop/plugin/target

@@ -1,0 +1,223 @@
+"""Hadoop's own HDFS test classes over a plane, beside the same over stock TCP.
+
+The classes are those of the hadoop-hdfs tests jar, untouched; a configuration directory that stands first on the class
+path puts the plug-in under every mini cluster that they start. Each class runs in a JVM of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from . import paths, planes, procs, report, stock
+from .cluster import Properties, write_xml
+from .procs import ProcessFailed, Stage
+from .say import say
+
+DEFAULT_CLASSES = (
+    "TestFileCreation",
+    "TestWriteRead",
+    "TestHFlush",
+    "TestReplaceDatanodeOnFailure",
+    "TestClientProtocolForPipelineRecovery",
+)
+CLASS_TIMEOUT_S = 20 * 60
+CONSOLE = "org.junit.platform.console.ConsoleLauncher"
+
+# What Hadoop's own tree gives its HDFS tests (hadoop-hdfs/src/test/resources), which the tests jar leaves out.
+TEST_SITE = {"dfs.namenode.fs-limits.min-block-size": "0", "hadoop.security.authentication": "simple"}
+
+# Hadoop's own tests change private fields of the JDK; its build passes the same to Surefire. The plug-in needs none.
+ADD_OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
+    "java.io", "java.lang", "java.lang.reflect", "java.math", "java.net", "java.text", "java.util",
+    "java.util.concurrent", "java.util.zip", "sun.security.util", "sun.security.x509",
+)]  # fmt: skip
+
+LOG4J = """\
+log4j.rootLogger=INFO,file
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.file={log}
+log4j.appender.file.append=false
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=%d{{ISO8601}} [%t] %-5p %c{{2}} (%F:%M(%L)) - %m%n
+"""
+
+
+@dataclass
+class Result:
+    """What one class did on one plane; `failures` holds "method: first line of the message"."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    named_writes: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"{self.passed} / {self.failed} / {self.skipped}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plane", default="ndn", choices=("ndn", "tcp"), help="what carries the data (default: ndn)")
+    parser.add_argument(
+        "--classes", nargs="*", help="simple or full names (default: " + " ".join(DEFAULT_CLASSES) + ")"
+    )
+    parser.add_argument(
+        "--beside",
+        default="always",
+        choices=("always", "failures"),
+        help="run the same class on stock TCP too: always, or only where the plane had failures (default: always)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    jars = stock.classpath("test")
+    wanted = find_classes(jars, arguments.classes or list(DEFAULT_CLASSES))
+    columns = ["tcp"] if arguments.plane == "tcp" else [arguments.plane, "tcp"]
+    results: dict[str, dict[str, Result]] = {}
+    directory = paths.OUT / "hadoop-tests"
+    with Stage(directory / "logs") as stage:
+        for name in wanted:
+            short = name.rpartition(".")[2]
+            for plane in columns:
+                done = results.get(short, {})
+                if done and arguments.beside == "failures" and not done[arguments.plane].failed:
+                    continue
+                say(f"{short} on {plane}")
+                result = run_class(stage, directory, jars, name, plane)
+                results.setdefault(short, {})[plane] = result
+                say(f"{short} on {plane}: {result.passed} passed, {result.failed} failed, {result.skipped} skipped")
+    document = {name: {plane: vars(r) for plane, r in by.items()} for name, by in results.items()}
+    (directory / "results.json").write_text(json.dumps(document, indent=2) + "\n")
+    print(json.dumps(document, indent=2) if arguments.json else render(results, columns))
+    return 0 if acceptable(results, arguments.plane) else 1
+
+
+def acceptable(results: dict[str, dict[str, Result]], plane: str) -> bool:
+    """Whether every class passed on `plane`; what fails alike on stock TCP is not held against the plane."""
+    for by in results.values():
+        known = (
+            {failure.partition(":")[0] for failure in by["tcp"].failures} if plane != "tcp" and "tcp" in by else set()
+        )
+        if any(failure.partition(":")[0] not in known for failure in by[plane].failures):
+            return False
+        if by[plane].passed + by[plane].failed + by[plane].skipped == 0:
+            return False
+    return plane == "tcp" or any(by[plane].named_writes for by in results.values())
+
+
+def find_classes(jars: list[str], names: list[str]) -> list[str]:
+    """Full names of the test classes `names`; raises ValueError for one that the tests jar does not hold."""
+    tests = [jar for jar in jars if re.search(r"hadoop-hdfs-[\d.]+-tests\.jar$", jar)]
+    if not tests:
+        raise RuntimeError("the hadoop-hdfs tests jar is not on the test class path; see lab/stock/pom.xml")
+    with zipfile.ZipFile(tests[0]) as archive:
+        known = [
+            n[: -len(".class")].replace("/", ".") for n in archive.namelist() if n.endswith(".class") and "$" not in n
+        ]
+    found = []
+    for name in names:
+        match = [full for full in known if full == name or full.rpartition(".")[2] == name]
+        if len(match) != 1:
+            raise ValueError(
+                f"CLASSES: {name}: {'no such class' if not match else 'more than one'} in {Path(tests[0]).name}"
+                + (": " + ", ".join(match) if match else "")
+            )
+        found.append(match[0])
+    return found
+
+
+def properties(plane: str, stats: Path) -> Properties:
+    """The properties under which the tests run; one JVM is a whole cluster, so its own forwarder is the network."""
+    if plane == "tcp":
+        return TEST_SITE
+    return {**TEST_SITE, **planes.pasted(""), "trunkline.stats.file": str(stats)}
+
+
+def run_class(stage: Stage, directory: Path, jars: list[str], name: str, plane: str) -> Result:
+    """Runs one test class on one plane in a JVM of its own and reads JUnit's report."""
+    short = name.rpartition(".")[2]
+    work = directory / plane / short
+    conf, reports = work / "conf", work / "reports"
+    for made in (conf, reports):
+        made.mkdir(parents=True, exist_ok=True)
+    for old in [*reports.glob("*.xml"), work / "stats.json"]:
+        old.unlink(missing_ok=True)
+    settings = properties(plane, work / "stats.json")
+    for site in ("core-site.xml", "hdfs-site.xml"):
+        write_xml(conf / site, settings)
+    (conf / "log4j.properties").write_text(LOG4J.format(log=work / "hadoop.log"))
+    ours = [] if plane == "tcp" else [str(paths.built(paths.PLUGIN_JAR))]
+    command = [
+        paths.java(), "-Xmx2g", *ADD_OPENS, f"-Dtest.build.data={work / 'data'}", f"-Dtest.build.dir={work}",
+        f"-Dhadoop.tmp.dir={work / 'tmp'}", f"-Dhadoop.log.dir={work}", "-Djava.net.preferIPv4Stack=true",
+        "-cp", os.pathsep.join([str(conf), *ours, *jars]),
+        CONSOLE, "execute", "--select-class", name, "--reports-dir", str(reports),
+        "--details=none", "--disable-banner", "--disable-ansi-colors",
+    ]  # fmt: skip
+    process = stage.start(f"{plane}-{short}", plane, command, cwd=work)
+    try:
+        process.wait(CLASS_TIMEOUT_S)
+    except ProcessFailed:
+        process.kill()
+        return Result(
+            failed=1, failures=[f"(class): not done after {CLASS_TIMEOUT_S // 60} minutes; see {process.log}"]
+        )
+    result = read_reports(reports)
+    if result.passed + result.failed + result.skipped == 0:
+        result.failed, result.failures = 1, [f"(class): ran no test; {process.log} ends: {procs.tail(process.log, 5)}"]
+    result.named_writes = named_writes(work / "stats.json")
+    return result
+
+
+def read_reports(reports: Path) -> Result:
+    """Adds up the XML reports of JUnit's console launcher."""
+    result = Result()
+    for file in sorted(reports.glob("*.xml")):
+        for case in ElementTree.parse(file).getroot().iter("testcase"):
+            result.seconds += float(case.get("time") or 0)
+            bad = [child for child in case if child.tag in ("failure", "error")]
+            if bad:
+                result.failed += 1
+                first = (bad[0].get("message") or bad[0].text or "").strip().splitlines()
+                result.failures.append(f"{case.get('name')}: {first[0] if first else bad[0].get('type')}")
+            elif case.find("skipped") is not None:
+                result.skipped += 1
+            else:
+                result.passed += 1
+    return result
+
+
+def named_writes(stats: Path) -> int:
+    """How many block writes went by name, by the plug-in's own counters; 0 where it left none."""
+    if not stats.exists():
+        return 0
+    total = 0
+    for line in stats.read_text().splitlines():
+        if line.strip():
+            document = json.loads(line)
+            total += int(document.get("named_writes", document.get("transport", {}).get("named_writes", 0)))
+    return total
+
+
+def render(results: dict[str, dict[str, Result]], columns: list[str]) -> str:
+    """The table a person reads, and each failure in full below it."""
+    rows = [["passed / failed / skipped", *columns, *(["writes by name"] if "ndn" in columns else [])]]
+    for name, by in results.items():
+        row = [name, *(by[c].text if c in by else "not run" for c in columns)]
+        rows.append(row + ([str(by["ndn"].named_writes)] if "ndn" in columns else []))
+    lines = [report.table(rows)]
+    for name, by in results.items():
+        lines += [f"{column} {name}.{failure}" for column in columns if column in by for failure in by[column].failures]
+    totals = [sum(getattr(by[columns[0]], kind) for by in results.values()) for kind in ("passed", "failed", "skipped")]
+    lines += ["", "{} passed, {} failed, {} skipped".format(*totals)]
+    return "\n".join(lines)
