@@ -1,0 +1,68 @@
+//! What a consumer is told at its start.
+
+use crate::{RtoConfig, VerifyPolicy, WindowConfig};
+use ndn_packet::Name;
+use std::time::Duration;
+
+/// Settings of a [`Consumer`](super::Consumer). Start from [`ConsumerConfig::new`] and change fields.
+#[derive(Debug, Clone)]
+pub struct ConsumerConfig {
+    /// Name of the stream: version included, segment number not.
+    pub prefix: Name,
+    /// First segment wanted. Default 0.
+    pub first: u64,
+    /// Last segment wanted, where known; else FinalBlockId or [`set_last`](super::Consumer::set_last) tells it.
+    pub last: Option<u64>,
+    /// Congestion control. Default CUBIC.
+    pub window: WindowConfig,
+    /// Lifetime of each Interest. Default 4 s.
+    pub interest_lifetime: Duration,
+    /// Bounds of the retransmission timeout.
+    pub rto: RtoConfig,
+    /// Once three later answers are here, a segment counts as lost after the usual round trip, but not before it is
+    /// this late. Covers reordering. Default 10 ms.
+    pub reorder_wait: Duration,
+    /// How often one segment may be lost before the stream fails. Default 30.
+    pub max_retries: u32,
+    /// How long nothing may come that is owed before the stream fails. Default 30 s.
+    pub max_stall: Duration,
+    /// How often one segment may have a bad signature before the stream fails. Default 3.
+    pub max_rejects: u32,
+    /// Segments outstanding or received but not yet read: the bound of the memory held. Default 1024.
+    pub max_buffered_segments: usize,
+    /// First wait after a Nack for want of a route; doubles up to 32 times that. Default 20 ms.
+    pub no_route_wait: Duration,
+    /// Whether segments are asked for before they are produced. Default false.
+    pub live: bool,
+    /// Whether one Interest goes first and the window opens when it is answered, so that a network that learns routes
+    /// floods once, not a window full. Default true.
+    pub probe: bool,
+    /// What is checked of each Data before it is handed on. Default DigestSha256.
+    pub verify: VerifyPolicy,
+    /// Seed of the nonces. Give each consumer its own, or networks take their Interests for loops. Default 0.
+    pub seed: u64,
+}
+
+impl ConsumerConfig {
+    /// The defaults, for the stream named `prefix`.
+    pub fn new(prefix: Name) -> Self {
+        Self {
+            prefix,
+            first: 0,
+            last: None,
+            window: WindowConfig::default(),
+            interest_lifetime: Duration::from_secs(4),
+            rto: RtoConfig::default(),
+            reorder_wait: Duration::from_millis(10),
+            max_retries: 30,
+            max_stall: Duration::from_secs(30),
+            max_rejects: 3,
+            max_buffered_segments: 1024,
+            no_route_wait: Duration::from_millis(20),
+            live: false,
+            probe: true,
+            verify: VerifyPolicy::default(),
+            seed: 0,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What does not come: timeouts, gaps, lifetimes, stalls.
+//!
+//! An Interest is given up
+//! - when three Interests sent after it were answered and it is later than answers usually are (SRTT + 4 RTTVAR, at
+//!   least `reorder_wait`): a gap;
+//! - else at the retransmission timeout;
+//! - but while its segment may not exist yet, at the end of its lifetime, which is no loss.
+//!
+//! The window is cut at most once for all Interests that were out together. Where nothing sent later was answered
+//! either, the path is taken for silent: the timeout backs off and the window starts over.
+
+use super::slot::{Slot, SlotState};
+use super::{Consumer, FailReason, earliest};
+use std::time::Duration;
+
+/// How many later answers make a gap.
+const LATER_ANSWERS: u64 = 3;
+
+impl Consumer {
+    /// Gives up what is overdue. Call at [`deadline`](Self::deadline); earlier or later calls do no harm.
+    pub fn on_deadline(&mut self, now: Duration) {
+        self.now = now;
+        if self.is_over() {
+            return;
+        }
+        self.end_hold(now);
+        if self.timer.is_some_and(|timer| timer <= now) {
+            self.scan(now);
+        }
+    }
+
+    /// When the Interest of a Pending slot is to be given up.
+    pub(super) fn expiry(&self, slot: &Slot) -> Duration {
+        let Some(due) = slot.due else {
+            return slot.sent_at + self.config.interest_lifetime;
+        };
+        let estimator = if slot.sent_early() {
+            &self.lag
+        } else {
+            &self.rtt
+        };
+        let wait = match estimator.usual() {
+            Some(usual) if self.answered_tx >= slot.tx + LATER_ANSWERS => {
+                usual.max(self.config.reorder_wait)
+            }
+            _ => estimator.rto(),
+        };
+        slot.sent_at.max(due) + wait
+    }
+
+    /// Goes through the ring: gives up what is overdue, finds the next deadline, sees a stall.
+    fn scan(&mut self, now: Duration) {
+        self.timer = None;
+        let mut owed_since: Option<Duration> = None;
+        for index in 0..self.ring.len() {
+            let slot = &self.ring[index];
+            let at = match slot.state {
+                SlotState::Pending => Some(self.expiry(slot)),
+                SlotState::Held(until) => Some(until),
+                _ => None,
+            };
+            if slot.is_missing()
+                && let Some(due) = slot.due
+            {
+                owed_since = earliest(owed_since, due);
+            }
+            match at {
+                Some(at) if at <= now => self.give_up(index, now),
+                Some(at) => self.timer = earliest(self.timer, at),
+                None => {}
+            }
+            if self.is_over() {
+                return;
+            }
+        }
+        if let Some(since) = owed_since {
+            let since = since.max(self.last_progress);
+            let stalled_at = since + self.config.max_stall;
+            if stalled_at <= now {
+                self.fail_stalled(now - since);
+            } else {
+                self.timer = earliest(self.timer, stalled_at);
+            }
+        }
+    }
+
+    pub(super) fn fail_stalled(&mut self, waited: Duration) {
+        let (prefix, segment) = (self.config.prefix.clone(), self.first_missing());
+        self.fail(if self.hold.is_some() {
+            FailReason::NoRoute {
+                prefix,
+                segment,
+                waited,
+            }
+        } else {
+            FailReason::Stalled {
+                prefix,
+                segment,
+                waited,
+            }
+        });
+    }
+
+    fn first_missing(&self) -> u64 {
+        self.base + self.ring.iter().position(Slot::is_missing).unwrap_or(0) as u64
+    }
+
+    /// A Pending or Held slot goes back to the queue, and what that means for the window is drawn.
+    fn give_up(&mut self, index: usize, now: Duration) {
+        let was_held = matches!(self.ring[index].state, SlotState::Held(_));
+        self.queue_again(index);
+        if was_held {
+            return;
+        }
+        let slot = &self.ring[index];
+        let (tx, due) = (slot.tx, slot.due);
+        if due.is_none() {
+            // It waited out its lifetime somewhere: there is a route.
+            self.hold = None;
+            return;
+        }
+        if self.answered_tx >= tx + LATER_ANSWERS {
+            self.stats.gaps += 1;
+        } else {
+            self.stats.timeouts += 1;
+        }
+        if self.enter_recovery(tx) {
+            if self.answered_tx > tx {
+                self.window.on_congestion(now);
+            } else {
+                self.window.on_timeout(now);
+                self.rtt.back_off();
+                self.lag.back_off();
+            }
+        }
+        self.count_loss(index);
+    }
+
+    /// One more loss of this slot; too many fail the stream.
+    pub(super) fn count_loss(&mut self, index: usize) {
+        let slot = &mut self.ring[index];
+        slot.losses += 1;
+        if slot.losses > self.config.max_retries {
+            let reason = FailReason::Lost {
+                prefix: self.config.prefix.clone(),
+                segment: self.base + index as u64,
+                tries: slot.transmissions,
+            };
+            self.fail(reason);
+        }
+    }
+
+    /// Makes a slot Lost and queues it.
+    pub(super) fn queue_again(&mut self, index: usize) {
+        let slot = &mut self.ring[index];
+        if matches!(slot.state, SlotState::Pending) {
+            self.outstanding -= 1;
+        }
+        slot.state = SlotState::Lost;
+        self.resend.push_back(self.base + index as u64);
+    }
+}

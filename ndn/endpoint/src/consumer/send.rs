@@ -1,0 +1,91 @@
+//! What is asked for next.
+
+use super::slot::{Slot, SlotState};
+use super::{Consumer, State, earliest};
+use bytes::Bytes;
+use std::time::Duration;
+
+impl Consumer {
+    /// The next Interest to send, if one may be sent now. Call until `None` after anything else was called.
+    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+        self.now = now;
+        if !self.may_send(now) {
+            return None;
+        }
+        let segment = self.next_to_send(now)?;
+        let index = self.index(segment)?;
+        let nonce = self.rng.nonce();
+        self.last_tx += 1;
+        let slot = &mut self.ring[index];
+        slot.state = SlotState::Pending;
+        slot.tx = self.last_tx;
+        slot.sent_at = now;
+        slot.transmissions += 1;
+        slot.nonce = nonce;
+        let fresh = slot.fresh;
+        self.outstanding += 1;
+        self.stats.sent += 1;
+        if self.state == State::Probing {
+            self.probe = Some(segment);
+        }
+        self.timer = earliest(self.timer, self.expiry(&self.ring[index]));
+        Some(self.template.interest(segment, nonce, fresh))
+    }
+
+    fn may_send(&mut self, now: Duration) -> bool {
+        match self.state {
+            State::Done | State::Failed(_) => false,
+            State::Probing => {
+                self.limited = true;
+                self.end_hold(now);
+                self.hold.as_ref().is_none_or(|hold| !hold.waiting) && !self.probe_is_out()
+            }
+            State::Flowing => {
+                self.limited = self.outstanding >= self.window_now();
+                !self.limited
+            }
+        }
+    }
+
+    /// Ends the silence when its time is over. The hold itself stays until something answers, so that the next one is
+    /// longer.
+    pub(super) fn end_hold(&mut self, now: Duration) {
+        if let Some(hold) = &mut self.hold
+            && hold.until <= now
+        {
+            hold.waiting = false;
+        }
+    }
+
+    fn probe_is_out(&self) -> bool {
+        self.probe
+            .and_then(|segment| self.index(segment))
+            .is_some_and(|index| matches!(self.ring[index].state, SlotState::Pending))
+    }
+
+    /// A segment whose slot is Lost: one to send again, else the next new one.
+    fn next_to_send(&mut self, now: Duration) -> Option<u64> {
+        while let Some(segment) = self.resend.pop_front() {
+            let index = self.index(segment);
+            if let Some(slot) = index.map(|index| &self.ring[index])
+                && matches!(slot.state, SlotState::Lost)
+            {
+                if slot.due.is_some() {
+                    self.stats.retransmitted += 1;
+                } else {
+                    self.stats.reexpressed += 1;
+                }
+                return Some(segment);
+            }
+        }
+        let next = self.base.checked_add(self.ring.len() as u64)?;
+        if self.ring.len() >= self.config.max_buffered_segments || next > self.limit() {
+            self.limited = false;
+            return None;
+        }
+        let exists = !self.config.live || self.known.is_some_and(|known| known >= next);
+        self.ring
+            .push_back(Slot::new(SlotState::Lost, exists.then_some(now)));
+        Some(next)
+    }
+}
