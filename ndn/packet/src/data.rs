@@ -36,7 +36,7 @@ pub struct Data {
     signature_info: Span,
     /// Value of SignatureValue.
     signature_value: Span,
-    /// Start of the Name element up to the end of SignatureInfo.
+    /// Start of the Name element up to SignatureValue.
     signed: Span,
     content_type: u64,
     freshness_ms: Option<u64>,
@@ -92,9 +92,11 @@ impl Data {
                 types::SIGNATURE_INFO if order.take(e.typ, 3)? => {
                     self.signature_type = SignatureInfo::parse(e.value, false)?.signature_type;
                     self.signature_info = value;
-                    self.signed = Span::new(name.start, e.end);
                 }
-                types::SIGNATURE_VALUE if order.take(e.typ, 4)? => self.signature_value = value,
+                types::SIGNATURE_VALUE if order.take(e.typ, 4)? => {
+                    self.signature_value = value;
+                    self.signed = Span::new(name.start, e.start);
+                }
                 _ => Order::unknown(e.typ)?,
             }
         }
@@ -192,7 +194,7 @@ impl Data {
         self.signature_info().key_locator
     }
 
-    /// What the signature covers: Name up to SignatureInfo.
+    /// What the signature covers: from Name up to, without, SignatureValue.
     pub fn signed_portion(&self) -> &[u8] {
         self.signed.of(&self.wire)
     }

@@ -56,8 +56,8 @@ pub enum DecodeError {
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The text has another scheme than `ndn:` or an authority part.
-    #[error("`{0}` is not an NDN URI: write it as /component/component")]
+    /// The text has another scheme than `ndn:` or does not begin with a slash.
+    #[error("`{0}` is not a name: write it as /component/component")]
     NotNdn(String),
     /// The part before `=` is neither a number from 1 to 65535 nor a known form.
     #[error(

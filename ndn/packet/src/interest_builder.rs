@@ -95,10 +95,11 @@ impl<'a> InterestBuilder<'a> {
         if let Some(parameters) = &self.parameters {
             tlv::write_tlv(&mut tail, types::APPLICATION_PARAMETERS, parameters);
         }
-        self.finish(&tail)
+        self.finish(self.name, &tail)
     }
 
-    /// The packet as a signed Interest; ApplicationParameters are empty when not set.
+    /// The packet as a signed Interest: the parameters digest becomes the last component of the name, and
+    /// ApplicationParameters are empty when not set.
     pub fn sign<S: Signer + ?Sized>(self, signer: &S, fields: SignedInterestFields) -> Bytes {
         let mut tail = BytesMut::new();
         tlv::write_tlv(
@@ -125,14 +126,14 @@ impl<'a> InterestBuilder<'a> {
         let mut signature = BytesMut::new();
         signer.sign(&[name.value(), &tail], &mut signature);
         tlv::write_tlv(&mut tail, types::INTEREST_SIGNATURE_VALUE, &signature);
-        self.finish(&tail)
+        self.finish(&name, &tail)
     }
 
     /// Puts the packet together around `tail`, the elements from ApplicationParameters on.
-    fn finish(&self, tail: &[u8]) -> Bytes {
+    fn finish(&self, name: &Name, tail: &[u8]) -> Bytes {
         let digest = (!tail.is_empty()).then(|| sha256_pieces(&[tail]));
-        let named = digest.map(|d| with_digest(self.name.as_ref(), &d));
-        let name = named.as_ref().unwrap_or(self.name);
+        let named = digest.map(|d| with_digest(name.as_ref(), &d));
+        let name = named.as_ref().unwrap_or(name);
         let hint: usize = self.forwarding_hint.iter().map(Name::wire_len).sum();
         let lifetime_ms = self
             .lifetime

@@ -39,6 +39,7 @@ mod net;
 mod signature;
 pub mod tlv;
 mod uri;
+mod verifier;
 
 pub use component::{AsComponent, Component, ComponentBuf};
 pub use data::{Data, content_type};
@@ -46,11 +47,12 @@ pub use data_builder::{DataBuilder, DataWriter};
 pub use error::{DecodeError, KeyError, NameError};
 pub use interest::{DEFAULT_INTEREST_LIFETIME, Interest};
 pub use interest_builder::{InterestBuilder, SignedInterestFields};
-pub use key::{Signer, SigningKey, Verifier, sha256};
+pub use key::{Signer, SigningKey, sha256};
 pub use lp::{NackReason, PitToken};
 pub use name::{Components, Name, NameRef};
 pub use net::{NetKind, NetPacket, Packet};
 pub use signature::{KeyLocator, KeyLocatorRef, SignatureInfo, ValidityPeriod, signature_type};
+pub use verifier::Verifier;
 
 /// Greatest size in bytes of a network-layer or link-layer packet toward a stranger (NDN's practical limit).
 pub const MAX_PACKET: usize = 8800;

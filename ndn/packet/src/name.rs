@@ -228,7 +228,7 @@ impl<'a> NameRef<'a> {
 
     /// The last component.
     pub fn last(&self) -> Option<Component<'a>> {
-        self.components().last()
+        self.components().next_back()
     }
 
     /// The first `n` components (all, when there are fewer).
@@ -315,7 +315,7 @@ impl<'a> Iterator for Components<'a> {
 
 impl DoubleEndedIterator for Components<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let last = self.clone().last()?;
+        let last = self.clone().reduce(|_, later| later)?;
         self.0 = &self.0[..self.0.len() - last.wire_len()];
         Some(last)
     }

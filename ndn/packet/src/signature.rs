@@ -87,7 +87,7 @@ pub struct SignatureInfo<'a> {
     pub key_locator: Option<KeyLocatorRef<'a>>,
     /// SignatureNonce (Interest only).
     pub nonce: Option<&'a [u8]>,
-    /// SignatureTime in milliseconds since the Unix epoch (Interest only).
+    /// SignatureTime in milliseconds since the Unix epoch.
     pub time: Option<u64>,
     /// SignatureSeqNum (Interest only).
     pub seq_num: Option<u64>,
@@ -126,7 +126,7 @@ impl<'a> SignatureInfo<'a> {
                         info.nonce = Some(e.value);
                     }
                 }
-                types::SIGNATURE_TIME if interest => {
+                types::SIGNATURE_TIME => {
                     if order.take(e.typ, 4)? {
                         info.time = Some(e.nonneg()?);
                     }

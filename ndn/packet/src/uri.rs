@@ -23,19 +23,26 @@ const DIGESTS: [(u16, &str); 2] = [
 ];
 
 impl Name {
-    /// Reads a name from its URI form, with or without the scheme `ndn:`. Trailing slash and query are not allowed,
-    /// except for `/`, the empty name.
+    /// Reads a name from its URI form, with or without the scheme `ndn:` (an authority after it is passed over). One
+    /// slash may follow the last component.
     ///
     /// # Errors
     /// [`NameError`] names the component at fault.
     pub fn from_uri(uri: &str) -> Result<Name, NameError> {
-        let path = uri.strip_prefix("ndn:").unwrap_or(uri);
-        let Some(path) = path.strip_prefix('/').filter(|p| !p.starts_with('/')) else {
-            return Err(NameError::NotNdn(uri.into()));
+        let path = match uri.strip_prefix("ndn:") {
+            None => uri,
+            Some(rest) => match rest.strip_prefix("//") {
+                None => rest,
+                Some(rest) => &rest[rest.find('/').unwrap_or(rest.len())..],
+            },
         };
-        if path.is_empty() {
+        if path == "/" || (path.is_empty() && uri.starts_with("ndn://")) {
             return Ok(Name::new());
         }
+        let Some(path) = path.strip_prefix('/') else {
+            return Err(NameError::NotNdn(uri.into()));
+        };
+        let path = path.strip_suffix('/').unwrap_or(path);
         let components = path
             .split('/')
             .map(parse_component)
@@ -108,7 +115,7 @@ fn hex_digit(c: u8) -> Option<u8> {
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         return None;
     }
     bytes

@@ -128,7 +128,13 @@ impl LpPacket {
             lp::NEXT_HOP_FACE_ID => self.next_hop_face = Some(e.nonneg()?),
             lp::CACHE_POLICY => self.cache_policy_no_cache = no_cache(e.value)?,
             lp::CONGESTION_MARK => self.congestion_mark = Some(e.nonneg()?),
-            lp::NON_DISCOVERY => self.non_discovery = true,
+            lp::NON_DISCOVERY if e.value.is_empty() => self.non_discovery = true,
+            lp::NON_DISCOVERY => {
+                return Err(DecodeError::BadLength {
+                    typ: e.typ,
+                    len: e.value.len(),
+                });
+            }
             lp::PREFIX_ANNOUNCEMENT => {
                 tlv::read_whole(e.value, types::DATA)?;
                 self.prefix_announcement = Some(frame.slice(e.value_start..e.end));

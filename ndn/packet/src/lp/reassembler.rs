@@ -65,6 +65,8 @@ pub struct Reassembler {
     config: ReassemblerConfig,
     partial: HashMap<(u64, u64), Partial>,
     bytes: usize,
+    /// No incomplete packet expires before this.
+    earliest: Duration,
     counters: ReassemblyCounters,
 }
 
@@ -90,6 +92,7 @@ impl Reassembler {
             config,
             partial: HashMap::new(),
             bytes: 0,
+            earliest: Duration::MAX,
             counters: ReassemblyCounters::default(),
         }
     }
@@ -132,6 +135,7 @@ impl Reassembler {
         self.on_deadline(now);
         self.make_room(key, fragment_len);
         let expires = now + self.config.timeout;
+        self.earliest = self.earliest.min(expires);
         let partial = self
             .partial
             .entry(key)
@@ -157,13 +161,16 @@ impl Reassembler {
         }
     }
 
-    /// When [`Reassembler::on_deadline`] has something to do.
+    /// When [`Reassembler::on_deadline`] may have something to do.
     pub fn deadline(&self) -> Option<Duration> {
-        self.partial.values().map(|p| p.expires).min()
+        (!self.partial.is_empty()).then_some(self.earliest)
     }
 
     /// Drops incomplete packets whose time is over.
     pub fn on_deadline(&mut self, now: Duration) {
+        if now < self.earliest {
+            return;
+        }
         let (bytes, counters) = (&mut self.bytes, &mut self.counters);
         self.partial.retain(|_, p| {
             let keep = p.expires > now;
@@ -173,6 +180,8 @@ impl Reassembler {
             }
             keep
         });
+        let next = self.partial.values().map(|p| p.expires).min();
+        self.earliest = next.unwrap_or(Duration::MAX);
     }
 
     fn remove(&mut self, key: (u64, u64)) -> Option<Partial> {
