@@ -39,7 +39,9 @@ def test_a_child_that_ignores_sigterm_is_killed(tmp_path):
 def test_children_die_with_a_lab_that_was_killed(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from trunkline_lab.procs import Stage\n"
-        f"with Stage(Path({str(tmp_path)!r})) as s: print(s.start('c', 'h', ['sleep', '300']).pid, flush=True); time.sleep(300)"
+        f"with Stage(Path({str(tmp_path)!r})) as stage:\n"
+        "    print(stage.start('c', 'h', ['sleep', '300']).pid, flush=True)\n"
+        "    time.sleep(300)"
     )
     lab = subprocess.Popen(
         [sys.executable, "-c", code],

@@ -112,15 +112,18 @@ class HostBytes:
                             self._owner[cookie] = host
 
     def read(self) -> LinkBytes:
-        """The counts now; waits a moment for the kernel's last word on sockets that are just being destroyed."""
+        """The counts now; waits for the kernel's last word on sockets that are just being destroyed.
+
+        That word comes from a kernel work queue, a moment after `close`.
+        """
         deadline = time.monotonic() + self.SETTLE_S
         while True:
+            time.sleep(0.02)
             with self._lock:
                 alive = self._look()
                 if self._unsettled <= alive or time.monotonic() > deadline:
                     self._unsettled &= alive
                     return self._sum()
-            time.sleep(0.01)
 
     def _host(self, sock: TcpSocket) -> str | None:
         return self._hosts.get(sock.local[0]) or self._owner.get(sock.cookie)
