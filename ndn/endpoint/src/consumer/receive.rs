@@ -64,10 +64,17 @@ impl Consumer {
         Outcome::Accepted
     }
 
-    /// Feeds the estimators, under Karn's rule: only by segments asked for once.
+    /// Feeds the estimators, under Karn's rule: only by segments asked for once. In a live stream where every Interest
+    /// goes out early there may be none of those with a round trip to tell; until there is, one that had to be asked for
+    /// again stands in with the time since it was due, which is a round trip and more.
     fn measure(&mut self, index: usize, now: Duration) {
         let slot = &self.ring[index];
         if slot.transmissions != 1 {
+            let since_due = now.saturating_sub(slot.due.unwrap_or(now));
+            if self.config.live && self.rtt.srtt().is_none() && since_due < self.config.rto.initial
+            {
+                self.rtt.sample(since_due);
+            }
             return;
         }
         self.answered_tx = self.answered_tx.max(slot.tx);
