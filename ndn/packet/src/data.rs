@@ -1,5 +1,8 @@
 //! Data packets: a view over their bytes.
 
+#[cfg(test)]
+mod tests;
+
 use crate::tlv::{self, Order, Reader, Span, types};
 use crate::{
     Component, DataBuilder, DecodeError, KeyLocatorRef, Name, NameRef, SignatureInfo, sha256,

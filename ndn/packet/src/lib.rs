@@ -37,6 +37,8 @@ pub mod lp;
 mod name;
 mod net;
 mod signature;
+#[cfg(test)]
+mod testing;
 pub mod tlv;
 mod uri;
 mod verifier;

@@ -320,3 +320,107 @@ impl DoubleEndedIterator for Components<'_> {
         Some(last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    fn name(uri: &str) -> Name {
+        uri.parse().unwrap()
+    }
+
+    #[test]
+    fn canonical_order() {
+        let sorted = [
+            "/",
+            "/sha256digest=0000000000000000000000000000000000000000000000000000000000000000",
+            "/sha256digest=0000000000000000000000000000000000000000000000000000000000000001",
+            "/params-sha256=0000000000000000000000000000000000000000000000000000000000000000",
+            "/3=...",
+            "/3=D",
+            "/3=D/x",
+            "/3=F",
+            "/3=AA",
+            "/...",
+            "/D",
+            "/D/sha256digest=0000000000000000000000000000000000000000000000000000000000000000",
+            "/D/D",
+            "/F",
+            "/AA",
+            "/21426=...",
+        ];
+        for pair in sorted.windows(2) {
+            assert!(name(pair[0]) < name(pair[1]), "{pair:?}");
+            assert!(name(pair[0]).as_ref() < name(pair[1]).as_ref(), "{pair:?}");
+        }
+        let long = Name::new().append_generic(vec![0; 253]);
+        let short = Name::new().append_generic(vec![255; 252]);
+        assert!(short < long);
+        assert!(short.get(0).unwrap() < long.get(0).unwrap());
+    }
+
+    #[test]
+    fn parts_share_the_bytes() {
+        let all = name("/a/32=k/v=3/seg=256");
+        assert_eq!(all.len(), 4);
+        assert_eq!(all.prefix(2), name("/a/32=k"));
+        assert_eq!(all.prefix(2).value().as_ptr(), all.value().as_ptr());
+        assert_eq!((all.prefix(0), all.prefix(9)), (Name::new(), all.clone()));
+        assert_eq!(all.parent(), name("/a/32=k/v=3"));
+        assert_eq!(Name::new().parent(), Name::new());
+        assert_eq!(all.get(3).unwrap().as_segment(), Some(256));
+        assert_eq!(all.get(3).unwrap().as_version(), None);
+        assert_eq!(all.get(1).unwrap().as_keyword(), Some(&b"k"[..]));
+        assert_eq!(all.get(4), None);
+        assert_eq!(all.last().unwrap().as_segment(), Some(256));
+        let back: Vec<_> = all.components().rev().map(|c| c.to_string()).collect();
+        assert_eq!(back, ["seg=256", "v=3", "32=k", "a"]);
+        let ends: Vec<_> = all.as_ref().prefix_ends().collect();
+        assert_eq!(ends, [3, 6, 9, 13]);
+    }
+
+    #[test]
+    fn names_are_put_together() {
+        let made = name("/a")
+            .append_keyword("k")
+            .append_version(3)
+            .append_segment(256);
+        assert_eq!(made, name("/a/32=k/v=3/seg=256"));
+        assert_eq!(name("/a/b").join(&name("/c")), name("/a/b/c"));
+        assert_eq!(name("/a").append(made.get(3).unwrap()), name("/a/seg=256"));
+        assert_eq!(made.components().collect::<Name>(), made);
+        assert_eq!(made.compact(), made);
+    }
+
+    #[test]
+    fn prefixes_end_at_components() {
+        assert!(name("/a").is_prefix_of(&name("/a/b")));
+        assert!(name("/").is_prefix_of(&name("/a")));
+        assert!(name("/a").is_prefix_of(&name("/a")));
+        assert!(!name("/a").is_prefix_of(&name("/ab")));
+        assert!(!name("/a/b").is_prefix_of(&name("/a")));
+        assert!(name("/a").as_ref().is_prefix_of(&name("/a/b")));
+    }
+
+    #[test]
+    fn a_map_is_asked_without_a_name_of_its_own() {
+        let map = std::collections::HashMap::from([(name("/a/b"), 1)]);
+        assert_eq!(map.get(name("/a/b/c").prefix(2).as_ref().value()), Some(&1));
+    }
+
+    #[test]
+    fn only_components_make_a_name() {
+        for bad in [
+            "08",
+            "0802 41",
+            "0000",
+            "fe0001000000",
+            "0102 0000",
+            "fd00080141",
+        ] {
+            assert!(Name::from_value(hex(bad)).is_err(), "{bad}");
+        }
+        assert_eq!(Name::from_value(hex("080141")).unwrap(), name("/A"));
+    }
+}

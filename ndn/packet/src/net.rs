@@ -199,3 +199,65 @@ impl NetPacket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    #[test]
+    fn fields_go_to_the_link_layer_and_back() {
+        let interest = Interest::parse(hex("0505 0703080141")).unwrap();
+        let data = Data::parse(hex("0610 0703080141 1502cafe 16031b0100 1700")).unwrap();
+        let packets = [
+            NetPacket::interest(interest.clone()),
+            NetPacket::data(data),
+            NetPacket::nack(NackReason::Congestion, interest),
+        ];
+        for packet in packets {
+            assert_eq!(
+                NetPacket::decode(packet.to_lp().encode()),
+                Ok(Some(packet.clone()))
+            );
+            let full = NetPacket {
+                congestion_mark: Some(1),
+                incoming_face: Some(300),
+                next_hop_face: Some(301),
+                no_cache: true,
+                non_discovery: true,
+                prefix_announcement: Some(hex("0600")),
+                ..packet.with_pit_token(Some(PitToken::from_u64(5)))
+            };
+            assert_eq!(
+                NetPacket::decode(full.to_lp().encode()),
+                Ok(Some(full.clone()))
+            );
+            assert_eq!(
+                full.to_lp().fragment.unwrap().as_ptr(),
+                full.wire().as_ptr()
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_packet() {
+        assert_eq!(NetPacket::decode(hex("6400")), Ok(None), "idle");
+        let fragment = NetPacket::decode(hex("6412 5108 0000000000000000 530102 5003 050100"));
+        assert!(matches!(fragment, Err(DecodeError::Invalid(_))));
+        let nacked_data =
+            NetPacket::decode(hex("6414 fd032000 500e 060c 0703080141 16031b0100 1700"));
+        assert_eq!(
+            nacked_data,
+            Err(DecodeError::Invalid("Nack: it holds a Data packet"))
+        );
+        assert_eq!(
+            NetPacket::decode(hex("6402 5000")),
+            Ok(None),
+            "an empty fragment is none"
+        );
+        assert_eq!(
+            NetPacket::decode(hex("6404 5002 0700")),
+            Err(DecodeError::UnknownCritical(7))
+        );
+    }
+}

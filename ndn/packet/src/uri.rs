@@ -208,3 +208,103 @@ impl fmt::Debug for Name {
         Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    /// (as written, as printed, TLV-VALUE)
+    const FORMS: &[(&str, &str, &str)] = &[
+        ("/", "/", ""),
+        ("ndn:/", "/", ""),
+        ("/A", "/A", "080141"),
+        ("ndn:/A/B", "/A/B", "080141 080142"),
+        ("ndn://host/A", "/A", "080141"),
+        ("ndn://host", "/", ""),
+        ("/A/", "/A", "080141"),
+        ("/...", "/...", "0800"),
+        ("/....", "/....", "08012e"),
+        ("/.....", "/.....", "08022e2e"),
+        ("/.A", "/.A", "08022e41"),
+        ("/8=A", "/A", "080141"),
+        (
+            "/42=Hello%20world",
+            "/42=Hello%20world",
+            "2a0b48656c6c6f20776f726c64",
+        ),
+        ("/a%3Db", "/a%3Db", "0803613d62"),
+        ("/~-_.%2b", "/~-_.%2B", "08057e2d5f2e2b"),
+        ("/%C3%a9", "/%C3%A9", "0802c3a9"),
+        ("/32=metadata", "/32=metadata", "20086d65746164617461"),
+        ("/32=...", "/32=...", "2000"),
+        ("/65535=x", "/65535=x", "fdffff0178"),
+        ("/seg=0", "/seg=0", "320100"),
+        ("/seg=255/seg=256", "/seg=255/seg=256", "3201ff 32020100"),
+        ("/off=70000", "/off=70000", "340400011170"),
+        (
+            "/v=18446744073709551615",
+            "/v=18446744073709551615",
+            "3608ffffffffffffffff",
+        ),
+        ("/t=1", "/t=1", "380101"),
+        ("/seq=10", "/seq=10", "3a010a"),
+        ("/50=%00%01", "/50=%00%01", "32020001"),
+        ("/50=%01", "/seg=1", "320101"),
+        ("/54=abc", "/54=abc", "3603616263"),
+    ];
+
+    #[test]
+    fn names_are_read_and_printed() {
+        for (text, printed, value) in FORMS {
+            let name = Name::from_uri(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(name.value(), &hex(value)[..], "{text}");
+            assert_eq!(name.to_string(), *printed);
+            assert_eq!(name.to_string().parse::<Name>().as_ref(), Ok(&name));
+        }
+    }
+
+    #[test]
+    fn digests_are_written_in_hexadecimal() {
+        let digest = "893259d98aca58c451453f29ec7dc38688e690dd0b59ef4f3b9d33738bff0b8d";
+        for (prefix, typ) in [("sha256digest", "01"), ("params-sha256", "02")] {
+            let text = format!("/{prefix}={digest}");
+            let name = Name::from_uri(&text.replace("893259d98a", "893259D98A")).unwrap();
+            assert_eq!(name.value(), &hex(&format!("{typ}20{digest}"))[..]);
+            assert_eq!(name.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_name() {
+        use NameError::*;
+        let bad = |s: &str| s.to_owned();
+        for (text, error) in [
+            ("", NotNdn(bad(""))),
+            ("A", NotNdn(bad("A"))),
+            ("http:/A", NotNdn(bad("http:/A"))),
+            ("//A", Forbidden(bad(""))),
+            ("/A//B", Forbidden(bad(""))),
+            ("/A/../B", Forbidden(bad(".."))),
+            ("/.", Forbidden(bad("."))),
+            ("/%", BadEscape(bad("%"))),
+            ("/%4", BadEscape(bad("%4"))),
+            ("/%g0", BadEscape(bad("%g0"))),
+            ("/0=A", UnknownType(bad("0=A"))),
+            ("/08=A", UnknownType(bad("08=A"))),
+            ("/65536=A", UnknownType(bad("65536=A"))),
+            ("/=A", UnknownType(bad("=A"))),
+            ("/dt=2020", UnknownType(bad("dt=2020"))),
+            ("/seg=", BadValue(bad("seg="))),
+            ("/seg=+1", BadValue(bad("seg=+1"))),
+            (
+                "/v=18446744073709551616",
+                BadValue(bad("v=18446744073709551616")),
+            ),
+            ("/sha256digest=00", BadValue(bad("sha256digest=00"))),
+            ("/1=A", BadValue(bad("1=A"))),
+        ] {
+            assert_eq!(Name::from_uri(text), Err(error), "{text}");
+        }
+    }
+}

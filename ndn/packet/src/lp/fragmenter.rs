@@ -92,3 +92,41 @@ impl Iterator for Pieces {
         (!piece.is_empty()).then_some(piece)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_are_numbered_on() {
+        let mut fragmenter = Fragmenter::new(u64::MAX);
+        let mut out = Vec::new();
+        let packet = LpPacket {
+            congestion_mark: Some(1),
+            ..LpPacket::bare(vec![0; 150].into())
+        };
+        fragmenter.fragment(packet.clone(), 100, &mut out).unwrap();
+        fragmenter.fragment(packet, 100, &mut out).unwrap();
+        let sequences: Vec<_> = out.iter().map(|p| p.sequence.unwrap()).collect();
+        assert_eq!(sequences, [u64::MAX, 0, 1, 2, 3, 4]);
+        let marks: Vec<_> = out.iter().map(|p| p.congestion_mark.is_some()).collect();
+        assert_eq!(marks, [true, false, false, true, false, false]);
+    }
+
+    #[test]
+    fn an_mtu_without_room() {
+        let mut out = Vec::new();
+        let packet = LpPacket::bare(vec![0; 100].into());
+        for mtu in 0..=FRAGMENT_OVERHEAD {
+            let error = Fragmenter::new(0).fragment(packet.clone(), mtu, &mut out);
+            assert!(
+                matches!(error, Err(FragmentError::MtuTooSmall { .. })),
+                "{mtu}"
+            );
+        }
+        Fragmenter::new(0)
+            .fragment(packet, FRAGMENT_OVERHEAD + 1, &mut out)
+            .unwrap();
+        assert_eq!(out.len(), 100);
+    }
+}

@@ -1,5 +1,8 @@
 //! The link-layer packet.
 
+#[cfg(test)]
+mod tests;
+
 use super::types as lp;
 use super::{NackReason, PitToken};
 use crate::DecodeError;

@@ -1,5 +1,8 @@
 //! Reassembly: bounded in packets, bytes, fragments and time.
 
+#[cfg(test)]
+mod tests;
+
 use super::LpPacket;
 use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;

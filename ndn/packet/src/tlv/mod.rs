@@ -181,3 +181,99 @@ pub fn frame_len(buf: &[u8], max: usize) -> Result<Option<usize>, DecodeError> {
 pub const fn is_critical(typ: u32) -> bool {
     typ <= 31 || typ & 1 == 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn var_numbers_take_their_shortest_form() {
+        let forms: [(u64, &[u8]); 8] = [
+            (0, &[0]),
+            (252, &[252]),
+            (253, &[253, 0, 253]),
+            (65535, &[253, 255, 255]),
+            (65536, &[254, 0, 1, 0, 0]),
+            (u64::from(u32::MAX), &[254, 255, 255, 255, 255]),
+            (1 << 32, &[255, 0, 0, 0, 1, 0, 0, 0, 0]),
+            (u64::MAX, &[255; 9]),
+        ];
+        for (value, wire) in forms {
+            let mut buf = Vec::new();
+            write_var(&mut buf, value);
+            assert_eq!(buf, wire);
+            assert_eq!(var_len(value), wire.len());
+            assert_eq!(read_var(wire), Ok((value, wire.len())));
+            for cut in 0..wire.len() {
+                assert_eq!(read_var(&wire[..cut]), Err(DecodeError::Truncated));
+            }
+        }
+        for longer in [
+            &[253, 0, 252][..],
+            &[254, 0, 0, 255, 255],
+            &[255, 0, 0, 0, 0, 255, 255, 255, 255],
+        ] {
+            assert_eq!(read_var(longer), Err(DecodeError::NonMinimal));
+        }
+    }
+
+    #[test]
+    fn numbers_have_one_two_four_or_eight_bytes() {
+        for (value, wire) in [
+            (0, &[0][..]),
+            (255, &[255]),
+            (256, &[1, 0]),
+            (65536, &[0, 1, 0, 0]),
+            (1 << 32, &[0, 0, 0, 1, 0, 0, 0, 0]),
+        ] {
+            let mut buf = Vec::new();
+            write_nonneg(&mut buf, value);
+            assert_eq!(buf, wire);
+            assert_eq!(read_nonneg(wire), Ok(value));
+        }
+        assert_eq!(
+            read_nonneg(&[0, 0, 0, 1]),
+            Ok(1),
+            "more bytes than needed are allowed"
+        );
+        for len in [0, 3, 5, 6, 7, 9] {
+            assert_eq!(read_nonneg(&vec![0; len]), Err(DecodeError::NonMinimal));
+        }
+    }
+
+    #[test]
+    fn a_frame_is_found_in_a_stream() {
+        let frame = [0x05, 0x03, 1, 2, 3, 0x06];
+        for cut in 0..5 {
+            assert_eq!(frame_len(&frame[..cut], 8800), Ok(None));
+        }
+        assert_eq!(frame_len(&frame, 8800), Ok(Some(5)));
+        assert_eq!(frame_len(&frame, 5), Ok(Some(5)));
+        assert_eq!(
+            frame_len(&frame[..2], 4),
+            Err(DecodeError::TooLarge { len: 5, max: 4 })
+        );
+        let endless = [0x06, 255, 255, 255, 255, 255, 255, 255, 255, 255];
+        assert_eq!(
+            frame_len(&endless, 8800),
+            Err(DecodeError::TooLarge {
+                len: u64::MAX,
+                max: 8800
+            })
+        );
+        assert_eq!(
+            frame_len(&[0, 0], 8800),
+            Err(DecodeError::TypeOutOfRange(0))
+        );
+        assert_eq!(
+            frame_len(&[6, 253, 0, 1, 0], 8800),
+            Err(DecodeError::NonMinimal)
+        );
+    }
+
+    #[test]
+    fn low_and_odd_types_are_critical() {
+        assert!(is_critical(0x18) && is_critical(0x1f) && is_critical(0x21) && is_critical(0xfd));
+        assert!(!is_critical(0x20) && !is_critical(0x22) && !is_critical(0xfc));
+    }
+}
