@@ -1,1 +1,54 @@
 //! A named-data forwarder as a pure state machine: no I/O, no clock.
+//!
+//! For drivers: a daemon's loop over sockets, a thread inside a JVM, a simulator. Packets and the time go in, packets
+//! and the next deadline come out. Time is a [`Duration`](std::time::Duration) since an epoch of the driver's choice
+//! and never goes back.
+//!
+//! ```
+//! use ndn_forwarder::{Config, FaceSpec, Forwarder, Output};
+//! use ndn_packet::{Interest, Name, NetPacket};
+//! use std::time::Duration;
+//!
+//! let mut forwarder = Forwarder::new(Config::default());
+//! let now = Duration::ZERO;
+//! let app = forwarder.add_face(now, FaceSpec::local("fd://20", "unix:///run/nfd/nfd.sock"));
+//! let peer = forwarder.add_face(now, FaceSpec::remote("tcp4://192.0.2.1:6363", "tcp4://192.0.2.2:40000"));
+//! let prefix: Name = "/hadoop".parse()?;
+//! forwarder.add_route(&prefix, peer, 10)?;
+//!
+//! let name: Name = "/hadoop/blocks/v=1/seg=0".parse()?;
+//! let interest = Interest::parse(Interest::builder(&name).nonce(7).build())?;
+//! forwarder.receive(now, app, NetPacket::interest(interest));
+//! let Some(Output::Send { face, .. }) = forwarder.poll_output() else { panic!() };
+//! assert_eq!(face, peer);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | for | use |
+//! |---|---|
+//! | driving it | [`Forwarder`], [`Output`], [`FaceSpec`], [`FaceId`] |
+//! | settings, memory bounds | [`Config`] |
+//! | forwarding strategies | [`StrategyKind`] |
+//! | NFD's management protocol, for clients too | [`mgmt`] |
+
+mod config;
+mod data;
+mod face;
+mod forwarder;
+mod interest;
+pub mod mgmt;
+mod nack;
+mod output;
+mod rib;
+mod routes;
+mod status;
+mod strategy;
+mod table;
+
+pub use config::Config;
+pub use face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
+pub use forwarder::Forwarder;
+pub use output::{CreateFace, CreateFaceError, Output, RouteError, UpdateFace};
+pub use rib::{CAPTURE, CHILD_INHERIT, origin};
+pub use status::Status;
+pub use strategy::StrategyKind;

@@ -1,0 +1,268 @@
+//! Faces as the forwarder sees them: a number, what kind of link it is, counters.
+
+use crate::table::id_map::IdMap;
+
+/// Number of a face, as NFD's management protocol shows it. Unique for the forwarder's lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FaceId(pub u64);
+
+impl FaceId {
+    /// The face by which the forwarder reaches its own management.
+    pub const INTERNAL: FaceId = FaceId(1);
+    /// Shown as the incoming face of Data from the content store.
+    pub const CONTENT_STORE: FaceId = FaceId(254);
+    /// First number of a face that a driver adds; smaller ones are reserved.
+    pub const FIRST: FaceId = FaceId(256);
+}
+
+impl std::fmt::Display for FaceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether the other end is on the same host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaceScope {
+    /// Another host.
+    NonLocal,
+    /// The same host: `/localhost` names may pass.
+    Local,
+}
+
+/// What ends a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FacePersistency {
+    /// A socket error.
+    Persistent,
+    /// A socket error, or idleness.
+    OnDemand,
+    /// Nothing but a command: it is mended after errors.
+    Permanent,
+}
+
+/// What kind of link a face is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkType {
+    /// Exactly one other end.
+    PointToPoint,
+    /// All on the link hear everything.
+    MultiAccess,
+    /// Not all on the link hear each other: a packet may have to go out where it came in.
+    AdHoc,
+}
+
+/// What a driver says of a face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaceSpec {
+    /// FaceUri of the other end.
+    pub remote_uri: String,
+    /// FaceUri of this end.
+    pub local_uri: String,
+    /// Whether the other end is on this host.
+    pub scope: FaceScope,
+    /// What ends the face.
+    pub persistency: FacePersistency,
+    /// Kind of link.
+    pub link_type: LinkType,
+    /// Greatest packet that the face carries in one piece, bytes; `None` is no limit. Shown, not enforced, here.
+    pub mtu: Option<u64>,
+    /// NextHopFaceId is obeyed, and IncomingFaceId given, on this face. Only for local faces.
+    pub local_fields: bool,
+    /// The face marks congestion. Shown, not enforced, here.
+    pub congestion_marking: bool,
+    /// First interval of congestion marking in nanoseconds, for status.
+    pub base_congestion_marking_interval_ns: Option<u64>,
+    /// Queue length from which congestion is marked, in bytes, for status.
+    pub default_congestion_threshold: Option<u64>,
+    /// Self-learning strategies may try this face for names that no route covers.
+    pub discovery: bool,
+}
+
+impl FaceSpec {
+    /// A face to an application on this host.
+    pub fn local(remote_uri: impl Into<String>, local_uri: impl Into<String>) -> Self {
+        FaceSpec {
+            remote_uri: remote_uri.into(),
+            local_uri: local_uri.into(),
+            scope: FaceScope::Local,
+            persistency: FacePersistency::OnDemand,
+            link_type: LinkType::PointToPoint,
+            mtu: None,
+            local_fields: false,
+            congestion_marking: false,
+            base_congestion_marking_interval_ns: None,
+            default_congestion_threshold: None,
+            discovery: false,
+        }
+    }
+
+    /// A face to another host.
+    pub fn remote(remote_uri: impl Into<String>, local_uri: impl Into<String>) -> Self {
+        FaceSpec {
+            scope: FaceScope::NonLocal,
+            persistency: FacePersistency::Persistent,
+            discovery: true,
+            ..FaceSpec::local(remote_uri, local_uri)
+        }
+    }
+}
+
+/// Packets of one face, or of all faces together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FaceCounters {
+    /// Interests received.
+    pub in_interests: u64,
+    /// Data received.
+    pub in_data: u64,
+    /// Nacks received.
+    pub in_nacks: u64,
+    /// Bytes of packets received, link-layer headers not counted.
+    pub in_bytes: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// Bytes of packets sent, link-layer headers not counted.
+    pub out_bytes: u64,
+    /// Interests dropped because the face had too many pending, or all had.
+    pub dropped_pit_full: u64,
+    /// Packets dropped because their names may not cross to or from another host.
+    pub dropped_scope: u64,
+    /// Interests dropped because they have no hop left.
+    pub dropped_hop_limit: u64,
+    /// Interests dropped because their nonce was seen before.
+    pub dropped_loop: u64,
+    /// Data dropped because nothing was asked of this face that it answers.
+    pub dropped_unsolicited: u64,
+    /// Pending Interests that have this face as a downstream now.
+    pub pending_in: u64,
+    /// Pending Interests that were sent to this face and not answered yet.
+    pub pending_out: u64,
+}
+
+/// Slot of a face in the table: what records and next hops hold.
+pub(crate) type FaceSlot = u32;
+
+/// A face in the table.
+#[derive(Debug)]
+pub(crate) struct Face {
+    pub(crate) id: FaceId,
+    pub(crate) spec: FaceSpec,
+    pub(crate) up: bool,
+    pub(crate) counters: FaceCounters,
+}
+
+impl Face {
+    pub(crate) fn is_local(&self) -> bool {
+        self.spec.scope == FaceScope::Local
+    }
+
+    pub(crate) fn is_point_to_point(&self) -> bool {
+        self.spec.link_type == LinkType::PointToPoint
+    }
+}
+
+/// Slot of the internal face.
+pub(crate) const INTERNAL_SLOT: FaceSlot = 0;
+
+/// All faces.
+#[derive(Debug)]
+pub(crate) struct FaceTable {
+    slots: Vec<Option<Face>>,
+    free: Vec<FaceSlot>,
+    by_id: IdMap,
+    next_id: u64,
+}
+
+impl FaceTable {
+    /// A table that holds the internal face alone.
+    pub(crate) fn new() -> Self {
+        let internal = Face {
+            id: FaceId::INTERNAL,
+            spec: FaceSpec {
+                persistency: FacePersistency::Permanent,
+                local_fields: true,
+                ..FaceSpec::local("internal://", "internal://")
+            },
+            up: true,
+            counters: FaceCounters::default(),
+        };
+        let mut by_id = IdMap::default();
+        by_id.insert(FaceId::INTERNAL.0, INTERNAL_SLOT);
+        FaceTable {
+            slots: vec![Some(internal)],
+            free: Vec::new(),
+            by_id,
+            next_id: FaceId::FIRST.0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, spec: FaceSpec) -> (FaceSlot, FaceId) {
+        let id = FaceId(self.next_id);
+        self.next_id += 1;
+        let face = Some(Face {
+            id,
+            spec,
+            up: true,
+            counters: FaceCounters::default(),
+        });
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = face;
+                slot
+            }
+            None => {
+                self.slots.push(face);
+                (self.slots.len() - 1) as FaceSlot
+            }
+        };
+        self.by_id.insert(id.0, slot);
+        (slot, id)
+    }
+
+    pub(crate) fn remove(&mut self, slot: FaceSlot) -> Option<Face> {
+        let face = self.slots.get_mut(slot as usize)?.take()?;
+        self.by_id.remove(&face.id.0);
+        self.free.push(slot);
+        Some(face)
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self, id: FaceId) -> Option<FaceSlot> {
+        self.by_id.get(&id.0).copied()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, slot: FaceSlot) -> Option<&Face> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: FaceSlot) -> Option<&mut Face> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(crate) fn by_id(&self, id: FaceId) -> Option<&Face> {
+        self.get(self.slot(id)?)
+    }
+
+    /// Counters of a face; those of a face that is gone go nowhere.
+    #[inline]
+    pub(crate) fn count(&mut self, slot: FaceSlot, change: impl FnOnce(&mut FaceCounters)) {
+        if let Some(face) = self.get_mut(slot) {
+            change(&mut face.counters);
+        }
+    }
+
+    /// All faces with their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FaceSlot, &Face)> {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, face)| Some((slot as FaceSlot, face.as_ref()?)))
+    }
+}

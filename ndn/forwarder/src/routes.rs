@@ -1,0 +1,122 @@
+//! Routes, strategy choices and content, for owners in the same process.
+
+use crate::face::{FaceId, FaceSlot};
+use crate::forwarder::Forwarder;
+use crate::output::RouteError;
+use crate::rib::{CHILD_INHERIT, Route, origin};
+use crate::strategy::StrategyKind;
+use crate::table::hash::HashedName;
+use crate::table::name_table::MAX_COMPONENTS;
+use ndn_packet::Name;
+
+impl Forwarder {
+    /// Adds a static route, or changes its cost. Names under the prefix that have routes of their own inherit it.
+    ///
+    /// # Errors
+    /// When there is no such face, the prefix is too long, or the RIB is full.
+    pub fn add_route(&mut self, prefix: &Name, face: FaceId, cost: u64) -> Result<(), RouteError> {
+        let slot = self.faces.slot(face).ok_or(RouteError::NoSuchFace(face))?;
+        let route = Route {
+            face: slot,
+            origin: origin::STATIC,
+            cost,
+            flags: CHILD_INHERIT,
+            expiry: None,
+        };
+        self.insert_route(prefix, route)
+    }
+
+    /// Removes a static route; false when there was none.
+    pub fn remove_route(&mut self, prefix: &Name, face: FaceId) -> bool {
+        match self.faces.slot(face) {
+            Some(slot) => self.withdraw_route(prefix, slot, origin::STATIC),
+            None => false,
+        }
+    }
+
+    pub(crate) fn insert_route(&mut self, prefix: &Name, route: Route) -> Result<(), RouteError> {
+        if prefix.len() > MAX_COMPONENTS {
+            return Err(RouteError::PrefixTooLong);
+        }
+        if self.rib.len() >= self.config.rib_max_routes {
+            return Err(RouteError::TooManyRoutes);
+        }
+        let affected = self.rib.add(prefix, route);
+        self.update_fib(affected);
+        Ok(())
+    }
+
+    pub(crate) fn withdraw_route(&mut self, prefix: &Name, face: FaceSlot, origin: u64) -> bool {
+        let affected = self.rib.remove(prefix, face, origin);
+        let any = !affected.is_empty();
+        self.update_fib(affected);
+        any
+    }
+
+    /// Brings the FIB in line with the RIB for these prefixes.
+    pub(crate) fn update_fib(&mut self, prefixes: Vec<Name>) {
+        for prefix in prefixes {
+            let hops = self.rib.next_hops(&prefix);
+            let mut hashes = crate::table::hash::NameHashes::default();
+            hashes.push(&self.key, prefix.as_ref());
+            self.fib.set(&hashes.last(prefix.as_ref()), hops);
+        }
+    }
+
+    /// The next hops that Interests of this very prefix or, without an entry of its own, of its longest prefix go to:
+    /// face and cost, the cheapest first.
+    pub fn lookup_route(&self, name: &Name) -> Vec<(FaceId, u64)> {
+        let hops = self.with_hashes(name, |name| self.fib.lookup(name).1);
+        hops.iter()
+            .filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost))))
+            .collect()
+    }
+
+    /// Chooses the strategy for a prefix and all names under it that have no choice of their own; false when the
+    /// prefix is too long.
+    pub fn set_strategy(&mut self, prefix: &Name, strategy: StrategyKind) -> bool {
+        if prefix.is_empty() {
+            self.config.default_strategy = strategy;
+            return true;
+        }
+        let mut hashes = crate::table::hash::NameHashes::default();
+        hashes.push(&self.key, prefix.as_ref());
+        self.strategies
+            .insert(&hashes.last(prefix.as_ref()), strategy)
+            .is_ok()
+    }
+
+    /// Takes the choice for a prefix back; false when there was none. That for `/` stays.
+    pub fn unset_strategy(&mut self, prefix: &Name) -> bool {
+        let mut hashes = crate::table::hash::NameHashes::default();
+        hashes.push(&self.key, prefix.as_ref());
+        self.strategies
+            .remove(&hashes.last(prefix.as_ref()))
+            .is_some()
+    }
+
+    /// The strategy that is in charge of a name.
+    pub fn strategy(&self, name: &Name) -> StrategyKind {
+        self.with_hashes(name, |name| self.strategy_of(name))
+    }
+
+    #[inline]
+    pub(crate) fn strategy_of(&self, name: &HashedName<'_>) -> StrategyKind {
+        self.strategies
+            .longest_prefix(name)
+            .map_or(self.config.default_strategy, |(_, kind)| *kind)
+    }
+
+    /// Drops all content under a prefix from the content store; returns how many packets.
+    pub fn erase_cs(&mut self, prefix: &Name) -> usize {
+        let mut hashes = crate::table::hash::NameHashes::default();
+        hashes.push(&self.key, prefix.as_ref());
+        self.cs.erase(&hashes.last(prefix.as_ref()), usize::MAX).0
+    }
+
+    /// Changes the capacity of the content store, in bytes.
+    pub fn set_cs_capacity(&mut self, bytes: usize) {
+        self.config.cs_capacity_bytes = bytes;
+        self.cs.set_capacity(bytes);
+    }
+}

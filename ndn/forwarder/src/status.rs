@@ -1,0 +1,40 @@
+//! Figures of a whole forwarder.
+
+use crate::face::FaceCounters;
+
+/// Figures of a whole forwarder at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Faces, the internal one included.
+    pub faces: usize,
+    /// Names in the FIB.
+    pub fib_entries: usize,
+    /// Bytes of the FIB.
+    pub fib_bytes: usize,
+    /// Routes in the RIB.
+    pub rib_routes: usize,
+    /// Pending Interests.
+    pub pit_entries: usize,
+    /// Bytes of pending Interests.
+    pub pit_bytes: usize,
+    /// Data in the content store.
+    pub cs_entries: usize,
+    /// Bytes of the content store in use, entries included.
+    pub cs_bytes: usize,
+    /// Bytes that the content store may use.
+    pub cs_capacity_bytes: usize,
+    /// Interests that the content store answered.
+    pub cs_hits: u64,
+    /// Interests that it did not.
+    pub cs_misses: u64,
+    /// Prefixes for which self-learning remembers a face.
+    pub learned_prefixes: usize,
+    /// Interests under self-learning that were sent to several faces at once.
+    pub floods: u64,
+    /// Pending Interests that were answered.
+    pub satisfied_interests: u64,
+    /// Pending Interests that were refused or expired.
+    pub unsatisfied_interests: u64,
+    /// Packets of all faces together, those of faces gone included.
+    pub packets: FaceCounters,
+}

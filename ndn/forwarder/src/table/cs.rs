@@ -1,0 +1,377 @@
+//! Content store: Data kept for later Interests, bounded in bytes, least recently used out first.
+//!
+//! A tree of names over a hash index: each Data is a node, and so is each prefix of its name, so that an Interest with
+//! CanBePrefix finds its node by one probe and goes down from there. Prefix nodes hold no name of their own: it is read
+//! from any Data below them. One Data is kept for each name; a newer one takes its place.
+
+use super::NIL;
+use super::hash::HashedName;
+use super::index::HashIndex;
+use super::list::List;
+use super::slab::Slab;
+use bytes::Bytes;
+use ndn_packet::{sha256, tlv};
+
+/// Data whose names have more components are not kept.
+const MAX_COMPONENTS: usize = 64;
+/// Most nodes that one search for fresh Data below a prefix looks at.
+const MAX_SEARCH: usize = 256;
+
+#[derive(Debug)]
+struct Node {
+    hash: u64,
+    /// Until when the Data is fresh, nanoseconds.
+    fresh_until: u64,
+    /// The Data; empty in a node that is but a prefix.
+    wire: Bytes,
+    parent: u32,
+    /// The child added last.
+    child: u32,
+    prev: u32,
+    next: u32,
+    /// Where the name's value starts in `wire`.
+    name_at: u8,
+    /// Length of this node's name in bytes.
+    name_len: u32,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Node {
+            hash: 0,
+            fresh_until: 0,
+            wire: Bytes::new(),
+            parent: NIL,
+            child: NIL,
+            prev: NIL,
+            next: NIL,
+            name_at: 0,
+            name_len: 0,
+        }
+    }
+}
+
+/// What an Interest asks of the content store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Query {
+    pub(crate) can_be_prefix: bool,
+    pub(crate) must_be_fresh: bool,
+    /// Now, nanoseconds.
+    pub(crate) now: u64,
+}
+
+/// The store.
+#[derive(Debug)]
+pub(crate) struct ContentStore {
+    index: HashIndex,
+    nodes: Slab<Node, 10>,
+    order: List,
+    capacity: usize,
+    copy_below: usize,
+    bytes: usize,
+    entries: usize,
+    pub(crate) admit: bool,
+    pub(crate) serve: bool,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+}
+
+/// Bytes that a node costs beside the packet: itself, its place in the index and in the order of use.
+const NODE_BYTES: usize = size_of::<Node>() + 16 + 8;
+/// Bytes of bookkeeping of a shared buffer.
+const BUFFER_BYTES: usize = 32;
+
+impl ContentStore {
+    pub(crate) fn new(capacity: usize, copy_below: usize) -> Self {
+        ContentStore {
+            index: HashIndex::new(),
+            nodes: Slab::new(),
+            order: List::new(),
+            capacity,
+            copy_below,
+            bytes: 0,
+            entries: 0,
+            admit: true,
+            serve: true,
+            hits: 0,
+            misses: 0,
+        }
+    }
+
+    /// Number of Data.
+    pub(crate) fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Bytes in use, entries included.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes of the tables themselves, packets not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.index.memory() + self.nodes.memory() + self.order.memory()
+    }
+
+    /// Changes the capacity in bytes, dropping what no longer fits.
+    pub(crate) fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity;
+        self.evict();
+    }
+
+    /// A Data below the node, or the node's own.
+    #[inline]
+    fn data_below(&self, mut id: u32) -> &Node {
+        let mut node = self.nodes.get(id);
+        while node.wire.is_empty() && node.child != NIL {
+            id = node.child;
+            node = self.nodes.get(id);
+        }
+        node
+    }
+
+    #[inline]
+    fn name_of(&self, id: u32) -> &[u8] {
+        let len = self.nodes.get(id).name_len as usize;
+        let data = self.data_below(id);
+        let at = usize::from(data.name_at);
+        data.wire.get(at..at + len).unwrap_or_default()
+    }
+
+    #[inline]
+    fn find_node(&self, hash: u64, name: &[u8]) -> Option<u32> {
+        self.index.find(hash, |id| {
+            let node = self.nodes.get(id);
+            node.hash == hash && node.name_len as usize == name.len() && self.name_of(id) == name
+        })
+    }
+
+    /// The slot that a search for this hash will go to first.
+    #[inline]
+    pub(crate) fn peek(&self, hash: u64) -> Option<u32> {
+        self.index.peek(hash)
+    }
+
+    /// Reads the node and the head of its packet, for a search that follows.
+    #[inline]
+    pub(crate) fn touch(&self, id: u32) -> u64 {
+        let node = self.nodes.get(id);
+        u64::from(node.wire.first().copied().unwrap_or(0)) + node.hash
+    }
+
+    /// A Data that satisfies an Interest of this name; counts as use.
+    pub(crate) fn find(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Bytes> {
+        let id = if self.serve && self.entries > 0 {
+            self.search(name, query)
+        } else {
+            None
+        };
+        match id {
+            Some(id) => {
+                self.hits += 1;
+                self.order.touch(id);
+                Some(&self.nodes.get(id).wire)
+            }
+            None => {
+                self.misses += 1;
+                None
+            }
+        }
+    }
+
+    fn search(&self, name: &HashedName<'_>, query: Query) -> Option<u32> {
+        if let Some(digest) = implicit_digest(name) {
+            let name = name.without_last(1);
+            let id = self.find_node(name.full(), name.value())?;
+            let node = self.nodes.get(id);
+            return (self.answers(node, query) && sha256(&node.wire)[..] == *digest).then_some(id);
+        }
+        let top = self.find_node(name.full(), name.value())?;
+        if self.answers(self.nodes.get(top), query) {
+            return Some(top);
+        }
+        if !query.can_be_prefix {
+            return None;
+        }
+        let mut id = top;
+        for _ in 0..MAX_SEARCH {
+            id = self.next_below(top, id)?;
+            if self.answers(self.nodes.get(id), query) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    fn answers(&self, node: &Node, query: Query) -> bool {
+        !node.wire.is_empty() && (!query.must_be_fresh || query.now < node.fresh_until)
+    }
+
+    /// The node after `id` on a walk over all nodes below `top`, parents before children, younger before elder.
+    fn next_below(&self, top: u32, mut id: u32) -> Option<u32> {
+        if self.nodes.get(id).child != NIL {
+            return Some(self.nodes.get(id).child);
+        }
+        while id != top {
+            let node = self.nodes.get(id);
+            if node.next != NIL {
+                return Some(node.next);
+            }
+            id = node.parent;
+        }
+        None
+    }
+
+    /// Keeps a Data of this name, fresh until `fresh_until` (nanoseconds); false when it is not admitted.
+    pub(crate) fn insert(&mut self, name: &HashedName<'_>, wire: &Bytes, fresh_until: u64) -> bool {
+        let n = name.len();
+        if !self.admit || n > MAX_COMPONENTS || wire.len() + (n + 1) * NODE_BYTES > self.capacity {
+            return false;
+        }
+        let Some(name_at) = name_offset(wire) else {
+            return false;
+        };
+        let kept = if wire.len() < self.copy_below {
+            Bytes::copy_from_slice(wire)
+        } else {
+            wire.clone()
+        };
+        self.bytes += kept.len() + BUFFER_BYTES;
+        let id = match self.find_node(name.full(), name.value()) {
+            Some(id) => id,
+            None => self.add_node(name, n),
+        };
+        let node = self.nodes.get_mut(id);
+        let old = std::mem::replace(&mut node.wire, kept);
+        node.name_at = name_at;
+        node.fresh_until = fresh_until;
+        if old.is_empty() {
+            self.entries += 1;
+            self.order.push_front(id);
+        } else {
+            self.bytes -= old.len() + BUFFER_BYTES;
+            self.order.touch(id);
+        }
+        if self.nodes.get(id).parent == NIL {
+            self.link(name, n, id);
+        }
+        self.evict();
+        true
+    }
+
+    fn add_node(&mut self, name: &HashedName<'_>, n: usize) -> u32 {
+        let id = self.nodes.take();
+        let hash = name.hash(n);
+        *self.nodes.get_mut(id) = Node {
+            hash,
+            name_len: name.prefix(n).len() as u32,
+            ..Node::default()
+        };
+        self.index.insert(hash, id);
+        self.bytes += NODE_BYTES;
+        id
+    }
+
+    /// Hangs a node of `n` components below its parent, making parents up to one that exists.
+    fn link(&mut self, name: &HashedName<'_>, n: usize, mut id: u32) {
+        for k in (0..n).rev() {
+            let found = self.find_node(name.hash(k), name.prefix(k));
+            let parent = found.unwrap_or_else(|| self.add_node(name, k));
+            let elder = std::mem::replace(&mut self.nodes.get_mut(parent).child, id);
+            let node = self.nodes.get_mut(id);
+            node.parent = parent;
+            node.next = elder;
+            if elder != NIL {
+                self.nodes.get_mut(elder).prev = id;
+            }
+            if found.is_some() {
+                break;
+            }
+            id = parent;
+        }
+    }
+
+    fn evict(&mut self) {
+        while self.bytes > self.capacity
+            && let Some(id) = self.order.last()
+        {
+            self.remove(id);
+        }
+    }
+
+    /// Drops the Data of a node, and the nodes that nothing is left for.
+    fn remove(&mut self, mut id: u32) {
+        let wire = std::mem::take(&mut self.nodes.get_mut(id).wire);
+        self.bytes -= wire.len() + BUFFER_BYTES;
+        self.entries -= 1;
+        self.order.remove(id);
+        while id != NIL {
+            let &Node {
+                hash,
+                parent,
+                child,
+                prev,
+                next,
+                ref wire,
+                ..
+            } = self.nodes.get(id);
+            if child != NIL || !wire.is_empty() {
+                break;
+            }
+            if prev != NIL {
+                self.nodes.get_mut(prev).next = next;
+            } else if parent != NIL {
+                self.nodes.get_mut(parent).child = next;
+            }
+            if next != NIL {
+                self.nodes.get_mut(next).prev = prev;
+            }
+            self.index.remove(hash, id);
+            self.nodes.give_back(id);
+            self.bytes -= NODE_BYTES;
+            id = parent;
+        }
+    }
+
+    /// Drops up to `limit` Data under a prefix; returns how many, and whether some are left.
+    pub(crate) fn erase(&mut self, prefix: &HashedName<'_>, limit: usize) -> (usize, bool) {
+        let mut erased = 0;
+        while let Some(top) = self.find_node(prefix.full(), prefix.value()) {
+            let mut id = top;
+            while self.nodes.get(id).wire.is_empty() {
+                match self.next_below(top, id) {
+                    Some(next) => id = next,
+                    None => return (erased, false),
+                }
+            }
+            if erased == limit {
+                return (erased, true);
+            }
+            self.remove(id);
+            erased += 1;
+        }
+        (erased, false)
+    }
+}
+
+/// Where the name's value starts in an Interest or Data.
+pub(crate) fn name_offset(wire: &[u8]) -> Option<u8> {
+    let (_, _, outer) = tlv::read_header(wire).ok()?;
+    let (_, _, inner) = tlv::read_header(&wire[outer..]).ok()?;
+    u8::try_from(outer + inner).ok()
+}
+
+/// The digest that a name ends in, if it does.
+pub(crate) fn implicit_digest<'a>(name: &HashedName<'a>) -> Option<&'a [u8]> {
+    let n = name.len();
+    if n == 0 {
+        return None;
+    }
+    let last = &name.value()[name.prefix(n - 1).len()..];
+    // Type 1, length 32: the only form of such a component.
+    (last.len() == 34 && last[0] == 1).then(|| &last[2..])
+}

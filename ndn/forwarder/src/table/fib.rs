@@ -1,0 +1,100 @@
+//! Forwarding information base: which faces lead to a name.
+
+use super::hash::HashedName;
+use super::name_table::NameTable;
+use crate::face::FaceSlot;
+use ndn_packet::NameRef;
+
+/// A face that leads to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NextHop {
+    pub(crate) face: FaceSlot,
+    /// Smaller is better.
+    pub(crate) cost: u32,
+}
+
+/// The next hops of one name, the cheapest first; never empty inside a FIB.
+#[derive(Debug)]
+pub(crate) enum NextHops {
+    One(NextHop),
+    Many(Box<[NextHop]>),
+}
+
+impl NextHops {
+    fn new(mut hops: Vec<NextHop>) -> Option<Self> {
+        hops.sort_by_key(|h| (h.cost, h.face));
+        match hops[..] {
+            [] => None,
+            [hop] => Some(NextHops::One(hop)),
+            _ => Some(NextHops::Many(hops.into())),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[NextHop] {
+        match self {
+            NextHops::One(hop) => std::slice::from_ref(hop),
+            NextHops::Many(hops) => hops,
+        }
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Fib {
+    names: NameTable<NextHops>,
+}
+
+impl Fib {
+    pub(crate) fn new() -> Self {
+        Fib {
+            names: NameTable::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.names.memory()
+    }
+
+    /// Next hops of the longest prefix that has any, and its length.
+    #[inline]
+    pub(crate) fn lookup(&self, name: &HashedName<'_>) -> (usize, &[NextHop]) {
+        self.names
+            .longest_prefix(name)
+            .map_or((0, &[]), |(n, hops)| (n, hops.as_slice()))
+    }
+
+    /// See [`NameTable::touch`].
+    #[inline]
+    pub(crate) fn touch(&self, name: &HashedName<'_>) -> u64 {
+        self.names.touch(name)
+    }
+
+    /// Next hops of this very name.
+    pub(crate) fn get(&self, name: &HashedName<'_>) -> &[NextHop] {
+        self.names.get(name).map_or(&[], NextHops::as_slice)
+    }
+
+    /// Sets the next hops of a name; none removes it. False when the name is too long.
+    pub(crate) fn set(&mut self, name: &HashedName<'_>, hops: Vec<NextHop>) -> bool {
+        match NextHops::new(hops) {
+            Some(hops) => self.names.insert(name, hops).is_ok(),
+            None => {
+                self.names.remove(name);
+                true
+            }
+        }
+    }
+
+    /// All names with their next hops, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NameRef<'_>, &[NextHop])> {
+        self.names
+            .iter()
+            .map(|(name, hops)| (name, hops.as_slice()))
+    }
+}
