@@ -1,1 +1,55 @@
-//! The JNI face of named data, carried inside the Hadoop plug-in jar.
+//! Named data for the Hadoop plug-in: what `io.trunkline.hadoop.ndn.Native`
+//! calls.
+//!
+//! A [`NamedNode`] is a forwarder on a thread of its own, with a face to the
+//! router. On it, Java opens producers and pulls of block segments, a source of
+//! finalized replicas, single publications and fetches. Each is an application
+//! of the forwarder with a face of its own, so that in one process a producer
+//! and several readers of the same name meet in the forwarder like hosts do.
+//!
+//! | thread | does |
+//! |---|---|
+//! | the node's loop | forwards; runs the endpoint machines; nothing heavy |
+//! | a writer of Java | copies a segment into its packet and digests it |
+//! | a reader of Java | verifies a segment and copies it out |
+//! | workers of a block source | read block files, digest segments |
+//!
+//! Everything but the module `jni` is plain Rust and is tested without a JVM;
+//! that holds the exported functions and turns handles, arrays and errors over.
+
+mod blocks;
+mod clock;
+mod config;
+mod error;
+mod fetch;
+mod fixed;
+mod handle;
+mod jni;
+mod metadata;
+mod node;
+mod outbox;
+mod producer;
+mod pull;
+mod retention;
+mod segment;
+mod status;
+mod totals;
+mod wire;
+
+pub use blocks::{
+    ANSWER_LIFETIME, ANSWER_TIMEOUT, Answer, BlockSource, BlockSourceStats, META_HEADER_LEN,
+    METADATA_FRESHNESS, Replica, ReplicaError,
+};
+pub use config::NodeSettings;
+pub use error::{NativeError, Result};
+pub use fetch::FetchSettings;
+pub use fixed::FixedData;
+pub use handle::Registry;
+pub use metadata::BlockMetadata;
+pub use node::NamedNode;
+pub use producer::StreamProducer;
+pub use pull::{Pull, PullSettings};
+pub use segment::{
+    ChecksumType, DEFAULT_SEGMENT_BYTES, HEADER_LEN, HeaderError, MAGIC, SegmentHeader,
+};
+pub use totals::{ProducerTotals, PullTotals};

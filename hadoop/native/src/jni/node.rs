@@ -1,0 +1,140 @@
+//! Nodes, single fetches and single publications.
+
+use std::time::Duration;
+
+use jni::EnvUnowned;
+use jni::objects::{JByteArray, JClass, JString};
+use jni::sys::{jboolean, jint, jlong};
+
+use super::{OBJECTS, Object, call, keep, name, node, not_negative, text};
+use crate::config::NodeSettings;
+use crate::error::NativeError;
+use crate::fetch::FetchSettings;
+use crate::node::NamedNode;
+
+/// `long nodeOpen(String json)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_nodeOpen<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    json: JString<'local>,
+) -> jlong {
+    call(env, |env| {
+        let settings = NodeSettings::from_json(&text(env, "configuration", &json)?)?;
+        keep(Object::Node(NamedNode::open(settings)?))
+    })
+}
+
+/// `void nodeClose(long node)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_nodeClose<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    call(env, |_| {
+        if let Ok(node) = node(handle) {
+            OBJECTS.remove(handle);
+            drop(OBJECTS.remove_where(|object| object.is_on(node.number())));
+            node.close();
+        }
+        Ok(())
+    })
+}
+
+/// `String nodeStatus(long node)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_nodeStatus<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> JString<'local> {
+    call(env, |env| {
+        let json = node(handle)?.status()?;
+        Ok(JString::from_str(env, json)?)
+    })
+}
+
+/// `byte[] fetch(long node, String name, boolean mustBeFresh, boolean canBePrefix, int timeoutMs)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    uri: JString<'local>,
+    must_be_fresh: jboolean,
+    can_be_prefix: jboolean,
+    timeout_ms: jint,
+) -> JByteArray<'local> {
+    call(env, |env| {
+        let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
+        let name = name(env, &uri)?;
+        let settings = FetchSettings {
+            must_be_fresh,
+            can_be_prefix,
+            timeout,
+        };
+        match node(handle)?.fetch(&name, settings)? {
+            Some(content) => Ok(env.byte_array_from_slice(&content)?),
+            None => Ok(JByteArray::default()),
+        }
+    })
+}
+
+/// `String blockMetadata(long node, String name, int timeoutMs)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    uri: JString<'local>,
+    timeout_ms: jint,
+) -> JString<'local> {
+    call(env, |env| {
+        let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
+        let name = name(env, &uri)?;
+        match node(handle)?.block_metadata(&name, timeout)? {
+            Some(facts) => Ok(JString::from_str(env, facts.to_json())?),
+            None => Ok(JString::default()),
+        }
+    })
+}
+
+/// `long publishStatic(long node, String name, byte[] content, long freshnessMs)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_publishStatic<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    uri: JString<'local>,
+    content: JByteArray<'local>,
+    freshness_ms: jlong,
+) -> jlong {
+    call(env, |env| {
+        if content.is_null() {
+            return Err(NativeError::Argument("content is null".into()).into());
+        }
+        let freshness = Duration::from_millis(not_negative("freshness", freshness_ms)?);
+        let name = name(env, &uri)?;
+        let content = env.convert_byte_array(&content)?;
+        let node = node(handle)?;
+        let fixed = node.publish_fixed(&name, &content, freshness)?;
+        keep(Object::Fixed(node.number(), fixed))
+    })
+}
+
+/// `void unpublish(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_unpublish<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    call(env, |_| {
+        if let Some(Object::Fixed(_, fixed)) = OBJECTS.get(handle) {
+            OBJECTS.remove(handle);
+            fixed.close();
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,363 @@
+//! One node: a forwarder on its own thread, a face to the router, and all that
+//! Java opens on it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ndn_forwarder::StrategyKind;
+use ndn_io::{App, AppHandle, FaceConfig, FaceUri, ListenConfig, Node, NodeConfig};
+use ndn_packet::{MAX_JUMBO_PACKET, Name};
+
+use crate::blocks::BlockSource;
+use crate::clock::Clock;
+use crate::config::NodeSettings;
+use crate::error::{NativeError, Result};
+use crate::fetch::{FetchSettings, Fetches};
+use crate::fixed::FixedData;
+use crate::metadata::BlockMetadata;
+use crate::producer::StreamProducer;
+use crate::pull::{Pull, PullSettings};
+use crate::retention::Retention;
+use crate::status;
+use crate::totals::Ended;
+
+/// Waits between attempts to reach the router: a router that restarts is found
+/// again while a write still waits for it.
+const RECONNECT: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// How long the start waits for the router's face, so that the first operation
+/// of a process does not find it down.
+const FACE_WAIT: Duration = Duration::from_secs(1);
+
+/// A running node. Dropping it closes it.
+pub struct NamedNode {
+    number: u64,
+    settings: NodeSettings,
+    node: Mutex<Option<Node>>,
+    clock: Clock,
+    seed: RandomState,
+    seeds: AtomicU64,
+    fetches: Fetches,
+    retention: Arc<Retention>,
+    opened: Mutex<Opened>,
+    ended: Arc<Ended>,
+}
+
+/// What is open, for the status and the close.
+#[derive(Default)]
+pub(crate) struct Opened {
+    pub producers: Vec<Weak<StreamProducer>>,
+    pub pulls: Vec<Weak<Pull>>,
+    pub fixed: Vec<Weak<FixedData>>,
+    pub sources: Vec<Weak<BlockSource>>,
+}
+
+fn remember<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {
+    list.retain(|weak| weak.strong_count() > 0);
+    list.push(Arc::downgrade(new));
+}
+
+fn failed(error: impl std::fmt::Display) -> NativeError {
+    NativeError::Failed(error.to_string())
+}
+
+impl NamedNode {
+    /// Starts a forwarder and its face to the router. A router that can't be
+    /// reached is no error: the face keeps trying, and the status says so.
+    ///
+    /// # Errors
+    /// Settings that make no sense, a listener that can't be opened.
+    pub fn open(settings: NodeSettings) -> Result<Arc<Self>> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        log_to_stderr();
+        let seed = RandomState::new();
+        let node = Node::start(node_config(&settings, &seed)?)
+            .map_err(|e| NativeError::Config(e.to_string()))?;
+        let clock = Clock::new(node.with_forwarder(|_, now| now).map_err(failed)?);
+        let (fetches, app) = Fetches::new(seed.hash_one("fetches"));
+        fetches.attached(node.attach(app, "fetch").map_err(failed)?, clock);
+        let this = Arc::new(NamedNode {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            retention: Retention::new(settings.retain_bytes),
+            settings,
+            node: Mutex::new(Some(node)),
+            clock,
+            seed,
+            seeds: AtomicU64::new(0),
+            fetches,
+            opened: Mutex::default(),
+            ended: Arc::default(),
+        });
+        this.wait_for_router();
+        Ok(this)
+    }
+
+    fn wait_for_router(&self) {
+        let until = Instant::now() + FACE_WAIT;
+        while self.router_is_up() == Some(false) {
+            if Instant::now() >= until {
+                let face = self.settings.face.as_deref().unwrap_or_default();
+                tracing::warn!(
+                    node = self.settings.name,
+                    face,
+                    "router not reached yet; trying on"
+                );
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Whether the router's face is up; `None` where there is none, or the node
+    /// is closed.
+    pub fn router_is_up(&self) -> Option<bool> {
+        let uri = self.settings.face.as_deref()?;
+        let status = self.with_node(|node| node.status().map_err(failed)).ok()?;
+        status::router(&status, uri).map(|face| face.up)
+    }
+
+    fn with_node<R>(&self, f: impl FnOnce(&Node) -> Result<R>) -> Result<R> {
+        match &*self.node.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(node) => f(node),
+            None => Err(NativeError::Closed {
+                what: "node",
+                name: self.settings.name.clone(),
+            }),
+        }
+    }
+
+    fn attach(&self, app: Box<dyn App>, kind: &str, prefix: Option<&Name>) -> Result<AppHandle> {
+        self.with_node(|node| {
+            let handle = node.attach(app, kind).map_err(failed)?;
+            if let Some(prefix) = prefix {
+                handle.register(prefix).map_err(failed)?;
+            }
+            Ok(handle)
+        })
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of this node, unique in the process.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// What the node was opened with.
+    pub fn settings(&self) -> &NodeSettings {
+        &self.settings
+    }
+
+    /// Where the node listens, with the ports that the system chose.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn listening(&self) -> Result<Vec<String>> {
+        self.with_node(|node| Ok(node.listening().iter().map(ToString::to_string).collect()))
+    }
+
+    /// Opens a producer of segments below `prefix` that retains the newest
+    /// `retain` of them.
+    ///
+    /// # Errors
+    /// When the node is closed, or the bound for retained bytes is reached.
+    pub fn open_producer(&self, prefix: &Name, retain: usize) -> Result<Arc<StreamProducer>> {
+        let share = self
+            .retention
+            .reserve((retain as u64).saturating_mul(MAX_JUMBO_PACKET as u64))?;
+        let (producer, app) = StreamProducer::new(prefix, retain, share, self.ended.clone());
+        producer.attached(self.attach(app, "producer", Some(prefix))?, self.clock);
+        remember(&mut self.opened().producers, &producer);
+        Ok(producer)
+    }
+
+    /// Opens a pull of the segments below `prefix`.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn open_pull(&self, prefix: &Name, settings: PullSettings) -> Result<Arc<Pull>> {
+        let seed = self
+            .seed
+            .hash_one(self.seeds.fetch_add(1, Ordering::Relaxed));
+        let (pull, app) = Pull::new(prefix, settings, seed, self.clock.now(), self.ended.clone());
+        pull.attached(self.attach(app, "pull", None)?);
+        remember(&mut self.opened().pulls, &pull);
+        Ok(pull)
+    }
+
+    /// Fetches one packet: its content, or `None` when it was refused or the
+    /// time has passed.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn fetch(&self, name: &Name, settings: FetchSettings) -> Result<Option<Bytes>> {
+        Ok(self
+            .fetches
+            .fetch(name, settings)?
+            .map(|data| data.content()))
+    }
+
+    /// Asks for the metadata of a block by its discovery name,
+    /// `<block>/32=metadata`.
+    ///
+    /// # Errors
+    /// When the node is closed, or what came is no metadata of a block.
+    pub fn block_metadata(&self, name: &Name, timeout: Duration) -> Result<Option<BlockMetadata>> {
+        let settings = FetchSettings {
+            must_be_fresh: true,
+            can_be_prefix: true,
+            timeout,
+        };
+        let content = self.fetch(name, settings)?;
+        content
+            .map(|content| BlockMetadata::decode(&content))
+            .transpose()
+    }
+
+    /// Publishes one packet until it is withdrawn.
+    ///
+    /// # Errors
+    /// When the node is closed, or the content does not fit into a packet.
+    pub fn publish_fixed(
+        &self,
+        name: &Name,
+        content: &[u8],
+        freshness: Duration,
+    ) -> Result<Arc<FixedData>> {
+        let (fixed, app) = FixedData::new(name, content, freshness)?;
+        fixed.attached(self.attach(app, "fixed", Some(name))?);
+        remember(&mut self.opened().fixed, &fixed);
+        Ok(fixed)
+    }
+
+    /// Opens a source of finalized replicas below `prefix`, `/<root>/blocks`.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn open_blocks(
+        &self,
+        prefix: &Name,
+        segment_bytes: u32,
+        max_open: usize,
+    ) -> Result<Arc<BlockSource>> {
+        let (source, app) = BlockSource::new(prefix, segment_bytes, max_open)?;
+        source.attached(self.attach(app, "blocks", Some(prefix))?);
+        remember(&mut self.opened().sources, &source);
+        Ok(source)
+    }
+
+    /// Faces, tables and counters as JSON.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn status(&self) -> Result<String> {
+        let node = self.with_node(|node| node.status().map_err(failed))?;
+        let status = status::of(
+            &self.settings,
+            &node,
+            &self.opened(),
+            &self.ended,
+            self.fetches.counters(),
+            self.retention.held(),
+        );
+        serde_json::to_string(&status).map_err(failed)
+    }
+
+    /// Closes all that was opened here, then stops the forwarder.
+    pub fn close(&self) {
+        let opened = std::mem::take(&mut *self.opened());
+        opened
+            .pulls
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|pull| pull.close());
+        opened
+            .sources
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|source| source.close());
+        opened
+            .fixed
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|fixed| fixed.close());
+        opened
+            .producers
+            .iter()
+            .filter_map(Weak::upgrade)
+            .for_each(|p| p.close(Duration::ZERO));
+        self.fetches.close();
+        let node = self
+            .node
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(node) = node {
+            node.shutdown();
+        }
+    }
+}
+
+impl Drop for NamedNode {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Warnings and errors go to the process's standard error; `TRUNKLINE_LOG`
+/// names another level (error, warn, info, debug, trace). A subscriber that
+/// exists already stays.
+fn log_to_stderr() {
+    let level = std::env::var("TRUNKLINE_LOG")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let _ = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_max_level(level.unwrap_or(tracing::Level::WARN))
+        .try_init();
+}
+
+fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig> {
+    let uri = |what: &str, text: &str| {
+        FaceUri::parse(text).map_err(|e| NativeError::Config(format!("{what} {text:?}: {e}")))
+    };
+    let blocks = settings.root.append_generic("blocks");
+    let datanodes = settings.root.append_generic("datanodes");
+    let mut forwarder = ndn_forwarder::Config::default();
+    forwarder.cs_capacity_bytes = settings.cs_bytes;
+    forwarder.pit_max_entries = settings.pit_entries;
+    forwarder.pit_max_per_face = settings.pit_entries;
+    forwarder.seed = seed.hash_one("forwarder");
+    let mut faces = Vec::new();
+    if let Some(face) = &settings.face {
+        // Own routes for what is looked for: an application registered at the
+        // same prefix is asked beside the router, not in its place.
+        let routes = [&settings.root, &blocks, &datanodes].map(|name| (name.clone(), 10));
+        faces.push(FaceConfig {
+            local_bind: settings.local_address,
+            routes: routes.to_vec(),
+            reconnect: RECONNECT,
+            ..FaceConfig::new(uri("face", face)?)
+        });
+    }
+    let listeners = settings
+        .listen
+        .iter()
+        .map(|text| Ok(ListenConfig::new(uri("listen", text)?)));
+    Ok(NodeConfig {
+        thread_name: format!("ndn-{}", settings.name),
+        forwarder,
+        listeners: listeners.collect::<Result<_>>()?,
+        faces,
+        strategies: vec![
+            (blocks, StrategyKind::SelfLearning),
+            (datanodes, StrategyKind::SelfLearning),
+        ],
+        ..NodeConfig::default()
+    })
+}

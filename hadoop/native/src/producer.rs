@@ -1,0 +1,254 @@
+//! Producing a stream of segments: JVM threads publish, the loop answers.
+//!
+//! A segment is copied once, from the Java array into the packet's buffer, and
+//! digested on the publishing thread. The newest segments are retained; an
+//! Interest that comes before its segment waits for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
+use ndn_io::{App, AppHandle};
+use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
+
+use crate::clock::Clock;
+use crate::config::SEGMENT_FRESHNESS;
+use crate::error::{NativeError, Result};
+use crate::outbox::Outbox;
+use crate::retention::Share;
+use crate::totals::Ended;
+use crate::wire;
+
+/// Interests that may wait at one producer: every reader's window, and more.
+const MAX_PENDING_INTERESTS: usize = 4096;
+
+struct Shared {
+    prefix: Name,
+    inner: Mutex<Inner>,
+    outbox: Outbox,
+    handle: Mutex<Option<(AppHandle, Clock)>>,
+    ended: Arc<Ended>,
+}
+
+struct Inner {
+    core: Producer<Option<PitToken>>,
+    /// Scratch for the answers of one publish.
+    answers: Vec<(Option<PitToken>, bytes::Bytes)>,
+    /// When a closed producer's segments go, in the loop's time.
+    lingers: Option<Duration>,
+    /// What of the node's bound for retained bytes this producer holds.
+    share: Option<Share>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops the segments and leaves the node.
+    fn finish(&self) {
+        let mut inner = self.lock();
+        inner.lingers = None;
+        if inner.share.take().is_some() {
+            self.ended.producer(&inner.core.stats());
+        }
+        inner.core = Producer::new(ProducerConfig::new(self.prefix.clone()));
+        drop(inner);
+        drop(
+            self.handle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+}
+
+/// One stream being produced.
+pub struct StreamProducer {
+    shared: Arc<Shared>,
+    closed: AtomicBool,
+}
+
+impl StreamProducer {
+    /// A producer that is not attached to a node yet, and the application to
+    /// attach. `share` is its part of the node's bound for retained bytes.
+    pub(crate) fn new(
+        prefix: &Name,
+        retain: usize,
+        share: Share,
+        ended: Arc<Ended>,
+    ) -> (Arc<Self>, Box<dyn App>) {
+        let core = Producer::new(ProducerConfig {
+            retain_segments: retain,
+            retain_bytes: retain.saturating_mul(MAX_JUMBO_PACKET),
+            max_pending_interests: MAX_PENDING_INTERESTS,
+            ..ProducerConfig::new(prefix.clone())
+        });
+        let shared = Arc::new(Shared {
+            prefix: prefix.clone(),
+            inner: Mutex::new(Inner {
+                core,
+                answers: Vec::new(),
+                lingers: None,
+                share: Some(share),
+            }),
+            outbox: Outbox::default(),
+            handle: Mutex::new(None),
+            ended,
+        });
+        let app = Box::new(ProducerApp(shared.clone()));
+        (
+            Arc::new(StreamProducer {
+                shared,
+                closed: AtomicBool::new(false),
+            }),
+            app,
+        )
+    }
+
+    pub(crate) fn attached(&self, handle: AppHandle, clock: Clock) {
+        self.shared.outbox.attach(handle.waker());
+        *self
+            .shared
+            .handle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some((handle, clock));
+    }
+
+    /// The stream's name.
+    pub fn prefix(&self) -> &Name {
+        &self.shared.prefix
+    }
+
+    /// Publishes a segment whose content of `len` bytes `fill` writes in place.
+    ///
+    /// # Errors
+    /// What `fill` returns; when the producer is closed, the segment is
+    /// published already, or too large for a packet.
+    pub fn publish<E: From<NativeError>>(
+        &self,
+        segment: u64,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let now = self.now()?;
+        let name = self.prefix().append_segment(segment);
+        let packet = Data::builder(&name)
+            .freshness(SEGMENT_FRESHNESS)
+            .content_with(len, fill)
+            .sign(&SigningKey::DigestSha256)?;
+        if packet.len() > MAX_JUMBO_PACKET {
+            let text = format!(
+                "{name}: a packet of {} bytes is above the greatest, {MAX_JUMBO_PACKET}; \
+                 set trunkline.ndn.segment.bytes lower",
+                packet.len()
+            );
+            return Err(NativeError::Argument(text).into());
+        }
+        let mut inner = self.shared.lock();
+        let Inner { core, answers, .. } = &mut *inner;
+        core.publish(now, segment, packet, answers)
+            .map_err(|e| NativeError::Failed(format!("{}: {e}", self.prefix())))?;
+        if !answers.is_empty() {
+            let ready = answers
+                .drain(..)
+                .filter_map(|(token, packet)| wire::data(packet, token));
+            self.shared.outbox.send(ready);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Result<Duration> {
+        let handle = self
+            .shared
+            .handle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match &*handle {
+            Some((_, clock)) if !self.closed.load(Ordering::Relaxed) => Ok(clock.now()),
+            _ => Err(NativeError::Closed {
+                what: "producer",
+                name: self.prefix().to_string(),
+            }),
+        }
+    }
+
+    /// Ends the stream. Its segments stay answerable for `linger`.
+    pub fn close(&self, linger: Duration) {
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let clock = {
+            let handle = self
+                .shared
+                .handle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            handle.as_ref().map(|(_, clock)| *clock)
+        };
+        let Some(clock) = clock.filter(|_| !linger.is_zero()) else {
+            return self.shared.finish();
+        };
+        let mut inner = self.shared.lock();
+        if let Some(last) = inner.core.newest() {
+            let mut refused = Vec::new();
+            inner.core.finish(last, &mut refused);
+        }
+        inner.lingers = Some(clock.now() + linger);
+        if let Some(share) = &mut inner.share {
+            let weak = Arc::downgrade(&self.shared);
+            share.give_up_when_needed(Box::new(move || {
+                if let Some(shared) = weak.upgrade() {
+                    shared.finish();
+                }
+            }));
+        }
+        drop(inner);
+        self.shared.outbox.wake();
+    }
+
+    /// Counters of the producer; `None` once its segments are gone, when the
+    /// node has them.
+    pub fn stats(&self) -> Option<ProducerStats> {
+        let inner = self.shared.lock();
+        inner.share.is_some().then(|| inner.core.stats())
+    }
+}
+
+impl Drop for StreamProducer {
+    fn drop(&mut self) {
+        self.close(Duration::ZERO);
+    }
+}
+
+struct ProducerApp(Arc<Shared>);
+
+impl App for ProducerApp {
+    fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let NetKind::Interest(interest) = packet.packet else {
+            return;
+        };
+        let token = packet.pit_token;
+        let answer = self.0.lock().core.on_interest(now, &interest, token);
+        match answer {
+            Answer::Data(packet) => out.extend(wire::data(packet, token)),
+            Answer::Waits => {}
+            Answer::Nack(reason) => out.push(wire::nack(reason, interest, token)),
+        }
+    }
+
+    fn on_wake(&mut self, _now: Duration, out: &mut Vec<NetPacket>) {
+        self.0.outbox.drain(out);
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.0.lock().lingers
+    }
+
+    fn on_deadline(&mut self, now: Duration, _out: &mut Vec<NetPacket>) {
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.0.finish();
+        }
+    }
+}

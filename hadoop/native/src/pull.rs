@@ -1,0 +1,340 @@
+//! Pulling a stream of segments: the loop keeps a window of Interests ahead,
+//! a JVM thread takes segments in order and verifies what it takes.
+//!
+//! ```text
+//!   loop thread                         JVM thread
+//!   on_packet ──▶ Consumer (locked) ◀── take: read, verify outside the lock,
+//!   on_deadline       │                 reject what does not verify
+//!                     └── arrived (Condvar) ──▶ wakes take
+//! ```
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, State, VerifyPolicy, WindowConfig};
+use ndn_io::{App, AppHandle};
+use ndn_packet::{Data, Name, NetKind, NetPacket, Verifier};
+
+use crate::error::{NativeError, Result};
+use crate::outbox::Outbox;
+use crate::totals::Ended;
+use crate::wire;
+
+/// Lifetime of a pull's Interests: how long one waits in the network for a
+/// segment that is not made yet.
+const INTEREST_LIFETIME: Duration = Duration::from_secs(4);
+/// A pull fails by itself only after this long without anything; its taker's
+/// own time-out comes first and decides.
+const MAX_STALL: Duration = Duration::from_secs(300);
+/// First wait after a Nack; the core doubles it.
+const NO_ROUTE_WAIT: Duration = Duration::from_millis(10);
+
+/// What a pull is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct PullSettings {
+    /// First segment wanted.
+    pub first: u64,
+    /// Last segment wanted, where it is known.
+    pub last: Option<u64>,
+    /// Interests in flight, at most.
+    pub window: usize,
+    /// The stream is being made: segments are asked for before they exist.
+    pub live: bool,
+}
+
+/// One stream being pulled. Any thread may take; closing wakes it.
+pub struct Pull {
+    shared: Arc<Shared>,
+    handle: Mutex<Option<AppHandle>>,
+}
+
+struct Shared {
+    prefix: Name,
+    inner: Mutex<Inner>,
+    arrived: Condvar,
+    outbox: Outbox,
+    window: usize,
+    ended: Arc<Ended>,
+}
+
+struct Inner {
+    consumer: Consumer,
+    config: ConsumerConfig,
+    /// Newest segment that the taker's side knows to exist, not yet told to the
+    /// consumer: only the loop has its clock.
+    known: Option<u64>,
+    /// Threads that wait in `take`.
+    takers: usize,
+    /// Nothing more is asked for until something is read: segments still to
+    /// read before the loop is worth waking.
+    starved: Option<usize>,
+    /// Where to begin anew, because what lies before came by another way.
+    restart: Option<u64>,
+    closed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pull {
+    /// A pull that is not attached to a node yet, and the application to
+    /// attach. `now` is the node's own clock, `seed` that of the nonces.
+    pub(crate) fn new(
+        prefix: &Name,
+        settings: PullSettings,
+        seed: u64,
+        now: Duration,
+        ended: Arc<Ended>,
+    ) -> (Arc<Self>, Box<dyn App>) {
+        let config = ConsumerConfig {
+            first: settings.first,
+            last: settings.last,
+            window: WindowConfig::Fixed(settings.window),
+            interest_lifetime: INTEREST_LIFETIME,
+            max_retries: u32::MAX,
+            max_stall: MAX_STALL,
+            max_buffered_segments: settings.window * 2,
+            no_route_wait: NO_ROUTE_WAIT,
+            live: settings.live,
+            verify: VerifyPolicy::None,
+            seed,
+            ..ConsumerConfig::new(prefix.clone())
+        };
+        let shared = Arc::new(Shared {
+            prefix: prefix.clone(),
+            inner: Mutex::new(Inner {
+                consumer: Consumer::new(config.clone(), now),
+                config,
+                known: None,
+                takers: 0,
+                starved: None,
+                restart: None,
+                closed: false,
+            }),
+            arrived: Condvar::new(),
+            outbox: Outbox::default(),
+            window: settings.window,
+            ended,
+        });
+        let app = Box::new(PullApp(shared.clone()));
+        (
+            Arc::new(Pull {
+                shared,
+                handle: Mutex::new(None),
+            }),
+            app,
+        )
+    }
+
+    /// Starts the pull: its application is in the node now.
+    pub(crate) fn attached(&self, handle: AppHandle) {
+        self.shared.outbox.attach(handle.waker());
+        handle.wake();
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+    }
+
+    /// The stream's name.
+    pub fn prefix(&self) -> &Name {
+        &self.shared.prefix
+    }
+
+    /// All segments up to this one surely exist: one that does not come is lost
+    /// and asked for again.
+    pub fn known(&self, upto: u64) {
+        let mut inner = self.shared.lock();
+        inner.known = inner.known.max(Some(upto));
+    }
+
+    /// Waits for a segment and verifies its digest. Earlier segments are passed
+    /// over. `None` when the time has passed.
+    ///
+    /// # Errors
+    /// When the pull was closed, when it failed for good, or when the segment
+    /// was taken or passed over before.
+    pub fn take(&self, segment: u64, timeout: Duration) -> Result<Option<Bytes>> {
+        let until = Instant::now() + timeout;
+        let mut inner = self.shared.lock();
+        loop {
+            if let Some(data) = self.next(&mut inner, segment)? {
+                let wake = inner.fed();
+                drop(inner);
+                if wake {
+                    self.shared.outbox.wake();
+                }
+                if Verifier::DigestSha256.verify(&data) {
+                    return Ok(Some(data.content()));
+                }
+                tracing::warn!(name = %self.prefix(), segment, "segment does not verify; asked for again");
+                inner = self.shared.lock();
+                inner.consumer.reject(segment);
+                self.shared.outbox.wake();
+                continue;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if inner.known.is_some() || inner.starved.is_some() || inner.restart.is_some() {
+                self.shared.outbox.wake();
+            }
+            inner.takers += 1;
+            let waited = self.shared.arrived.wait_timeout(inner, left);
+            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+            inner.takers -= 1;
+        }
+    }
+
+    /// The segment if it is here; those before it are dropped.
+    fn next(&self, inner: &mut Inner, segment: u64) -> Result<Option<Data>> {
+        if inner.closed {
+            return Err(NativeError::Closed {
+                what: "pull",
+                name: self.prefix().to_string(),
+            });
+        }
+        while inner.consumer.next_segment() <= segment {
+            match inner.consumer.read() {
+                Some((number, data)) if number == segment => return Ok(Some(data)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let next = inner.consumer.next_segment();
+        let failed = match inner.consumer.state() {
+            State::Failed(reason) => reason.to_string(),
+            _ if next > segment => {
+                format!(
+                    "{}: segment {segment} was taken or passed over before",
+                    self.prefix()
+                )
+            }
+            State::Done => format!("{}: segment {segment} lies after the last", self.prefix()),
+            _ => {
+                if next < segment {
+                    inner.restart = Some(segment);
+                }
+                return Ok(None);
+            }
+        };
+        Err(NativeError::Failed(failed))
+    }
+
+    /// Ends the pull; a thread that waits in [`Pull::take`] gets an error.
+    pub fn close(&self) {
+        let mut inner = self.shared.lock();
+        if !std::mem::replace(&mut inner.closed, true) {
+            self.shared.ended.pull(&inner.consumer.stats());
+        }
+        drop(inner);
+        self.shared.arrived.notify_all();
+        drop(
+            self.handle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+
+    /// Counters of the consumer; `None` once closed, when the node has them.
+    pub fn stats(&self) -> Option<ConsumerStats> {
+        let inner = self.shared.lock();
+        (!inner.closed).then(|| inner.consumer.stats())
+    }
+}
+
+impl Drop for Pull {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Inner {
+    /// Something was read: whether the loop is to be woken, so that the
+    /// consumer asks for more.
+    fn fed(&mut self) -> bool {
+        match self.starved {
+            Some(0) => {
+                self.starved = None;
+                true
+            }
+            Some(more) => {
+                self.starved = Some(more - 1);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// What the taker's side asked for since the loop last came by.
+    fn catch_up(&mut self, now: Duration, ended: &Ended) {
+        if let Some(first) = self.restart.take() {
+            // What is asked for already comes out of a cache.
+            ended.pull(&self.consumer.stats());
+            self.config.first = first;
+            self.config.seed = self.config.seed.wrapping_add(1);
+            self.consumer = Consumer::new(self.config.clone(), now);
+        }
+        if let Some(known) = self.known.take() {
+            self.consumer.known_produced(now, known);
+        }
+    }
+}
+
+struct PullApp(Arc<Shared>);
+
+impl PullApp {
+    /// Sends what the consumer wants asked, and wakes the taker if there is
+    /// something for it.
+    fn drive(&self, mut inner: MutexGuard<'_, Inner>, now: Duration, out: &mut Vec<NetPacket>) {
+        if inner.closed {
+            return;
+        }
+        inner.catch_up(now, &self.0.ended);
+        while let Some(interest) = inner.consumer.poll_interest(now) {
+            out.extend(wire::interest(interest));
+        }
+        let stats = inner.consumer.stats();
+        let full = stats.outstanding + stats.buffered >= inner.config.max_buffered_segments;
+        let idle = full && stats.outstanding < self.0.window;
+        inner.starved = idle.then_some(self.0.window / 4);
+        let failed = matches!(inner.consumer.state(), State::Failed(_));
+        let wake = inner.takers > 0 && (stats.buffered > 0 || failed);
+        drop(inner);
+        if wake {
+            self.0.arrived.notify_all();
+        }
+    }
+}
+
+impl App for PullApp {
+    fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let marked = packet.congestion_mark.is_some_and(|mark| mark != 0);
+        let mut inner = self.0.lock();
+        match packet.packet {
+            NetKind::Data(data) => {
+                inner.consumer.on_data(now, data, marked);
+            }
+            NetKind::Nack { reason, interest } => inner.consumer.on_nack(now, &interest, reason),
+            NetKind::Interest(_) => return,
+        }
+        self.drive(inner, now, out);
+    }
+
+    fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        self.drive(self.0.lock(), now, out);
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.0.lock().consumer.deadline()
+    }
+
+    fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        let mut inner = self.0.lock();
+        inner.consumer.on_deadline(now);
+        self.drive(inner, now, out);
+    }
+}

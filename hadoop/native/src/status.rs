@@ -1,0 +1,167 @@
+//! The status of a node as JSON.
+
+use std::sync::Weak;
+
+use ndn_io::{FaceStatus, NodeStatus};
+use serde::Serialize;
+
+use crate::blocks::BlockSourceStats;
+use crate::config::NodeSettings;
+use crate::node::Opened;
+use crate::totals::{Ended, ProducerTotals, PullTotals};
+
+#[derive(Serialize)]
+pub(crate) struct Status<'a> {
+    name: &'a str,
+    root: String,
+    uptime_ms: u128,
+    /// The face to the router; absent when the node stands alone.
+    router: Option<Router<'a>>,
+    faces: Vec<Face<'a>>,
+    listening: Vec<String>,
+    forwarder: Forwarder,
+    producers: ProducerTotals,
+    reserved_bytes: u64,
+    pulls: PullTotals,
+    fetches: Fetches,
+    published: Vec<Published>,
+    block_source: BlockSourceStats,
+}
+
+#[derive(Serialize)]
+struct Router<'a> {
+    uri: &'a str,
+    up: bool,
+}
+
+#[derive(Serialize)]
+struct Face<'a> {
+    id: u64,
+    remote: &'a str,
+    local: &'a str,
+    up: bool,
+    jumbo: bool,
+    in_interests: u64,
+    in_data: u64,
+    in_nacks: u64,
+    out_interests: u64,
+    out_data: u64,
+    out_nacks: u64,
+    /// On the link, headers included; packets alone on faces of applications.
+    in_bytes: u64,
+    out_bytes: u64,
+    queued_bytes: usize,
+    queue_drops: u64,
+    reconnects: u64,
+}
+
+#[derive(Serialize)]
+struct Forwarder {
+    pit_entries: usize,
+    cs_entries: usize,
+    cs_bytes: usize,
+    cs_capacity_bytes: usize,
+    cs_hits: u64,
+    cs_misses: u64,
+    floods: u64,
+    satisfied_interests: u64,
+    unsatisfied_interests: u64,
+}
+
+#[derive(Serialize)]
+struct Fetches {
+    answered: u64,
+    unanswered: u64,
+}
+
+#[derive(Serialize)]
+struct Published {
+    name: String,
+    served: u64,
+}
+
+/// The face to the router among a node's faces.
+pub(crate) fn router<'a>(status: &'a NodeStatus, uri: &str) -> Option<&'a FaceStatus> {
+    status.faces.iter().find(|face| face.spec.remote_uri == uri)
+}
+
+/// All of it.
+pub(crate) fn of<'a>(
+    settings: &'a NodeSettings,
+    node: &'a NodeStatus,
+    opened: &Opened,
+    ended: &Ended,
+    (answered, unanswered): (u64, u64),
+    reserved_bytes: u64,
+) -> Status<'a> {
+    let (mut producers, mut pulls) = ended.totals();
+    let open = opened.producers.iter().filter_map(Weak::upgrade);
+    open.filter_map(|p| p.stats())
+        .for_each(|stats| producers.add(&stats, true));
+    let open = opened.pulls.iter().filter_map(Weak::upgrade);
+    open.filter_map(|p| p.stats())
+        .for_each(|stats| pulls.add(&stats, true));
+    let mut block_source = BlockSourceStats::default();
+    let open = opened.sources.iter().filter_map(Weak::upgrade);
+    open.for_each(|source| block_source.add(&source.stats()));
+    let published = opened.fixed.iter().filter_map(Weak::upgrade);
+    let forwarder = &node.forwarder;
+    Status {
+        name: &settings.name,
+        root: settings.root.to_string(),
+        uptime_ms: node.uptime.as_millis(),
+        router: settings.face.as_deref().map(|uri| Router {
+            uri,
+            up: router(node, uri).is_some_and(|face| face.up),
+        }),
+        faces: node.faces.iter().map(face).collect(),
+        listening: node.listeners.iter().map(|l| l.uri.to_string()).collect(),
+        forwarder: Forwarder {
+            pit_entries: forwarder.pit_entries,
+            cs_entries: forwarder.cs_entries,
+            cs_bytes: forwarder.cs_bytes,
+            cs_capacity_bytes: forwarder.cs_capacity_bytes,
+            cs_hits: forwarder.cs_hits,
+            cs_misses: forwarder.cs_misses,
+            floods: forwarder.floods,
+            satisfied_interests: forwarder.satisfied_interests,
+            unsatisfied_interests: forwarder.unsatisfied_interests,
+        },
+        producers,
+        reserved_bytes,
+        pulls,
+        fetches: Fetches {
+            answered,
+            unanswered,
+        },
+        published: published
+            .map(|fixed| Published {
+                name: fixed.name().to_string(),
+                served: fixed.served(),
+            })
+            .collect(),
+        block_source,
+    }
+}
+
+fn face(face: &FaceStatus) -> Face<'_> {
+    let (packets, link) = (&face.packets, &face.link);
+    Face {
+        id: face.id.0,
+        remote: &face.spec.remote_uri,
+        local: &face.spec.local_uri,
+        up: face.up,
+        jumbo: face.jumbo,
+        in_interests: packets.in_interests,
+        in_data: packets.in_data,
+        in_nacks: packets.in_nacks,
+        out_interests: packets.out_interests,
+        out_data: packets.out_data,
+        out_nacks: packets.out_nacks,
+        in_bytes: link.in_bytes.max(packets.in_bytes),
+        out_bytes: link.out_bytes.max(packets.out_bytes),
+        queued_bytes: face.queued_bytes,
+        queue_drops: link.queue_drops,
+        reconnects: link.reconnects,
+    }
+}
