@@ -69,8 +69,7 @@ public final class Native {
    * @throws IOException when the producer or its node is closed
    */
   public static native void producerPublish(
-      long producer, long segment, byte[] header, byte[] body, int off, int len)
-      throws IOException;
+      long producer, long segment, byte[] header, byte[] body, int off, int len) throws IOException;
 
   /**
    * Ends a producer. Its segments stay answerable for a while, so that a consumer which lags is
@@ -144,6 +143,20 @@ public final class Native {
    */
   public static native byte[] fetch(
       long node, String name, boolean mustBeFresh, boolean canBePrefix, int timeoutMs)
+      throws IOException;
+
+  /**
+   * Fetches what is known of a block and unpacks it.
+   *
+   * @param node the node's handle
+   * @param name URI of the block's name with {@code 32=metadata}
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return JSON with {@code genstamp}, {@code length}, {@code segment_bytes}, {@code
+   *     checksum_type} and {@code bytes_per_checksum}; null when nobody answered in time or a Nack
+   *     came
+   * @throws IOException when the name is no name, the answer is malformed or the node is closed
+   */
+  public static native String blockMetadata(long node, String name, int timeoutMs)
       throws IOException;
 
   /**

@@ -1,0 +1,114 @@
+package io.trunkline.hadoop;
+
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.socket.DataRouter;
+import io.trunkline.hadoop.socket.LateChannelSocket;
+import io.trunkline.hadoop.stats.StatsFile;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.util.Objects;
+import javax.net.SocketFactory;
+import org.apache.hadoop.conf.Configurable;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
+
+/**
+ * Hadoop's sockets, for {@code hadoop.rpc.socket.factory.class.default}. HDFS data connections go
+ * to the DataNode's plug-in where there is one; all others, RPC included, are stock.
+ *
+ * <p>Data and RPC sockets come out of one factory. They are told apart by who asks: HDFS's data
+ * streams are opened from classes of {@code org.apache.hadoop.hdfs}, RPC connections from {@code
+ * org.apache.hadoop.ipc}. Ports would not do: every one can be configured, and is chosen by the
+ * system in tests.
+ */
+public final class TrunklineSocketFactory extends SocketFactory implements Configurable {
+  private static final StackWalker CALLERS = StackWalker.getInstance();
+  private static final String HDFS = "org.apache.hadoop.hdfs.";
+  private static final String SELF = TrunklineSocketFactory.class.getName();
+
+  private Configuration conf;
+  private Settings settings;
+  private DataRouter router;
+
+  /** Made by Hadoop, which calls {@link #setConf} next. */
+  public TrunklineSocketFactory() {}
+
+  @Override
+  public void setConf(Configuration configuration) {
+    conf = configuration;
+    settings = Settings.from(configuration);
+    int inFlight =
+        configuration.getInt(
+            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_KEY,
+            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_DEFAULT);
+    router = settings.ndn() ? new DataRouter(settings, inFlight) : null;
+    StatsFile.changed(settings.statsFile());
+  }
+
+  @Override
+  public Configuration getConf() {
+    return conf;
+  }
+
+  @Override
+  public Socket createSocket() throws IOException {
+    DataRouter route = router != null && askedForData() ? router : null;
+    return new LateChannelSocket(route, settings == null ? null : settings.localAddress());
+  }
+
+  private static boolean askedForData() {
+    return CALLERS.walk(
+        frames ->
+            frames
+                .map(StackWalker.StackFrame::getClassName)
+                .filter(name -> !name.equals(SELF))
+                .findFirst()
+                .map(name -> name.startsWith(HDFS))
+                .orElse(false));
+  }
+
+  @Override
+  public Socket createSocket(String host, int port) throws IOException {
+    Socket socket = createSocket();
+    socket.connect(new InetSocketAddress(host, port));
+    return socket;
+  }
+
+  @Override
+  public Socket createSocket(String host, int port, InetAddress local, int localPort)
+      throws IOException {
+    Socket socket = createSocket();
+    socket.bind(new InetSocketAddress(local, localPort));
+    socket.connect(new InetSocketAddress(host, port));
+    return socket;
+  }
+
+  @Override
+  public Socket createSocket(InetAddress host, int port) throws IOException {
+    Socket socket = createSocket();
+    socket.connect(new InetSocketAddress(host, port));
+    return socket;
+  }
+
+  @Override
+  public Socket createSocket(InetAddress host, int port, InetAddress local, int localPort)
+      throws IOException {
+    Socket socket = createSocket();
+    socket.bind(new InetSocketAddress(local, localPort));
+    socket.connect(new InetSocketAddress(host, port));
+    return socket;
+  }
+
+  /** Equal factories share RPC connections, so equal means equal settings. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof TrunklineSocketFactory that && Objects.equals(settings, that.settings);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hashCode(settings);
+  }
+}

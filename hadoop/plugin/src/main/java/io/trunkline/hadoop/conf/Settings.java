@@ -1,0 +1,351 @@
+package io.trunkline.hadoop.conf;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.apache.hadoop.conf.Configuration;
+
+/**
+ * The plug-in's settings of one Hadoop configuration, read and checked as a whole: a wrong one is
+ * refused with its name, the value and the fix, before anything is started. Two equal {@code
+ * Settings} stand for one plane, so that they share one embedded forwarder.
+ */
+public final class Settings {
+  private final Map<Setting, String> values;
+  private final boolean ndn;
+  private final String root;
+  private final List<String> listen;
+  private final InetAddress localAddress;
+  private final InetSocketAddress dataNodeAddress;
+
+  private Settings(Map<Setting, String> values) {
+    this.values = values;
+    this.ndn = transports(values.get(Setting.TRANSPORT));
+    this.root = NameSyntax.checkRoot(Setting.NDN_ROOT.key(), values.get(Setting.NDN_ROOT));
+    String face = values.get(Setting.NDN_FACE);
+    if (!face.isEmpty()) {
+      FaceUriSyntax.check(Setting.NDN_FACE.key(), face);
+    }
+    this.listen = list(values.get(Setting.NDN_LISTEN));
+    listen.forEach(uri -> FaceUriSyntax.check(Setting.NDN_LISTEN.key(), uri));
+    String local = values.get(Setting.LOCAL_ADDRESS);
+    this.localAddress = local.isEmpty() ? null : literalAddress(Setting.LOCAL_ADDRESS, local);
+    this.dataNodeAddress = hostPort(Setting.DATANODE_ADDRESS, values);
+    for (Setting setting : Setting.values()) {
+      switch (setting.kind()) {
+        case BYTES, COUNT, MILLIS -> number(setting);
+        case PATH -> checkPath(setting, values.get(setting));
+        default -> {
+          // checked above
+        }
+      }
+    }
+    if (number(Setting.SEGMENT_BYTES) % 512 != 0) {
+      throw wrong(
+          Setting.SEGMENT_BYTES,
+          values.get(Setting.SEGMENT_BYTES),
+          "no multiple of 512",
+          "use 64512, or a smaller multiple of the checksum chunk");
+    }
+  }
+
+  /**
+   * Reads and checks all settings.
+   *
+   * @param conf Hadoop's configuration
+   * @return the settings
+   * @throws SettingsException when a key under {@code trunkline.} is unknown or a value is wrong
+   */
+  public static Settings from(Configuration conf) {
+    refuseUnknown(conf);
+    Map<Setting, String> values = new EnumMap<>(Setting.class);
+    for (Setting setting : Setting.values()) {
+      values.put(setting, conf.getTrimmed(setting.key(), setting.defaultValue()));
+    }
+    return new Settings(values);
+  }
+
+  private static void refuseUnknown(Configuration conf) {
+    for (Map.Entry<String, String> entry : conf) {
+      String key = entry.getKey();
+      if (key.startsWith(Setting.PREFIX) && !known(key)) {
+        Setting nearest = Nearest.to(key);
+        throw new SettingsException(
+            "setting "
+                + key
+                + ": no such setting; did you mean "
+                + nearest.key()
+                + "? Rename it or take it out");
+      }
+    }
+  }
+
+  private static boolean known(String key) {
+    for (Setting setting : Setting.values()) {
+      if (setting.key().equals(key)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean transports(String value) {
+    List<String> transports = list(value);
+    for (String transport : transports) {
+      if (!transport.equals("ndn") && !transport.equals("tcp")) {
+        throw wrong(
+            Setting.TRANSPORT,
+            value,
+            "no transport is named " + transport,
+            "use ndn,tcp to try named data first, or tcp for stock transfer");
+      }
+    }
+    if (transports.isEmpty()
+        || transports.indexOf("tcp") != transports.size() - 1
+        || transports.size() > 2) {
+      throw wrong(
+          Setting.TRANSPORT,
+          value,
+          "tcp must stand at the end, once",
+          "use ndn,tcp to try named data first, or tcp for stock transfer");
+    }
+    return transports.size() == 2;
+  }
+
+  private static List<String> list(String value) {
+    List<String> parts = new ArrayList<>();
+    for (String part : value.split(",")) {
+      if (!part.isBlank()) {
+        parts.add(part.trim());
+      }
+    }
+    return List.copyOf(parts);
+  }
+
+  private static InetAddress literalAddress(Setting setting, String value) {
+    boolean literal = value.indexOf(':') >= 0 || value.matches("[0-9]+(\\.[0-9]+){3}");
+    try {
+      if (literal) {
+        return InetAddress.getByName(value);
+      }
+    } catch (UnknownHostException e) {
+      // said below
+    }
+    throw wrong(setting, value, "no IP address", "write it in numbers, as 192.0.2.7");
+  }
+
+  private static InetSocketAddress hostPort(Setting setting, Map<Setting, String> values) {
+    String value = values.get(setting);
+    int colon = value.lastIndexOf(':');
+    try {
+      int port = colon < 1 ? -1 : Integer.parseInt(value.substring(colon + 1));
+      if (port >= 0 && port <= 65535) {
+        String host = value.substring(0, colon).replaceAll("^\\[(.*)]$", "$1");
+        return new InetSocketAddress(literalAddress(setting, host), port);
+      }
+    } catch (NumberFormatException e) {
+      // said below
+    }
+    throw wrong(setting, value, "not address:port", "write it as 0.0.0.0:0 or 192.0.2.7:9868");
+  }
+
+  private static void checkPath(Setting setting, String value) {
+    if (!value.isEmpty() && !value.startsWith("/")) {
+      throw wrong(setting, value, "not an absolute path", "begin it with /");
+    }
+  }
+
+  private long number(Setting setting) {
+    String value = values.get(setting);
+    long number;
+    try {
+      number = Long.parseLong(value);
+    } catch (NumberFormatException e) {
+      throw wrong(setting, value, "no whole number", "use " + setting.range());
+    }
+    if (number < setting.min() || number > setting.max()) {
+      throw wrong(setting, value, "out of range", "use " + setting.range());
+    }
+    return number;
+  }
+
+  private static SettingsException wrong(Setting setting, String value, String cause, String fix) {
+    return new SettingsException(
+        "setting " + setting.key() + " = \"" + value + "\": " + cause + "; " + fix);
+  }
+
+  /**
+   * Whether HDFS data is to go by name where it can.
+   *
+   * @return true when {@code ndn} stands in the list of transports
+   */
+  public boolean ndn() {
+    return ndn;
+  }
+
+  /**
+   * URI of the router.
+   *
+   * @return the URI, empty when there is none
+   */
+  public String face() {
+    return values.get(Setting.NDN_FACE);
+  }
+
+  /**
+   * The name that all names begin with, without a slash at the end.
+   *
+   * @return the name's URI
+   */
+  public String root() {
+    return root;
+  }
+
+  /**
+   * Data bytes a segment.
+   *
+   * @return bytes
+   */
+  public int segmentBytes() {
+    return (int) number(Setting.SEGMENT_BYTES);
+  }
+
+  /**
+   * Most Interests in flight of one pull.
+   *
+   * @return segments
+   */
+  public int windowSegments() {
+    return (int) number(Setting.WINDOW_SEGMENTS);
+  }
+
+  /**
+   * Memory of the content store.
+   *
+   * @return bytes
+   */
+  public long contentStoreBytes() {
+    return number(Setting.CONTENT_STORE_BYTES);
+  }
+
+  /**
+   * Most pending Interests.
+   *
+   * @return entries
+   */
+  public int pitEntries() {
+    return (int) number(Setting.PIT_ENTRIES);
+  }
+
+  /**
+   * Segments that the writer of a block keeps.
+   *
+   * @return segments
+   */
+  public int retainSegments() {
+    return (int) number(Setting.RETAIN_SEGMENTS);
+  }
+
+  /**
+   * Memory of all kept segments.
+   *
+   * @return bytes
+   */
+  public long retainBytes() {
+    return number(Setting.RETAIN_BYTES);
+  }
+
+  /**
+   * How long a segment that exists may take.
+   *
+   * @return milliseconds
+   */
+  public int pullTimeoutMs() {
+    return (int) number(Setting.PULL_TIMEOUT_MS);
+  }
+
+  /**
+   * How long discovery and metadata wait.
+   *
+   * @return milliseconds
+   */
+  public int discoveryTimeoutMs() {
+    return (int) number(Setting.DISCOVERY_TIMEOUT_MS);
+  }
+
+  /**
+   * Where the JVM's forwarder listens.
+   *
+   * @return face URIs
+   */
+  public List<String> listen() {
+    return listen;
+  }
+
+  /**
+   * Address that outgoing sockets are bound to.
+   *
+   * @return the address, or null for the system's choice
+   */
+  public InetAddress localAddress() {
+    return localAddress;
+  }
+
+  /**
+   * Where the DataNode plug-in listens.
+   *
+   * @return the address
+   */
+  public InetSocketAddress dataNodeAddress() {
+    return dataNodeAddress;
+  }
+
+  /**
+   * Most replicas that a DataNode keeps open.
+   *
+   * @return replicas
+   */
+  public int dataNodeOpenReplicas() {
+    return (int) number(Setting.DATANODE_OPEN_REPLICAS);
+  }
+
+  /**
+   * Path of the native library.
+   *
+   * @return the path, empty for the one in the jar
+   */
+  public String nativeLibrary() {
+    return values.get(Setting.NATIVE_LIBRARY);
+  }
+
+  /**
+   * File of the counters.
+   *
+   * @return the path with the process id put in, empty for none
+   */
+  public String statsFile() {
+    return values
+        .get(Setting.STATS_FILE)
+        .replace("{pid}", Long.toString(ProcessHandle.current().pid()));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Settings that && values.equals(that.values);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(values);
+  }
+
+  @Override
+  public String toString() {
+    return values.toString();
+  }
+}

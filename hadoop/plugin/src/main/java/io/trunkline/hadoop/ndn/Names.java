@@ -1,0 +1,105 @@
+package io.trunkline.hadoop.ndn;
+
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+
+/** The URIs of the names that the plug-in uses, all below one root. */
+public final class Names {
+  private final String root;
+
+  /**
+   * Names below a root.
+   *
+   * @param root URI without a slash at the end
+   */
+  public Names(String root) {
+    this.root = root;
+  }
+
+  /**
+   * What all blocks' names begin with.
+   *
+   * @return {@code /<root>/blocks}
+   */
+  public String blocks() {
+    return root + "/blocks";
+  }
+
+  /**
+   * A block at one generation stamp; its segments lie below.
+   *
+   * @param pool block pool
+   * @param block block id
+   * @param genstamp generation stamp
+   * @return {@code /<root>/blocks/<pool>/<block>/v=<genstamp>}
+   */
+  public String version(String pool, long block, long genstamp) {
+    return blocks() + '/' + component(pool) + '/' + block + "/v=" + genstamp;
+  }
+
+  /**
+   * What is known of a finalized block.
+   *
+   * @param pool block pool
+   * @param block block id
+   * @return {@code /<root>/blocks/<pool>/<block>/32=metadata}
+   */
+  public String metadata(String pool, long block) {
+    return blocks() + '/' + component(pool) + '/' + block + "/32=metadata";
+  }
+
+  /**
+   * Where a DataNode says how it is reached.
+   *
+   * @param transfer its data-transfer address, as the NameNode gives it out
+   * @return {@code /<root>/datanodes/<ip>/<port>}
+   */
+  public String dataNode(InetSocketAddress transfer) {
+    return dataNode(transfer.getAddress().getHostAddress(), transfer.getPort());
+  }
+
+  /**
+   * Where a DataNode says how it is reached.
+   *
+   * @param ip its address, as the NameNode gives it out
+   * @param port its data-transfer port
+   * @return {@code /<root>/datanodes/<ip>/<port>}
+   */
+  public String dataNode(String ip, int port) {
+    return root + "/datanodes/" + component(ip) + '/' + port;
+  }
+
+  /**
+   * The packets of one writer that are no whole segments of the block.
+   *
+   * @param version the block's versioned name
+   * @param nonce tells writers apart
+   * @return {@code <version>/32=stream/<nonce>}
+   */
+  public static String stream(String version, long nonce) {
+    StringBuilder name = new StringBuilder(version).append("/32=stream/");
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      name.append(String.format("%%%02X", (int) (nonce >>> shift) & 0xFF));
+    }
+    return name.toString();
+  }
+
+  /** Escapes what may not stand in a component. */
+  private static String component(String text) {
+    StringBuilder escaped = new StringBuilder();
+    for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+      char c = (char) (b & 0xFF);
+      boolean plain =
+          c >= 'a' && c <= 'z'
+              || c >= 'A' && c <= 'Z'
+              || c >= '0' && c <= '9'
+              || "._~-".indexOf(c) >= 0;
+      if (plain) {
+        escaped.append(c);
+      } else {
+        escaped.append(String.format("%%%02X", (int) c));
+      }
+    }
+    return escaped.toString();
+  }
+}

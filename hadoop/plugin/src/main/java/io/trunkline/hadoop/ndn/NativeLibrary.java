@@ -1,0 +1,67 @@
+package io.trunkline.hadoop.ndn;
+
+import io.trunkline.hadoop.conf.Setting;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+
+/** Loads the native library once a JVM: out of the jar, or from the path that a setting names. */
+public final class NativeLibrary {
+  private static final String RESOURCE = "/native/linux-x86_64/libtrunkline_native.so";
+
+  private static boolean loaded;
+  private static NdnException failure;
+
+  private NativeLibrary() {}
+
+  /**
+   * Loads the library unless it is loaded.
+   *
+   * @param path the library's file, or empty for the one in the jar
+   * @throws NdnException when it cannot be loaded; the same failure is thrown again later
+   */
+  public static synchronized void load(String path) throws NdnException {
+    if (loaded) {
+      return;
+    }
+    if (failure != null) {
+      throw new NdnException(failure.getMessage(), failure);
+    }
+    try {
+      if (path.isEmpty()) {
+        loadFromJar();
+      } else {
+        System.load(path);
+      }
+      loaded = true;
+    } catch (IOException | UnsatisfiedLinkError | SecurityException e) {
+      failure =
+          new NdnException(
+              "native library "
+                  + (path.isEmpty() ? "in the jar" : path)
+                  + ": "
+                  + e.getMessage()
+                  + "; name one for this machine with "
+                  + Setting.NATIVE_LIBRARY.key(),
+              e);
+      throw failure;
+    }
+  }
+
+  private static void loadFromJar() throws IOException {
+    try (InputStream in = NativeLibrary.class.getResourceAsStream(RESOURCE)) {
+      if (in == null) {
+        throw new IOException(RESOURCE + " is not in the jar");
+      }
+      Path file = Files.createTempFile("libtrunkline_native", ".so");
+      try {
+        Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+        System.load(file.toString());
+      } finally {
+        Files.deleteIfExists(file);
+      }
+    }
+  }
+}

@@ -1,0 +1,185 @@
+package io.trunkline.hadoop.ndn;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.trunkline.hadoop.conf.Settings;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The forwarder inside this JVM, one for each set of settings, shared by all that use it. {@link
+ * #acquire} and {@link #close} count the users; the forwarder ends a while after the last one has
+ * gone, so that a client that writes one file after another keeps it.
+ */
+public final class NdnNode implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(NdnNode.class);
+  private static final long IDLE_SECONDS = 30;
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Guarded by itself, as are the users of every node in it. */
+  private static final Map<Settings, NdnNode> NODES = new HashMap<>();
+
+  private static final ScheduledExecutorService JANITOR =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "trunkline-janitor");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final Settings settings;
+  private final Names names;
+  private final long handle;
+  private final Discovery discovery;
+  private final PlaneHealth health = new PlaneHealth(System::nanoTime);
+  private int users;
+  private long generation;
+
+  private NdnNode(Settings settings) throws IOException {
+    this.settings = settings;
+    this.names = new Names(settings.root());
+    NativeLibrary.load(settings.nativeLibrary());
+    this.handle = Native.nodeOpen(configuration(settings));
+    this.discovery =
+        new Discovery(
+            names,
+            name -> Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs()),
+            System::nanoTime);
+    LOG.info(
+        "named data under {} through {}",
+        settings.root(),
+        settings.face().isEmpty() ? "this process alone" : settings.face());
+  }
+
+  /**
+   * The node for these settings, started if need be. Pair it with {@link #close}.
+   *
+   * @param settings the settings
+   * @return the node
+   * @throws IOException when it cannot be started
+   */
+  public static NdnNode acquire(Settings settings) throws IOException {
+    synchronized (NODES) {
+      NdnNode node = NODES.get(settings);
+      if (node == null) {
+        node = new NdnNode(settings);
+        NODES.put(settings, node);
+      }
+      node.users++;
+      node.generation++;
+      return node;
+    }
+  }
+
+  /** Gives the node back; nothing may be done with it by this user afterwards. */
+  @Override
+  public void close() {
+    synchronized (NODES) {
+      users--;
+      if (users > 0) {
+        return;
+      }
+      long idleSince = ++generation;
+      JANITOR.schedule(() -> closeIfIdle(idleSince), IDLE_SECONDS, TimeUnit.SECONDS);
+    }
+  }
+
+  private void closeIfIdle(long idleSince) {
+    synchronized (NODES) {
+      if (users == 0 && generation == idleSince) {
+        NODES.remove(settings);
+        Native.nodeClose(handle);
+        LOG.debug("forwarder under {} closed, nobody uses it", settings.root());
+      }
+    }
+  }
+
+  /**
+   * The state of all nodes of this JVM.
+   *
+   * @return a JSON array
+   */
+  public static ArrayNode statusOfAll() {
+    ArrayNode all = JSON.createArrayNode();
+    synchronized (NODES) {
+      for (NdnNode node : NODES.values()) {
+        try {
+          all.add(JSON.readTree(Native.nodeStatus(node.handle)));
+        } catch (IOException e) {
+          all.add(e.getMessage());
+        }
+      }
+    }
+    return all;
+  }
+
+  private static String configuration(Settings settings) {
+    ObjectNode json = JSON.createObjectNode();
+    json.put("root", settings.root());
+    json.put("name", "trunkline-" + ProcessHandle.current().pid());
+    if (!settings.face().isEmpty()) {
+      json.put("face", settings.face());
+    }
+    if (settings.localAddress() != null) {
+      json.put("local_address", settings.localAddress().getHostAddress());
+    }
+    ArrayNode listen = json.putArray("listen");
+    settings.listen().forEach(listen::add);
+    json.put("cs_bytes", settings.contentStoreBytes());
+    json.put("pit_entries", settings.pitEntries());
+    json.put("retain_bytes", settings.retainBytes());
+    return json.toString();
+  }
+
+  /**
+   * Handle of the native node.
+   *
+   * @return the handle
+   */
+  public long handle() {
+    return handle;
+  }
+
+  /**
+   * The settings that the node was made from.
+   *
+   * @return the settings
+   */
+  public Settings settings() {
+    return settings;
+  }
+
+  /**
+   * The names of the cluster.
+   *
+   * @return the names
+   */
+  public Names names() {
+    return names;
+  }
+
+  /**
+   * Which DataNodes take data by name.
+   *
+   * @return the discovery
+   */
+  public Discovery discovery() {
+    return discovery;
+  }
+
+  /**
+   * Whether transfers by name have failed of late.
+   *
+   * @return the plane's health
+   */
+  public PlaneHealth health() {
+    return health;
+  }
+}

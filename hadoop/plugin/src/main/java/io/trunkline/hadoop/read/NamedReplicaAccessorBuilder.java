@@ -1,0 +1,166 @@
+package io.trunkline.hadoop.read;
+
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.Map;
+import java.util.WeakHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.ReplicaAccessor;
+import org.apache.hadoop.hdfs.ReplicaAccessorBuilder;
+import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
+import org.apache.hadoop.security.token.Token;
+import org.apache.hadoop.security.token.TokenIdentifier;
+
+/**
+ * Reads blocks by name, for {@code dfs.client.replica.accessor.builder.classes}. Where a block
+ * cannot be had by name the answer is null, and stock code reads it from the DataNode it chose.
+ */
+public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
+  /** Reading settings takes longer than a small read, and a client keeps its configuration. */
+  private static final Map<Configuration, Settings> SETTINGS =
+      Collections.synchronizedMap(new WeakHashMap<>());
+
+  private final TransferStats stats = TransferStats.get();
+  private String fileName = "";
+  private long block;
+  private String pool = "";
+  private long genstamp;
+  private boolean verifyChecksum = true;
+  private boolean allowShortCircuit;
+  private long visibleLength;
+  private Configuration conf;
+  private byte[] token = new byte[0];
+
+  /** Made by the HDFS client, once for each block reader. */
+  public NamedReplicaAccessorBuilder() {}
+
+  @Override
+  public ReplicaAccessorBuilder setFileName(String name) {
+    fileName = name;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setBlock(long blockId, String blockPoolId) {
+    block = blockId;
+    pool = blockPoolId;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setGenerationStamp(long generationStamp) {
+    genstamp = generationStamp;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setVerifyChecksum(boolean verify) {
+    verifyChecksum = verify;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setClientName(String clientName) {
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setAllowShortCircuitReads(boolean allow) {
+    allowShortCircuit = allow;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setVisibleLength(long length) {
+    visibleLength = length;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setConfiguration(Configuration configuration) {
+    conf = configuration;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessorBuilder setBlockAccessToken(byte[] blockAccessToken) {
+    token = blockAccessToken;
+    return this;
+  }
+
+  @Override
+  public ReplicaAccessor build() {
+    Settings settings = SETTINGS.computeIfAbsent(conf, Settings::from);
+    if (!settings.ndn()) {
+      return null;
+    }
+    try {
+      if (guarded()) {
+        return stock(Fallback.BLOCK_TOKEN, "");
+      }
+      if (shortCircuit()) {
+        return stock(Fallback.SHORT_CIRCUIT, "");
+      }
+      return open(NdnNode.acquire(settings));
+    } catch (IOException e) {
+      return stock(Fallback.NODE_DOWN, e.getMessage());
+    }
+  }
+
+  /** The client gets a token with every block, an empty one where tokens are off. */
+  private boolean guarded() throws IOException {
+    if (token.length == 0) {
+      return false;
+    }
+    Token<TokenIdentifier> parsed = new Token<>();
+    parsed.readFields(new DataInputStream(new ByteArrayInputStream(token)));
+    return parsed.getIdentifier().length > 0;
+  }
+
+  /** Which replicas are local is not said here, so a client set up for local reads keeps them. */
+  private boolean shortCircuit() {
+    return allowShortCircuit
+        && conf.getBoolean(
+            HdfsClientConfigKeys.Read.ShortCircuit.KEY,
+            HdfsClientConfigKeys.Read.ShortCircuit.DEFAULT);
+  }
+
+  private ReplicaAccessor open(NdnNode node) throws IOException {
+    boolean opened = false;
+    try {
+      if (!node.health().good()) {
+        return stock(Fallback.PLANE_PAUSED, node.health().cause());
+      }
+      ReplicaMetadata metadata = MetadataCache.get(node, pool, block, genstamp);
+      if (metadata == null) {
+        return stock(Fallback.NO_METADATA, "");
+      }
+      if (metadata.genstamp() != genstamp || metadata.length() < visibleLength) {
+        return stock(
+            Fallback.OTHER_REPLICA,
+            metadata + ", asked for genstamp " + genstamp + " and " + visibleLength + " bytes");
+      }
+      NamedReplica replica =
+          new NamedReplica(node, pool, block, fileName, metadata, visibleLength, verifyChecksum);
+      stats.add(Counter.NAMED_READS);
+      opened = true;
+      return replica;
+    } finally {
+      if (!opened) {
+        node.close();
+      }
+    }
+  }
+
+  private ReplicaAccessor stock(Fallback reason, String detail) {
+    stats.fallback(reason, pool + ":blk_" + block + "_" + genstamp, detail);
+    return null;
+  }
+}

@@ -1,0 +1,57 @@
+package io.trunkline.hadoop.stats;
+
+/** Why an operation goes by stock TCP. */
+public enum Fallback {
+  /** The DataNode does not answer under its discovery name. */
+  NO_PLUGIN("no_plugin", "the DataNode is not found by name"),
+  /** The DataNode has the plug-in but may not use it. */
+  NOT_NAMED("not_named", "the DataNode refuses transfer by name"),
+  /** The DataNode's plug-in does not accept connections. */
+  PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
+  /** Transfers by name have failed of late. */
+  PLANE_PAUSED("plane_paused", "transfers by name have failed of late"),
+  /** This JVM's forwarder cannot be started. */
+  NODE_DOWN("node_down", "this process has no named data"),
+  /** The operation carries a block token. */
+  BLOCK_TOKEN("block_token", "named data cannot guard block access tokens"),
+  /** The write has checksums that segments cannot carry. */
+  CHECKSUM_KIND("checksum_kind", "segments carry CRC32 and CRC32C alone"),
+  /** A DataNode's upstream does not write by name. */
+  UPSTREAM_PLAIN("upstream_plain", "the block does not come in by name"),
+  /** The replica has no answer under its metadata name. */
+  NO_METADATA("no_metadata", "no finalized replica is found by name"),
+  /** The replica that answered is another one than was asked for. */
+  OTHER_REPLICA("other_replica", "the replica found by name is not the one asked for"),
+  /** Short-circuit reads are configured. */
+  SHORT_CIRCUIT("short_circuit", "short-circuit reads are configured"),
+  /** A read by name failed on its way. */
+  READ_FAILED("read_failed", "a read by name failed"),
+  /** A write by name made no progress. */
+  WRITE_STALLED("write_stalled", "a write by name made no progress");
+
+  private final String key;
+  private final String text;
+
+  Fallback(String key, String text) {
+    this.key = key;
+    this.text = text;
+  }
+
+  /**
+   * The reason's name in the counters.
+   *
+   * @return lower-case words
+   */
+  public String key() {
+    return key;
+  }
+
+  /**
+   * The reason in words.
+   *
+   * @return words for a log line
+   */
+  public String text() {
+    return text;
+  }
+}

@@ -1,0 +1,87 @@
+package io.trunkline.hadoop.stats;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.hadoop.util.ShutdownHookManager;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes the JVM's counters to a file: soon after something has ended, and when the JVM does. A
+ * reader never sees half a file.
+ */
+public final class StatsFile {
+  private static final Logger LOG = LoggerFactory.getLogger(StatsFile.class);
+  private static final long DELAY_MS = 50;
+
+  /** Below that of file systems, so that what they write as they close is counted. */
+  private static final int HOOK_PRIORITY = 1;
+
+  private static final ConcurrentHashMap<String, StatsFile> FILES = new ConcurrentHashMap<>();
+  private static final AtomicBoolean HOOKED = new AtomicBoolean();
+  private static final ScheduledExecutorService WRITER =
+      Executors.newSingleThreadScheduledExecutor(
+          task -> {
+            Thread thread = new Thread(task, "trunkline-stats");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final Path path;
+  private final AtomicBoolean due = new AtomicBoolean();
+
+  private StatsFile(Path path) {
+    this.path = path;
+  }
+
+  /**
+   * The counters have changed: the file is written soon.
+   *
+   * @param path the file, empty for none
+   */
+  public static void changed(String path) {
+    hookOnce();
+    if (!path.isEmpty()) {
+      FILES.computeIfAbsent(path, p -> new StatsFile(Path.of(p))).writeSoon();
+    }
+  }
+
+  private static void hookOnce() {
+    if (HOOKED.compareAndSet(false, true)) {
+      try {
+        ShutdownHookManager.get().addShutdownHook(StatsFile::atExit, HOOK_PRIORITY);
+      } catch (IllegalStateException e) {
+        LOG.debug("the process ends already, its counters are written no more");
+      }
+    }
+  }
+
+  private static void atExit() {
+    LOG.info("transfer counters: {}", TransferStats.get().json());
+    FILES.values().forEach(StatsFile::write);
+  }
+
+  private void writeSoon() {
+    if (due.compareAndSet(false, true)) {
+      WRITER.schedule(this::write, DELAY_MS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private synchronized void write() {
+    due.set(false);
+    Path part = path.resolveSibling(path.getFileName() + ".part");
+    try {
+      Files.writeString(part, TransferStats.get().json() + "\n");
+      Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    } catch (IOException e) {
+      LOG.warn("counters cannot be written to {}: {}", path, e.toString());
+    }
+  }
+}
