@@ -181,20 +181,13 @@ impl<T: PartialEq> Producer<T> {
         if self.ring.is_empty() {
             self.base = segment;
         }
-        let end = self.base.saturating_add(self.ring.len() as u64);
-        if segment < self.base {
-            if end - segment > retain {
-                return Err(PublishError::Gone(segment));
-            }
-            while self.base > segment {
-                self.ring.push_front(None);
-                self.base -= 1;
-            }
-        } else if segment >= end {
-            if segment - self.base >= retain {
-                self.drop_below(segment - retain + 1, true);
-            }
-            let span = (segment - self.base) as usize + 1;
+        while self.base > segment {
+            self.ring.push_front(None);
+            self.base -= 1;
+        }
+        self.drop_below(segment.saturating_sub(retain - 1), true);
+        let span = (segment - self.base) as usize + 1;
+        if span > self.ring.len() {
             self.ring.resize(span, None);
         }
         let index = (segment - self.base) as usize;
@@ -339,7 +332,7 @@ impl<T: PartialEq> Producer<T> {
 
     /// The highest segment published so far, while any is kept.
     pub fn newest(&self) -> Option<u64> {
-        (!self.ring.is_empty()).then(|| self.base + self.ring.len() as u64 - 1)
+        (!self.ring.is_empty()).then(|| self.base + (self.ring.len() as u64 - 1))
     }
 
     /// Counters and gauges.

@@ -152,11 +152,8 @@ impl Consumer {
 
     /// Makes a slot Lost and queues it.
     pub(super) fn queue_again(&mut self, index: usize) {
-        let slot = &mut self.ring[index];
-        if matches!(slot.state, SlotState::Pending) {
-            self.outstanding -= 1;
-        }
-        slot.state = SlotState::Lost;
+        self.uncount(index);
+        self.ring[index].state = SlotState::Lost;
         self.resend.push_back(self.base + index as u64);
     }
 }

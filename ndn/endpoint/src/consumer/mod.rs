@@ -44,6 +44,8 @@ pub struct Consumer {
     /// Segments whose slot is Lost, in the order to send; entries that are so no more are skipped.
     resend: VecDeque<u64>,
     outstanding: usize,
+    /// Of those, the ones for segments not known to exist: they wait somewhere and load no link.
+    early: usize,
     buffered: usize,
 
     /// Highest segment known to exist; moves in live streams only.
@@ -105,6 +107,7 @@ impl Consumer {
             ring: VecDeque::new(),
             resend: VecDeque::new(),
             outstanding: 0,
+            early: 0,
             buffered: 0,
             known: None,
             last: config.last.map(|last| (last, None)),
@@ -145,6 +148,7 @@ impl Consumer {
             let slot = &mut self.ring[index];
             if slot.due.is_none() {
                 slot.due = Some(now);
+                self.early -= usize::from(matches!(slot.state, SlotState::Pending));
                 self.timer = earliest(self.timer, now + rto);
             }
         }
@@ -204,6 +208,7 @@ impl Consumer {
             rto: self.rtt.rto(),
             window: self.window_now(),
             outstanding: self.outstanding,
+            early: self.early,
             buffered: self.buffered,
             ..self.stats.clone()
         }
@@ -231,12 +236,21 @@ impl Consumer {
 
     /// The window that holds now, at least 1.
     fn window_now(&self) -> usize {
-        if self.state == State::Probing {
+        if self.state == State::Probing && self.hold.is_none() {
             1
         } else {
             self.window
                 .window()
                 .clamp(1, self.config.max_buffered_segments)
+        }
+    }
+
+    /// An Interest of this slot is out no more: answered, refused or given up.
+    fn uncount(&mut self, index: usize) {
+        let slot = &self.ring[index];
+        if matches!(slot.state, SlotState::Pending) {
+            self.outstanding -= 1;
+            self.early -= usize::from(slot.due.is_none());
         }
     }
 
@@ -247,19 +261,29 @@ impl Consumer {
         (index < self.ring.len()).then_some(index)
     }
 
-    /// The last segment to ask for, certain or claimed.
+    /// The last segment to ask for, certain or claimed; the one of the greatest number is never asked for.
     fn limit(&self) -> u64 {
         let claimed = self.claimed_last.map(|(last, _)| last);
-        self.last().or(claimed).unwrap_or(u64::MAX)
+        self.last()
+            .or(claimed)
+            .unwrap_or(u64::MAX)
+            .min(u64::MAX - 1)
     }
 
     /// Forgets what lies beyond `last`.
     fn truncate(&mut self, last: u64) {
         let keep = (last.saturating_add(1)).saturating_sub(self.base);
         while self.ring.len() as u64 > keep {
-            match self.ring.pop_back().map(|slot| slot.state) {
-                Some(SlotState::Pending) => self.outstanding -= 1,
-                Some(SlotState::Received(_)) => self.buffered -= 1,
+            let Some(slot) = self.ring.pop_back() else {
+                break;
+            };
+            let early = slot.due.is_none();
+            match slot.state {
+                SlotState::Pending => {
+                    self.outstanding -= 1;
+                    self.early -= usize::from(early);
+                }
+                SlotState::Received(_) => self.buffered -= 1,
                 _ => {}
             }
         }

@@ -43,11 +43,8 @@ impl Consumer {
             self.claimed_last = Some((last, segment));
             self.truncate(last);
         }
-        let slot = &mut self.ring[index];
-        if matches!(slot.state, SlotState::Pending) {
-            self.outstanding -= 1;
-        }
-        slot.state = SlotState::Received(data);
+        self.uncount(index);
+        self.ring[index].state = SlotState::Received(data);
         self.buffered += 1;
         self.stats.received += 1;
         self.last_progress = now;
@@ -164,8 +161,8 @@ impl Consumer {
             .reorder_wait
             .saturating_mul(1 << losses.min(16))
             .min(self.config.rto.max);
+        self.uncount(index);
         self.ring[index].state = SlotState::Held(now + wait);
-        self.outstanding -= 1;
         self.timer = earliest(self.timer, now + wait);
     }
 

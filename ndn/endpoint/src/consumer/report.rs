@@ -125,6 +125,8 @@ pub struct ConsumerStats {
     pub window: usize,
     /// Interests outstanding now.
     pub outstanding: usize,
+    /// Of those, the ones for segments not known to exist yet.
+    pub early: usize,
     /// Segments received and not yet read now.
     pub buffered: usize,
 }

@@ -9,10 +9,11 @@ impl Consumer {
     /// The next Interest to send, if one may be sent now. Call until `None` after anything else was called.
     pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
         self.now = now;
-        if !self.may_send(now) {
+        let room = self.room(now);
+        if room == Room::None {
             return None;
         }
-        let segment = self.next_to_send(now)?;
+        let segment = self.next_to_send(now, room)?;
         let index = self.index(segment)?;
         let nonce = self.rng.nonce();
         self.last_tx += 1;
@@ -23,6 +24,7 @@ impl Consumer {
         slot.transmissions += 1;
         slot.nonce = nonce;
         let fresh = slot.fresh;
+        self.early += usize::from(slot.due.is_none());
         self.outstanding += 1;
         self.stats.sent += 1;
         if self.state == State::Probing {
@@ -32,18 +34,23 @@ impl Consumer {
         Some(self.template.interest(segment, nonce, fresh))
     }
 
-    fn may_send(&mut self, now: Duration) -> bool {
-        match self.state {
+    /// What the state and the window leave room for. Interests out for segments that do not exist yet fill the window
+    /// for new ones, but do not keep a lost one that does exist from being asked for again.
+    fn room(&mut self, now: Duration) -> Room {
+        let window = self.window_now();
+        let open = match self.state {
             State::Done | State::Failed(_) => false,
+            State::Flowing => true,
             State::Probing => {
-                self.limited = true;
                 self.end_hold(now);
                 self.hold.as_ref().is_none_or(|hold| !hold.waiting) && !self.probe_is_out()
             }
-            State::Flowing => {
-                self.limited = self.outstanding >= self.window_now();
-                !self.limited
-            }
+        };
+        self.limited = self.outstanding >= window;
+        match open {
+            true if !self.limited => Room::Any,
+            true if self.outstanding - self.early < window => Room::Lost,
+            _ => Room::None,
         }
     }
 
@@ -63,20 +70,29 @@ impl Consumer {
             .is_some_and(|index| matches!(self.ring[index].state, SlotState::Pending))
     }
 
-    /// A segment whose slot is Lost: one to send again, else the next new one.
-    fn next_to_send(&mut self, now: Duration) -> Option<u64> {
-        while let Some(segment) = self.resend.pop_front() {
-            let index = self.index(segment);
-            if let Some(slot) = index.map(|index| &self.ring[index])
-                && matches!(slot.state, SlotState::Lost)
-            {
-                if slot.due.is_some() {
-                    self.stats.retransmitted += 1;
-                } else {
-                    self.stats.reexpressed += 1;
-                }
-                return Some(segment);
+    /// A segment whose slot is Lost: one to send again, else, if there is room for any, the next new one.
+    fn next_to_send(&mut self, now: Duration, room: Room) -> Option<u64> {
+        let mut at = 0;
+        while let Some(&segment) = self.resend.get(at) {
+            let slot = self.index(segment).map(|index| &self.ring[index]);
+            let Some(slot) = slot.filter(|slot| matches!(slot.state, SlotState::Lost)) else {
+                self.resend.remove(at);
+                continue;
+            };
+            if slot.due.is_none() && room == Room::Lost {
+                at += 1;
+                continue;
             }
+            if slot.due.is_some() {
+                self.stats.retransmitted += 1;
+            } else {
+                self.stats.reexpressed += 1;
+            }
+            self.resend.remove(at);
+            return Some(segment);
+        }
+        if room == Room::Lost {
+            return None;
         }
         let next = self.base.checked_add(self.ring.len() as u64)?;
         if self.ring.len() >= self.config.max_buffered_segments || next > self.limit() {
@@ -88,4 +104,15 @@ impl Consumer {
             .push_back(Slot::new(SlotState::Lost, exists.then_some(now)));
         Some(next)
     }
+}
+
+/// What may be sent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Anything.
+    Any,
+    /// What was lost and exists.
+    Lost,
+    /// Nothing.
+    None,
 }

@@ -338,7 +338,7 @@ impl World {
                 return;
             };
             assert!(
-                before.outstanding < before.window,
+                before.outstanding - before.early < before.window,
                 "no more than the window: {before:?}"
             );
             for (arrival, _) in self.up.carry(now, wire.len()) {

@@ -1,0 +1,391 @@
+//! The consumer fed packet by packet: Nacks, rejection, what is believed of the stream's end, Karn's rule.
+
+mod common;
+
+use bytes::Bytes;
+use common::{config, ms, prefix};
+use ndn_endpoint::{
+    Consumer, ConsumerConfig, FailReason, Outcome, State, VerifyPolicy, WindowConfig,
+};
+use ndn_packet::{ComponentBuf, Data, Interest, NackReason, SigningKey, content_type};
+use std::time::Duration;
+
+fn data_with(segment: u64, last: Option<u64>) -> Data {
+    let name = prefix().append_segment(segment);
+    let mut data = Data::builder(&name);
+    if let Some(last) = last {
+        data = data.final_block_id(ComponentBuf::segment(last));
+    }
+    Data::parse(
+        data.content(&segment.to_be_bytes())
+            .sign(&SigningKey::DigestSha256),
+    )
+    .expect("well formed")
+}
+
+fn data(segment: u64) -> Data {
+    data_with(segment, None)
+}
+
+/// The same packet with one content byte changed: its signature does not hold.
+fn spoiled(data: &Data) -> Data {
+    let mut bytes = data.wire().to_vec();
+    let content = data.content();
+    let at = bytes
+        .windows(content.len())
+        .position(|w| w == content)
+        .expect("its content");
+    bytes[at] ^= 1;
+    Data::parse(bytes.into()).expect("still well formed")
+}
+
+fn fixed(window: usize) -> ConsumerConfig {
+    ConsumerConfig {
+        window: WindowConfig::Fixed(window),
+        probe: false,
+        ..config()
+    }
+}
+
+fn sent(consumer: &mut Consumer, now: Duration) -> Vec<Interest> {
+    let wires: Vec<Bytes> = std::iter::from_fn(|| consumer.poll_interest(now)).collect();
+    wires
+        .into_iter()
+        .map(|wire| Interest::parse(wire).expect("well formed"))
+        .collect()
+}
+
+fn segments(interests: &[Interest]) -> Vec<u64> {
+    interests
+        .iter()
+        .map(|i| {
+            i.name()
+                .last()
+                .and_then(|c| c.as_segment())
+                .expect("a segment")
+        })
+        .collect()
+}
+
+fn read(consumer: &mut Consumer) -> Vec<u64> {
+    std::iter::from_fn(|| consumer.read())
+        .map(|(segment, _)| segment)
+        .collect()
+}
+
+#[test]
+fn the_window_is_kept_full_and_in_order() {
+    let mut c = Consumer::new(fixed(3), ms(0));
+    assert_eq!(segments(&sent(&mut c, ms(0))), [0, 1, 2]);
+    assert_eq!(c.on_data(ms(1), data(1), false), Outcome::Accepted);
+    assert_eq!(read(&mut c), []);
+    assert_eq!(segments(&sent(&mut c, ms(1))), [3]);
+    assert_eq!(c.on_data(ms(1), data(1), false), Outcome::Duplicate);
+    assert_eq!(c.on_data(ms(1), data(9), false), Outcome::Unsolicited);
+    c.on_data(ms(2), data_with(0, Some(3)), false);
+    assert_eq!(read(&mut c), [0, 1]);
+    assert_eq!((c.last(), c.next_segment()), (Some(3), 2));
+    assert_eq!(c.on_data(ms(2), data(0), false), Outcome::Duplicate);
+    c.on_data(ms(2), data(3), false);
+    c.on_data(ms(2), data(2), false);
+    assert!(!c.is_done());
+    assert_eq!(read(&mut c), [2, 3]);
+    assert_eq!((c.state(), c.deadline()), (&State::Done, None));
+    assert!(sent(&mut c, ms(3)).is_empty());
+    assert_eq!(c.stats().duplicates, 3);
+}
+
+#[test]
+fn a_probe_goes_first() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            probe: true,
+            ..fixed(4)
+        },
+        ms(0),
+    );
+    assert_eq!(segments(&sent(&mut c, ms(0))), [0]);
+    assert_eq!(c.state(), &State::Probing);
+    c.on_data(ms(1), data(0), false);
+    assert_eq!(c.state(), &State::Flowing);
+    assert_eq!(segments(&sent(&mut c, ms(1))), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_timeout_asks_again_with_another_nonce() {
+    let mut c = Consumer::new(fixed(1), ms(0));
+    let first = sent(&mut c, ms(0));
+    assert_eq!(
+        c.deadline(),
+        Some(ms(1000)),
+        "RFC 6298: 1 s before anything is measured"
+    );
+    c.on_deadline(ms(999));
+    assert!(sent(&mut c, ms(999)).is_empty());
+    c.on_deadline(ms(1000));
+    let again = sent(&mut c, ms(1000));
+    assert_eq!(segments(&again), [0]);
+    assert_ne!(first[0].nonce(), again[0].nonce());
+    assert_eq!(c.deadline(), Some(ms(3000)), "backed off");
+    // Karn: the answer may be the first Interest's, so nothing is measured.
+    c.on_data(ms(1001), data(0), false);
+    assert_eq!((c.stats().srtt, c.stats().rto), (None, ms(2000)));
+    sent(&mut c, ms(1001));
+    c.on_data(ms(1011), data(1), false);
+    assert_eq!((c.stats().srtt, c.stats().rto), (Some(ms(10)), ms(200)));
+}
+
+#[test]
+fn a_late_answer_to_the_only_interest_is_taken_and_measured() {
+    let mut c = Consumer::new(fixed(1), ms(0));
+    sent(&mut c, ms(0));
+    c.on_deadline(ms(1000));
+    assert_eq!(c.on_data(ms(1100), data(0), false), Outcome::Accepted);
+    assert_eq!(c.stats().srtt, Some(ms(1100)));
+    assert_eq!(
+        segments(&sent(&mut c, ms(1100))),
+        [1],
+        "segment 0 is not asked for again"
+    );
+}
+
+#[test]
+fn nacks_are_told_apart() {
+    let mut c = Consumer::new(fixed(4), ms(0));
+    let out = sent(&mut c, ms(0));
+    // Duplicate: at once, another nonce.
+    c.on_nack(ms(5), &out[0], NackReason::Duplicate);
+    let again = sent(&mut c, ms(5));
+    assert_eq!(segments(&again), [0]);
+    assert_ne!(again[0].nonce(), out[0].nonce());
+    // A Nack for the Interest that was given up says nothing.
+    c.on_nack(ms(5), &out[0], NackReason::Congestion);
+    assert_eq!(c.stats().nacks, 1);
+    // Congestion: later.
+    c.on_nack(ms(5), &out[1], NackReason::Congestion);
+    assert_eq!(c.stats().decreases, 1);
+    assert_eq!(
+        segments(&sent(&mut c, ms(5))),
+        [4],
+        "the window has room for another segment"
+    );
+    c.on_deadline(ms(15));
+    assert!(
+        sent(&mut c, ms(15)).is_empty(),
+        "it waits for room in the window"
+    );
+    c.on_data(ms(16), data(2), false);
+    assert_eq!(segments(&sent(&mut c, ms(16))), [1]);
+    // NoRoute: silence, then one at a time, the silence longer each time.
+    c.on_nack(ms(20), &out[3], NackReason::NoRoute);
+    assert!(sent(&mut c, ms(39)).is_empty());
+    assert_eq!(c.state(), &State::Probing);
+    let probe = sent(&mut c, ms(40));
+    assert_eq!(segments(&probe), [3]);
+    c.on_nack(ms(41), &probe[0], NackReason::NoRoute);
+    assert_eq!(c.deadline(), Some(ms(81)));
+    c.on_deadline(ms(81));
+    assert_eq!(segments(&sent(&mut c, ms(81))), [3]);
+    c.on_data(ms(82), data(3), false);
+    assert_eq!(c.state(), &State::Flowing);
+}
+
+#[test]
+fn a_signature_that_fails_is_asked_for_past_the_caches() {
+    let mut c = Consumer::new(fixed(2), ms(0));
+    assert!(!sent(&mut c, ms(0))[0].must_be_fresh());
+    c.on_data(ms(1), spoiled(&data(0)), false);
+    c.on_data(ms(1), data(1), false);
+    assert_eq!(read(&mut c), []);
+    let again = sent(&mut c, ms(1));
+    assert_eq!(segments(&again), [0, 2]);
+    assert!(again[0].must_be_fresh() && !again[1].must_be_fresh());
+    c.on_data(ms(2), data(0), false);
+    assert_eq!(read(&mut c), [0, 1]);
+    assert_eq!(c.stats().rejected, 1);
+}
+
+#[test]
+fn a_reader_may_reject_what_it_read() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            verify: VerifyPolicy::None,
+            ..fixed(4)
+        },
+        ms(0),
+    );
+    sent(&mut c, ms(0));
+    for segment in 0..3 {
+        c.on_data(ms(1), data(segment), false);
+    }
+    assert_eq!(read(&mut c), [0, 1, 2]);
+    assert!(c.reject(1));
+    assert!(!c.reject(1), "it is asked for again already");
+    assert!(!c.reject(7));
+    c.on_data(ms(2), data(3), false);
+    assert_eq!(read(&mut c), [], "what follows waits for it");
+    assert_eq!(segments(&sent(&mut c, ms(2)))[0], 1);
+    c.on_data(ms(3), data(1), false);
+    assert_eq!(read(&mut c), [1, 3], "and 2 is not given twice");
+    for tries in 0..3 {
+        assert!(c.reject(3));
+        sent(&mut c, ms(4));
+        c.on_data(ms(4), data(3), false);
+        assert_eq!(read(&mut c), [3], "{tries}");
+    }
+    assert!(c.reject(3));
+    assert!(
+        matches!(
+            c.failure(),
+            Some(FailReason::Rejected {
+                segment: 3,
+                times: 4,
+                ..
+            })
+        ),
+        "{:?}",
+        c.failure()
+    );
+}
+
+#[test]
+fn a_forged_end_does_not_cut_the_stream() {
+    let mut c = Consumer::new(fixed(4), ms(0));
+    sent(&mut c, ms(0));
+    c.on_data(ms(1), spoiled(&data_with(1, Some(1))), false);
+    c.on_data(ms(1), data(0), false);
+    assert_eq!(read(&mut c), [0]);
+    assert!(!c.is_done() && c.last().is_none());
+    let again = segments(&sent(&mut c, ms(1)));
+    assert_eq!(
+        again,
+        [1, 2, 3, 4],
+        "what was forgotten for the false end is asked for again"
+    );
+    for segment in 1..4 {
+        c.on_data(ms(2), data_with(segment, Some(3)), false);
+    }
+    assert_eq!(read(&mut c), [1, 2, 3]);
+    assert!(c.is_done());
+}
+
+#[test]
+fn the_end_may_be_told() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            live: true,
+            ..fixed(8)
+        },
+        ms(0),
+    );
+    sent(&mut c, ms(0));
+    for segment in 0..3 {
+        c.on_data(ms(1), data(segment), false);
+    }
+    c.set_last(2);
+    assert_eq!(c.stats().outstanding, 0);
+    assert_eq!(read(&mut c), [0, 1, 2]);
+    assert!(c.is_done());
+    // Rejected after the end: not done any more.
+    assert!(c.reject(2));
+    assert_eq!(segments(&sent(&mut c, ms(2))), [2]);
+}
+
+#[test]
+fn a_first_and_last_segment_bound_what_is_asked() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            first: 5,
+            last: Some(6),
+            ..fixed(8)
+        },
+        ms(0),
+    );
+    assert_eq!(segments(&sent(&mut c, ms(0))), [5, 6]);
+    c.on_data(ms(1), data(6), false);
+    c.on_data(ms(1), data(5), false);
+    assert_eq!(read(&mut c), [5, 6]);
+    assert!(c.is_done());
+    assert!(
+        Consumer::new(
+            ConsumerConfig {
+                first: 5,
+                last: Some(4),
+                ..fixed(8)
+            },
+            ms(0)
+        )
+        .is_done()
+    );
+    let mut end = Consumer::new(
+        ConsumerConfig {
+            first: u64::MAX - 1,
+            ..fixed(8)
+        },
+        ms(0),
+    );
+    assert_eq!(segments(&sent(&mut end, ms(0))), [u64::MAX - 1]);
+}
+
+#[test]
+fn a_producer_may_refuse() {
+    let mut c = Consumer::new(fixed(1), ms(0));
+    sent(&mut c, ms(0));
+    let name = prefix().append_segment(0);
+    let refusal = Data::builder(&name)
+        .content_type(content_type::NACK)
+        .sign(&SigningKey::DigestSha256);
+    c.on_data(ms(1), Data::parse(refusal).expect("well formed"), false);
+    assert!(c.read().is_none());
+    assert_eq!(
+        c.failure(),
+        Some(&FailReason::Refused {
+            prefix: prefix(),
+            segment: 0
+        })
+    );
+}
+
+#[test]
+fn one_segment_that_never_comes_fails_the_stream() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            max_retries: 5,
+            max_buffered_segments: 64,
+            ..fixed(4)
+        },
+        ms(0),
+    );
+    let mut now = ms(0);
+    while c.failure().is_none() && now < Duration::from_secs(100) {
+        now += ms(1);
+        c.on_deadline(now);
+        for segment in segments(&sent(&mut c, now)) {
+            if segment != 2 {
+                c.on_data(now, data(segment), false);
+            }
+        }
+        read(&mut c);
+    }
+    assert!(
+        matches!(
+            c.failure(),
+            Some(FailReason::Lost {
+                segment: 2,
+                tries: 6,
+                ..
+            })
+        ),
+        "{:?}",
+        c.failure()
+    );
+}
+
+#[test]
+fn names_choose_the_consumer() {
+    let mut c = Consumer::new(fixed(2), ms(0));
+    sent(&mut c, ms(0));
+    assert!(c.wants(prefix().append_segment(1).as_ref()));
+    assert!(!c.wants(prefix().append_segment(2).as_ref()));
+    assert!(!c.wants(prefix().as_ref()));
+}
