@@ -375,3 +375,6 @@ pub(crate) fn implicit_digest<'a>(name: &HashedName<'a>) -> Option<&'a [u8]> {
     // Type 1, length 32: the only form of such a component.
     (last.len() == 34 && last[0] == 1).then(|| &last[2..])
 }
+
+#[cfg(test)]
+mod tests;

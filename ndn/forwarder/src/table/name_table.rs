@@ -256,13 +256,16 @@ mod tests {
     }
 
     fn names() -> impl Strategy<Value = Name> {
-        let component = prop_oneof![
-            Just(&b"a"[..]),
-            Just(b"b"),
-            Just(b"a-component-of-more-than-forty-bytes-in-length")
-        ];
-        prop::collection::vec(component, 0..5)
-            .prop_map(|c| c.into_iter().map(Component::generic).collect())
+        let component = prop::sample::select(vec![
+            "a",
+            "b",
+            "a-component-of-more-than-forty-bytes-in-length",
+        ]);
+        prop::collection::vec(component, 0..5).prop_map(|c| {
+            c.into_iter()
+                .map(|c| Component::generic(c.as_bytes()))
+                .collect()
+        })
     }
 
     proptest! {
