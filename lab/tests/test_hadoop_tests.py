@@ -25,9 +25,19 @@ def test_reports_are_added_up(tmp_path: Path) -> None:
 
 
 def test_a_failure_that_tcp_has_too_is_not_the_planes() -> None:
-    same = {"T": {"ndn": Result(passed=1, failed=1, failures=["a(): x"], named_writes=1), "tcp": Result(1, 1, failures=["a(): y"])}}
+    same = {
+        "T": {
+            "ndn": Result(passed=1, failed=1, failures=["a(): x"], named_writes=1),
+            "tcp": Result(1, 1, failures=["a(): y"]),
+        }
+    }
     assert acceptable(same, "ndn")
-    own = {"T": {"ndn": Result(passed=1, failed=1, failures=["b(): x"], named_writes=1), "tcp": Result(1, 1, failures=["a(): y"])}}
+    own = {
+        "T": {
+            "ndn": Result(passed=1, failed=1, failures=["b(): x"], named_writes=1),
+            "tcp": Result(1, 1, failures=["a(): y"]),
+        }
+    }
     assert not acceptable(own, "ndn")
 
 

@@ -38,6 +38,16 @@ log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 
 Properties = dict[str, str]
 
+# So that experiments with faults need not wait as long as a cluster of hundreds of hosts must.
+QUICK_TO_NOTICE: Properties = {
+    "dfs.heartbeat.interval": "1s",
+    "dfs.namenode.heartbeat.recheck-interval": "2000",
+    "dfs.namenode.redundancy.interval.seconds": "1s",
+    "dfs.namenode.reconstruction.pending.timeout-sec": "5",
+    "dfs.client.datanode-restart.timeout": "2s",
+    "dfs.client.socket-timeout": "10000",
+}
+
 
 @dataclass
 class Plane:
@@ -55,8 +65,8 @@ class DataNodeHost:
 
     host: str
     address: str
+    transfer: str  # address:port of its stock data transfer server
     conf: Path
-    http: str
     process: Process | None = None
 
 
@@ -117,12 +127,12 @@ class Cluster:
         tmp.mkdir(parents=True, exist_ok=True)
         core = {
             "fs.defaultFS": f"hdfs://{self.rpc}",
+            "dfs.namenode.http-address": self.http,
             "hadoop.tmp.dir": str(tmp),
             # Hosts are known by their loopback addresses. A stock client's sockets all leave from 127.0.0.1, so a
             # DataNode's address is the name it gives itself, not what the NameNode sees.
             "dfs.client.use.datanode.hostname": "true",
             "dfs.datanode.use.datanode.hostname": "true",
-            "dfs.client.datanode-restart.timeout": "2s",
             "dfs.replication": "3",
         }
         write_conf(conf, {**core, **own, **(plane or self.plane).properties(host, address), **self._extra})
@@ -138,30 +148,28 @@ class Cluster:
             self.namenode_address,
             {
                 "dfs.namenode.rpc-address": self.rpc,
-                "dfs.namenode.http-address": self.http,
                 "dfs.namenode.name.dir": f"file://{self.directory}/namenode",
                 "dfs.namenode.datanode.registration.ip-hostname-check": "false",
                 "dfs.namenode.safemode.extension": "0",
-                "dfs.namenode.heartbeat.recheck-interval": "2000",
-                "dfs.heartbeat.interval": "1s",
-                "dfs.namenode.redundancy.interval.seconds": "1s",
             },
         )
 
     def _datanode_host(self, host: str, address: str) -> DataNodeHost:
-        return DataNodeHost(host, address, self._datanode_conf(host, address), "")
+        datanode = DataNodeHost(host, address, f"{address}:{self._ports.free(address)}", Path())
+        datanode.conf = self._datanode_conf(datanode, self.plane)
+        return datanode
 
-    def _datanode_conf(self, host: str, address: str, plane: Plane | None = None) -> Path:
+    def _datanode_conf(self, datanode: DataNodeHost, plane: Plane) -> Path:
+        address = datanode.address
         return self._conf(
-            host,
+            datanode.host,
             address,
             {
                 "dfs.datanode.hostname": address,
-                "dfs.datanode.address": f"{address}:{self._ports.free(address)}",
+                "dfs.datanode.address": datanode.transfer,
                 "dfs.datanode.ipc.address": f"{address}:{self._ports.free(address)}",
                 "dfs.datanode.http.address": f"{address}:{self._ports.free(address)}",
-                "dfs.datanode.data.dir": f"file://{self.directory}/data/{host}",
-                "dfs.heartbeat.interval": "1s",
+                "dfs.datanode.data.dir": f"file://{self.directory}/data/{datanode.host}",
             },
             plane,
         )
@@ -183,20 +191,23 @@ class Cluster:
 
     # Daemons
 
-    def start(self) -> None:
-        """Formats and starts everything; returns when the NameNode counts all DataNodes alive."""
+    def start(self, differing: dict[int, Plane] | None = None) -> None:
+        """Formats and starts everything; returns when the NameNode counts all DataNodes alive.
+
+        `differing` gives single DataNodes (1 is dn1) a plane other than the cluster's.
+        """
         conf = self._namenode_conf()
         format_ = self._java(conf, NAMENODE, "-format", "-nonInteractive")
         self.stage.run("namenode-format", "namenode", format_, timeout_s=120)
         self._namenode = self.stage.start("namenode", "namenode", self._java(conf, NAMENODE))
-        for datanode in self.datanodes:
-            self.start_datanode(datanode)
+        for number, datanode in enumerate(self.datanodes, start=1):
+            self.start_datanode(datanode, (differing or {}).get(number))
         self.wait_live(len(self.datanodes))
 
     def start_datanode(self, datanode: DataNodeHost, plane: Plane | None = None) -> None:
         """Starts (or starts again) one DataNode; `plane` lets one of them differ from the rest."""
         if plane is not None:
-            datanode.conf = self._datanode_conf(datanode.host, datanode.address, plane)
+            datanode.conf = self._datanode_conf(datanode, plane)
         command = self._java(datanode.conf, DATANODE, plane=plane)
         datanode.process = self.stage.start(datanode.host, datanode.host, command)
 
@@ -207,9 +218,11 @@ class Cluster:
         wait_until(f"{count} live DataNodes", lambda: self._live() == count, timeout_s, *daemons, pause_s=0.2)
 
     def _live(self) -> int:
+        """How many DataNodes live and have told of their storage, without which nothing is placed on them."""
         with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
-            state = self.jmx("Hadoop:service=NameNode,name=FSNamesystemState")
-            return int(state["NumLiveDataNodes"]) if state["FSState"] == "Operational" else -1
+            info = self.jmx("Hadoop:service=NameNode,name=NameNodeInfo")
+            if not info["Safemode"]:
+                return sum(node["capacity"] > 0 for node in json.loads(info["LiveNodes"]).values())
         return -1
 
     def jmx(self, bean: str) -> dict[str, Any]:
@@ -233,11 +246,11 @@ class Cluster:
         label = f"client-{self._started_clients:02d}-{name}"
         return self.stage.run(label, "client", self.client_command(main, *arguments), timeout_s=timeout_s)
 
-    def start_client(self, main: str, *arguments: str, name: str) -> Process:
-        """Starts a client JVM and returns at once."""
+    def start_client(self, main: str, *arguments: str, name: str, **streams: int) -> Process:
+        """Starts a client JVM and returns at once; `stdin` and `stdout` may be subprocess.PIPE."""
         self._started_clients += 1
         label = f"client-{self._started_clients:02d}-{name}"
-        return self.stage.start(label, "client", self.client_command(main, *arguments))
+        return self.stage.start(label, "client", self.client_command(main, *arguments), **streams)
 
     def put(self, source: Path, target: str, *options: str, replication: int = 3) -> Process:
         """`FsShell -D dfs.replication=N -put source target`."""

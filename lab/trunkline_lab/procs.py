@@ -155,15 +155,20 @@ class Stage:
         *,
         env: dict[str, str] | None = None,
         cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | None = None,
     ) -> Process:
-        """Starts `command` as `name` on the emulated host `host`; its output goes to `<logs>/<name>.log`."""
+        """Starts `command` as `name` on the emulated host `host`.
+
+        Its output goes to `<logs>/<name>.log`; `stdin` and `stdout` may be subprocess.PIPE instead.
+        """
         log = self.logs / f"{name}.log"
         with log.open("ab") as sink:
             popen = subprocess.Popen(
                 [*DIE_WITH_PARENT, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
+                stdin=stdin,
+                stdout=sink if stdout is None else stdout,
+                stderr=sink,
                 env=None if env is None else {**os.environ, **env},
                 cwd=cwd,
                 start_new_session=True,

@@ -1,0 +1,151 @@
+"""Real daemons for each test: NameNode, four DataNodes, a router, and clients whose pace the test sets."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from trunkline_lab import paths, planes, replicas
+from trunkline_lab.cluster import FSCK, FSSHELL, QUICK_TO_NOTICE, Cluster, Plane, Properties
+from trunkline_lab.network import pick_loopback
+from trunkline_lab.procs import Process, Stage, wait_until
+
+MIB = 1 << 20
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--plane", default="ndn", choices=("ndn", "tcp"), help="tcp: try the tests themselves on stock HDFS"
+    )
+
+
+@dataclass
+class Bed:
+    """A running cluster and what tests do with it."""
+
+    stage: Stage
+    cluster: Cluster
+    router: planes.Router | None
+    plane: Plane
+
+    def fsck(self) -> str:
+        """`hdfs fsck /`."""
+        return self.cluster.client(FSCK, "/", name="fsck").log.read_text(errors="replace")
+
+    def read(self, path: str, tmp_path: Path) -> bytes:
+        """What `FsShell -get` reads."""
+        copy = tmp_path / "copy"
+        copy.unlink(missing_ok=True)
+        self.cluster.get(path, copy)
+        return copy.read_bytes()
+
+    def pipeline(self, path: str) -> list[object]:
+        """The DataNodes of the newest block of `path`, first to last."""
+        return replicas.blocks(self.cluster, path)[-1].pipeline
+
+    def assert_whole(self, path: str, source: bytes, tmp_path: Path, replication: int = 3) -> None:
+        """It reads as `source`, fsck is content, and replicas are alike on `replication` running DataNodes or more."""
+        assert self.read(path, tmp_path) == source
+        assert "Status: HEALTHY" in self.fsck()
+        for block in replicas.blocks(self.cluster, path):
+            # A pipeline may go on with two DataNodes; the NameNode has the third copied from them afterwards.
+            wait_until(
+                f"{replication} replicas of {block.name}",
+                lambda name=block.name: len(replicas.of_block(self.cluster, name)) >= replication,
+                60,
+                pause_s=0.5,
+            )
+            found = replicas.of_block(self.cluster, block.name)
+            assert len({(r.length, r.sha256) for r in found}) == 1, found
+
+    def log_of(self, host: str) -> str:
+        """All that the processes of a host logged."""
+        logs = {p.log for p in self.stage.processes if p.host == host}
+        return "\n".join(log.read_text(errors="replace") for log in sorted(logs))
+
+    def transport(self, host: str) -> dict[str, int]:
+        """The plug-in's transport counters of a host, summed over its JVMs that have ended."""
+        total: dict[str, int] = {}
+        for record in planes.read_stats(planes.stats_file(self.cluster.directory, host)):
+            for key, value in record.items():
+                if isinstance(value, int):
+                    total[key] = total.get(key, 0) + value
+        return total
+
+
+class SlowWriter:
+    """`FsShell -put -d - path`, fed through a pipe so that the test knows what is in mid-write."""
+
+    def __init__(self, cluster: Cluster, path: str) -> None:
+        arguments = ["-D", "dfs.replication=3", "-put", "-d", "-", path]
+        self.process = cluster.start_client(FSSHELL, *arguments, name="slow-put", stdin=subprocess.PIPE)
+
+    def write(self, data: bytes) -> None:
+        assert self.process.popen.stdin is not None
+        self.process.popen.stdin.write(data)
+        self.process.popen.stdin.flush()
+
+    def finish(self, timeout_s: float = 120) -> None:
+        assert self.process.popen.stdin is not None
+        self.process.popen.stdin.close()
+        assert self.process.wait(timeout_s) == 0, self.process.log.read_text(errors="replace")[-4000:]
+
+
+class SlowReader:
+    """`FsShell -cat path`, drained through a pipe at the test's pace."""
+
+    def __init__(self, cluster: Cluster, path: str) -> None:
+        self.process: Process = cluster.start_client(FSSHELL, "-cat", path, name="slow-cat", stdout=subprocess.PIPE)
+
+    def read(self, count: int) -> bytes:
+        assert self.process.popen.stdout is not None
+        return self.process.popen.stdout.read(count)
+
+    def finish(self, timeout_s: float = 120) -> bytes:
+        assert self.process.popen.stdout is not None
+        rest = self.process.popen.stdout.read()
+        assert self.process.wait(timeout_s) == 0, self.process.log.read_text(errors="replace")[-4000:]
+        return rest
+
+
+@pytest.fixture
+def make_bed(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
+    """Starts a cluster: `make_bed()`, with `extra` properties or `without_plugin` DataNodes (their numbers)."""
+    directory = paths.OUT / "e2e" / request.node.name.replace("[", "-").replace("]", "")
+    shutil.rmtree(directory, ignore_errors=True)
+    with ExitStack() as stack:
+
+        def start(extra: Properties | None = None, without_plugin: tuple[int, ...] = ()) -> Bed:
+            stage = stack.enter_context(Stage(directory / "logs"))
+            loopback = pick_loopback()
+            router = None
+            plane = planes.tcp()
+            if request.config.getoption("plane") == "ndn":
+                router = planes.Router(stage, directory, loopback, cache_bytes=64 * MIB)
+                router.start()
+                plane = planes.ndn(router, directory)
+            differing = {number: planes.tcp() for number in without_plugin}
+            cluster = Cluster(stage, directory, loopback, plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
+            cluster.start(differing)
+            return Bed(stage, cluster, router, plane)
+
+        yield start
+    shutil.rmtree(directory / "data", ignore_errors=True)
+
+
+@pytest.fixture
+def bed(make_bed: Callable[..., Bed]) -> Bed:
+    return make_bed()
+
+
+@pytest.fixture(scope="session")
+def data() -> bytes:
+    """48 MiB of random bytes: a third of a block."""
+    return random.Random(48).randbytes(48 * MIB)

@@ -1,0 +1,106 @@
+"""What goes wrong in mid-write and mid-read, on real daemons: the bytes come out right, and the logs say how."""
+
+import re
+import time
+
+import pytest
+from conftest import MIB, SlowReader, SlowWriter
+
+from trunkline_lab import replicas
+from trunkline_lab.procs import wait_until
+
+pytestmark = pytest.mark.e2e
+
+DEBUG_ADMIN = "org.apache.hadoop.hdfs.tools.DebugAdmin"
+
+
+def under_way(bed, path: str, count: int) -> None:
+    """Waits until the first DataNode of `path` has written `count` bytes of the block under construction."""
+
+    def written() -> bool:
+        found = replicas.blocks(bed.cluster, path)
+        if not found:
+            return False
+        directory = replicas.data_directory(bed.cluster, found[-1].pipeline[0])
+        return any(f.stat().st_size >= count for f in directory.rglob(f"rbw/{found[-1].name}"))
+
+    wait_until(f"{count} bytes in mid-write", written, 60)
+
+
+@pytest.mark.parametrize("victim", [1, 2, 3])
+def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, victim):
+    writer = SlowWriter(bed.cluster, "/file")
+    writer.write(data[: 24 * MIB])
+    under_way(bed, "/file", 8 * MIB)
+    bed.pipeline("/file")[victim - 1].process.kill()
+    writer.write(data[24 * MIB :])
+    writer.finish()
+    bed.assert_whole("/file", data, tmp_path)
+
+
+def test_the_client_is_killed_in_mid_write(bed, data, tmp_path):
+    writer = SlowWriter(bed.cluster, "/file")
+    writer.write(data[: 24 * MIB])
+    under_way(bed, "/file", 8 * MIB)
+    writer.process.kill()
+    bed.cluster.client(DEBUG_ADMIN, "recoverLease", "-path", "/file", "-retries", "20", name="recover")
+    kept = bed.read("/file", tmp_path)
+    assert len(kept) >= 8 * MIB
+    assert data.startswith(kept)
+    bed.assert_whole("/file", kept, tmp_path, replication=1)
+
+
+def test_the_router_is_killed_and_restarted_in_mid_write(bed, data, tmp_path):
+    if bed.router is None:
+        pytest.skip("stock TCP has no router")
+    writer = SlowWriter(bed.cluster, "/file")
+    writer.write(data[: 16 * MIB])
+    under_way(bed, "/file", 8 * MIB)
+    bed.router.kill()
+    writer.write(data[16 * MIB : 18 * MIB])
+    time.sleep(2)
+    bed.router.start()
+    writer.write(data[18 * MIB :])
+    writer.finish()
+    bed.assert_whole("/file", data, tmp_path)
+
+
+def test_the_router_is_killed_and_restarted_in_mid_read(bed, data, tmp_path):
+    if bed.router is None:
+        pytest.skip("stock TCP has no router")
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    reader = SlowReader(bed.cluster, "/file")
+    first = reader.read(8 * MIB)
+    bed.router.kill()
+    time.sleep(2)
+    bed.router.start()
+    assert first + reader.finish() == data
+
+
+def test_the_router_stays_away(bed, data, tmp_path):
+    if bed.router is None:
+        pytest.skip("stock TCP has no router")
+    bed.router.kill()
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    bed.assert_whole("/file", data, tmp_path)
+    assert re.search(r"WARN.*stock TCP", bed.log_of("client"))
+
+
+def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, tmp_path):
+    bed = make_bed(without_plugin=(1, 2))
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    bed.assert_whole("/file", data, tmp_path)
+
+
+def test_encrypted_transfer_goes_over_stock_tcp(make_bed, data, tmp_path):
+    bed = make_bed(extra={"dfs.block.access.token.enable": "true", "dfs.encrypt.data.transfer": "true"})
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    bed.assert_whole("/file", data, tmp_path)

@@ -1,0 +1,62 @@
+"""Ordinary use on real daemons: append, many writers at once, small files, several blocks."""
+
+import subprocess
+
+import pytest
+from conftest import MIB
+
+from trunkline_lab import replicas
+from trunkline_lab.cluster import FSSHELL
+
+pytestmark = pytest.mark.e2e
+
+
+def test_append(bed, data, tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(data[: 5 * MIB + 123])
+    bed.cluster.put(source, "/file")
+    source.write_bytes(data[5 * MIB + 123 : 9 * MIB])
+    bed.cluster.client(FSSHELL, "-appendToFile", str(source), "/file", name="append")
+    bed.assert_whole("/file", data[: 9 * MIB], tmp_path)
+
+
+def test_eight_writers_at_once(bed, data, tmp_path):
+    sources = []
+    for number in range(8):
+        source = tmp_path / f"file-{number}"
+        source.write_bytes(data[number * 5 * MIB : number * 5 * MIB + 6 * MIB + number])
+        sources.append(source)
+    bed.cluster.client(FSSHELL, "-mkdir", "/many", name="mkdir")
+    writers = [
+        bed.cluster.start_client(FSSHELL, "-put", str(source), f"/many/{source.name}", name=f"put-{source.name}")
+        for source in sources
+    ]
+    for writer in writers:
+        assert writer.wait(180) == 0, writer.log.read_text(errors="replace")
+    bed.cluster.client(FSSHELL, "-get", "/many", str(tmp_path / "back"), name="get-all")
+    for source in sources:
+        assert (tmp_path / "back" / source.name).read_bytes() == source.read_bytes()
+        assert len(replicas.of_block(bed.cluster, replicas.blocks(bed.cluster, f"/many/{source.name}")[0].name)) == 3
+
+
+def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
+    sizes = [0, 1, 511, 512, 513, 64511, 64512, 64513, 65536, 3 * MIB + 7]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for size in sizes:
+        (tree / f"size-{size}").write_bytes(data[:size])
+    bed.cluster.client(FSSHELL, "-D", "dfs.blocksize=1048576", "-put", str(tree), "/", name="put-tree")
+    bed.cluster.client(FSSHELL, "-get", "/tree", str(tmp_path / "back"), name="get-tree")
+    for size in sizes:
+        assert (tmp_path / "back" / f"size-{size}").read_bytes() == data[:size]
+    assert len(replicas.blocks(bed.cluster, f"/tree/size-{3 * MIB + 7}")) == 4
+
+
+def test_a_reader_that_stops_early_leaves_nothing_hanging(bed, data, tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    head = bed.cluster.start_client(FSSHELL, "-head", "/file", name="head", stdout=subprocess.PIPE)
+    assert head.popen.stdout is not None
+    assert head.popen.stdout.read() == data[:1024]
+    assert head.wait(60) == 0
