@@ -1,1 +1,43 @@
-//! Real faces (Unix, TCP, UDP) and the loop that drives the named-data cores.
+//! Real faces (Unix, TCP, UDP, shared memory) and the loop that drives the named-data cores.
+//!
+//! For programs that are, or speak to, a forwarder:
+//!
+//! | for | use |
+//! |---|---|
+//! | a forwarder with its faces on a thread of its own | [`Node`], [`NodeConfig`] |
+//! | an application inside that process | [`App`], [`AppHandle`] |
+//! | an application without a forwarder of its own | [`Client`], [`find_forwarder`] |
+//! | addresses | [`FaceUri`] |
+
+mod app;
+mod chunk;
+mod client;
+mod config;
+mod conn;
+mod driver;
+mod error;
+mod find;
+mod hello;
+mod link;
+mod node;
+mod queue;
+mod reader;
+mod shared;
+mod shm;
+mod socket;
+mod status;
+mod stream;
+mod udp;
+mod uri;
+
+pub use app::{App, AppHandle, AppWaker};
+pub use client::{Client, ClientOptions};
+pub use config::{ConfigErrors, FaceConfig, LinkOptions, ListenConfig, NodeConfig, SettingError};
+pub use error::{ClientError, NodeError, StartError};
+pub use find::find_forwarder;
+pub use link::LinkCounters;
+pub use node::Node;
+pub use status::{FaceStatus, ListenerStatus, NodeStatus};
+pub use uri::{
+    DEFAULT_MULTICAST_PORT, DEFAULT_PORT, Endpoint, FaceUri, FaceUriError, Host, IpVersion,
+};

@@ -1,0 +1,150 @@
+//! Read buffers that are used again.
+//!
+//! Sockets are read into large chunks and packets are slices of them, so a chunk lives until
+//! the last packet cut from it has gone. A chunk that dies comes back to its pool with its
+//! pages already present: fresh memory of this size would cost a page fault for every 4 KiB.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+
+/// Frames up to this many bytes are moved out of the chunk, so that an Interest waiting in
+/// the PIT for seconds holds on to a small block of its like and not to a whole chunk.
+const SMALL_FRAME: usize = 1024;
+/// Small frames share blocks of this size.
+const SMALL_BLOCK: usize = 8 * 1024;
+
+/// A pool of equally large chunks.
+#[derive(Clone)]
+pub(crate) struct ChunkPool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    chunk_bytes: usize,
+    max_idle: usize,
+    idle: Mutex<Vec<Box<[u8]>>>,
+}
+
+/// A chunk being filled by one reader.
+pub(crate) struct Chunk {
+    memory: Option<Box<[u8]>>,
+    home: Arc<Shared>,
+}
+
+impl ChunkPool {
+    /// A pool that keeps at most `max_idle` unused chunks.
+    pub fn new(chunk_bytes: usize, max_idle: usize) -> Self {
+        let idle = Mutex::new(Vec::with_capacity(max_idle));
+        Self {
+            shared: Arc::new(Shared {
+                chunk_bytes,
+                max_idle,
+                idle,
+            }),
+        }
+    }
+
+    pub fn take(&self) -> Chunk {
+        let idle = self
+            .shared
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let memory = idle.unwrap_or_else(|| vec![0; self.shared.chunk_bytes].into_boxed_slice());
+        Chunk {
+            memory: Some(memory),
+            home: self.shared.clone(),
+        }
+    }
+}
+
+impl Chunk {
+    /// Ends the filling: the chunk's first `len` bytes, to be cut into packets.
+    pub fn freeze(self, len: usize) -> Bytes {
+        let mut bytes = Bytes::from_owner(self);
+        bytes.truncate(len);
+        bytes
+    }
+}
+
+impl AsRef<[u8]> for Chunk {
+    fn as_ref(&self) -> &[u8] {
+        self.memory.as_deref().unwrap_or_default()
+    }
+}
+
+impl AsMut<[u8]> for Chunk {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.memory.as_deref_mut().unwrap_or_default()
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            let mut idle = self
+                .home
+                .idle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < self.home.max_idle {
+                idle.push(memory);
+            }
+        }
+    }
+}
+
+/// Moves small frames out of chunks into blocks of their own kind.
+#[derive(Default)]
+pub(crate) struct SmallFrames {
+    block: BytesMut,
+}
+
+impl SmallFrames {
+    /// Whether a frame of this length is worth moving.
+    pub fn takes(len: usize) -> bool {
+        len <= SMALL_FRAME
+    }
+
+    pub fn copy(&mut self, frame: &[u8]) -> Bytes {
+        if self.block.capacity() < frame.len() {
+            self.block = BytesMut::with_capacity(SMALL_BLOCK.max(frame.len()));
+        }
+        self.block.extend_from_slice(frame);
+        self.block.split().freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_returns_when_its_last_slice_goes() {
+        let pool = ChunkPool::new(4096, 1);
+        let mut chunk = pool.take();
+        chunk.as_mut()[..3].copy_from_slice(b"abc");
+        let whole = chunk.freeze(3);
+        let slice = whole.slice(1..2);
+        drop(whole);
+        assert!(pool.shared.idle.lock().unwrap().is_empty());
+        assert_eq!(&slice[..], b"b");
+        drop(slice);
+        assert_eq!(pool.shared.idle.lock().unwrap().len(), 1);
+        drop((pool.take(), pool.take()));
+        assert_eq!(pool.shared.idle.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn small_frames_share_a_block() {
+        let mut small = SmallFrames::default();
+        let frames: Vec<Bytes> = (0..500u16).map(|i| small.copy(&i.to_be_bytes())).collect();
+        for (i, frame) in frames.iter().enumerate() {
+            assert_eq!(frame[..], (i as u16).to_be_bytes());
+        }
+        assert_eq!(frames[0].as_ptr() as usize + 2, frames[1].as_ptr() as usize);
+        assert!(SmallFrames::takes(60) && !SmallFrames::takes(8000));
+    }
+}

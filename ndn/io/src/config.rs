@@ -1,0 +1,343 @@
+//! What a node is started with, and the check that all of it makes sense.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ndn_forwarder::{FacePersistency, FaceScope, StrategyKind};
+use ndn_packet::{MAX_JUMBO_PACKET, Name};
+
+use crate::uri::{FaceUri, Host};
+
+/// Settings that configured faces, accepted faces and management-made faces have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Largest UDP datagram payload in bytes; larger packets are fragmented by NDNLPv2.
+    /// `None` takes what fits an Ethernet frame: 1472 over IPv4, 1452 over IPv6. No meaning on
+    /// stream faces. Range 576 to 65507.
+    pub mtu: Option<usize>,
+    /// Whether to offer jumbo packets (64 KiB and headers instead of 8800 bytes) to the peer;
+    /// they are used only if it offers them too.
+    pub jumbo: bool,
+    /// Whether to offer shared memory to a Unix peer; used only if it offers it too.
+    pub shared_memory: bool,
+    /// Size in bytes of each direction's ring where shared memory is agreed. A power of two,
+    /// 64 KiB to 64 MiB.
+    pub ring_bytes: usize,
+    /// Most bytes that may wait to be sent on a face; what comes beyond is dropped and counted.
+    pub send_queue_bytes: usize,
+    /// Packets queued while more than this many bytes wait carry a congestion mark. 0 marks
+    /// nothing.
+    pub mark_threshold_bytes: usize,
+    /// Kernel buffer in bytes asked for on Unix and UDP sockets, each direction. TCP tunes its
+    /// own. The kernel may grant less: then a warning names the sysctl.
+    pub socket_buffer_bytes: usize,
+    /// Packets that may be in reassembly on a face at once.
+    pub reassembly_messages: usize,
+    /// Bytes that may be in reassembly on a face at once.
+    pub reassembly_bytes: usize,
+    /// Whether the peer counts as being on this host, so that `/localhost` names may pass.
+    /// `None` goes by the address: Unix and TCP over loopback are local, UDP never is.
+    pub scope: Option<FaceScope>,
+    /// Whether self-learning strategies may try the face for names that no route covers.
+    /// `None` allows it on faces that are not local.
+    pub discovery: Option<bool>,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        Self {
+            mtu: None,
+            jumbo: true,
+            shared_memory: true,
+            ring_bytes: 1 << 20,
+            send_queue_bytes: 16 << 20,
+            mark_threshold_bytes: 2 << 20,
+            socket_buffer_bytes: 4 << 20,
+            reassembly_messages: 128,
+            reassembly_bytes: 8 << 20,
+            scope: None,
+            discovery: None,
+        }
+    }
+}
+
+/// A place where peers may connect, or a multicast group to join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenConfig {
+    /// Where: `unix://`, `tcp://` or `udp://`, the host a literal address.
+    pub uri: FaceUri,
+    /// Settings of the faces that come in here.
+    pub link: LinkOptions,
+    /// On-demand UDP faces without traffic for this long are closed.
+    pub idle_timeout: Duration,
+    /// Most faces that may be open here at once; more are refused and counted.
+    pub max_faces: usize,
+    /// Permission bits of a Unix socket, such as `0o660`; `None` leaves the umask's.
+    pub unix_mode: Option<u32>,
+}
+
+impl ListenConfig {
+    /// A listener with default settings.
+    pub fn new(uri: FaceUri) -> Self {
+        Self {
+            uri,
+            link: LinkOptions::default(),
+            idle_timeout: Duration::from_secs(600),
+            max_faces: 4096,
+            unix_mode: None,
+        }
+    }
+}
+
+/// A face that a node opens by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaceConfig {
+    /// Where to. A `udp://` multicast group makes a multicast face.
+    pub uri: FaceUri,
+    /// A permanent face reconnects for ever; a persistent one is removed when it fails.
+    pub persistency: FacePersistency,
+    /// Link settings.
+    pub link: LinkOptions,
+    /// Address that the face's own end binds to.
+    pub local_bind: Option<IpAddr>,
+    /// Prefixes that lead out by this face, each with its cost.
+    pub routes: Vec<(Name, u64)>,
+    /// Shortest and longest wait between attempts to reconnect; doubled each time, jittered.
+    pub reconnect: (Duration, Duration),
+}
+
+impl FaceConfig {
+    /// A permanent face with default settings and no routes.
+    pub fn new(uri: FaceUri) -> Self {
+        Self {
+            uri,
+            persistency: FacePersistency::Permanent,
+            link: LinkOptions::default(),
+            local_bind: None,
+            routes: Vec::new(),
+            reconnect: (Duration::from_millis(100), Duration::from_secs(10)),
+        }
+    }
+}
+
+/// What a [`crate::Node`] is made of.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// Name of the loop's thread (15 bytes at most are seen by the system).
+    pub thread_name: String,
+    /// The forwarder's own settings.
+    pub forwarder: ndn_forwarder::Config,
+    /// Where peers may connect.
+    pub listeners: Vec<ListenConfig>,
+    /// Faces to open.
+    pub faces: Vec<FaceConfig>,
+    /// Strategies by prefix, beside the forwarder's default.
+    pub strategies: Vec<(Name, StrategyKind)>,
+    /// Settings of faces that management commands make.
+    pub managed_faces: LinkOptions,
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self {
+            thread_name: "ndn-forwarder".to_owned(),
+            forwarder: ndn_forwarder::Config::default(),
+            listeners: Vec::new(),
+            faces: Vec::new(),
+            strategies: Vec::new(),
+            managed_faces: LinkOptions::default(),
+        }
+    }
+}
+
+/// One setting that cannot be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {problem}; {remedy}")]
+pub struct SettingError {
+    /// Which setting, with its place: `face[1].link.mtu`.
+    pub setting: String,
+    /// What is wrong with its value.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// All settings of a configuration that cannot be accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigErrors(pub Vec<SettingError>);
+
+impl std::error::Error for ConfigErrors {}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ConfigErrors {
+    fn add(&mut self, setting: String, problem: impl fmt::Display, remedy: &str) {
+        self.0.push(SettingError {
+            setting,
+            problem: problem.to_string(),
+            remedy: remedy.to_owned(),
+        });
+    }
+}
+
+impl NodeConfig {
+    /// Checks every setting, so that an operator sees all mistakes at once.
+    ///
+    /// # Errors
+    /// One entry a mistake, each with the setting's place and the way out.
+    pub fn validate(&self) -> Result<(), ConfigErrors> {
+        let mut errors = ConfigErrors::default();
+        for (i, listener) in self.listeners.iter().enumerate() {
+            let at = format!("listen[{i}] {}", listener.uri);
+            listener.link.check(&at, &mut errors);
+            if let FaceUri::Tcp(e) | FaceUri::Udp(e) = &listener.uri
+                && matches!(e.host, Host::Name(_))
+            {
+                errors.add(
+                    format!("{at}: uri"),
+                    "a listener needs a literal address",
+                    "write 0.0.0.0 or [::] for all interfaces, or one address of this host",
+                );
+            }
+            if listener.uri.is_multicast() {
+                errors.add(
+                    format!("{at}: uri"),
+                    "a multicast group is not a listener",
+                    "configure it as a face",
+                );
+            }
+            if listener.max_faces == 0 {
+                errors.add(
+                    format!("{at}: max_faces"),
+                    "is 0",
+                    "allow at least one face",
+                );
+            }
+            if self.listeners[..i]
+                .iter()
+                .any(|other| other.uri == listener.uri)
+            {
+                errors.add(
+                    format!("{at}: uri"),
+                    "is listed twice",
+                    "remove one of the two",
+                );
+            }
+        }
+        for (i, face) in self.faces.iter().enumerate() {
+            let at = format!("face[{i}] {}", face.uri);
+            face.link.check(&at, &mut errors);
+            face.check(&at, &mut errors);
+            if self.faces[..i].iter().any(|other| other.uri == face.uri) {
+                errors.add(
+                    format!("{at}: uri"),
+                    "is listed twice",
+                    "remove one of the two",
+                );
+            }
+        }
+        self.managed_faces.check("managed_faces", &mut errors);
+        if errors.0.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+impl FaceConfig {
+    fn check(&self, at: &str, errors: &mut ConfigErrors) {
+        if let FaceUri::Tcp(e) | FaceUri::Udp(e) = &self.uri {
+            if e.port == 0 {
+                errors.add(
+                    format!("{at}: uri"),
+                    "port 0 leads nowhere",
+                    "name the peer's port",
+                );
+            }
+            if let (Some(bind), Host::Ip(ip)) = (self.local_bind, &e.host)
+                && bind.is_ipv4() != ip.is_ipv4()
+            {
+                errors.add(
+                    format!("{at}: local_bind"),
+                    format_args!("{bind} is of another IP version than the peer's address"),
+                    "name a local address of the same version",
+                );
+            }
+        }
+        if self.persistency == FacePersistency::OnDemand {
+            errors.add(
+                format!("{at}: persistency"),
+                "on-demand faces are made by peers, not by configuration",
+                "use permanent or persistent",
+            );
+        }
+        let (min, max) = self.reconnect;
+        if min.is_zero() || max < min {
+            errors.add(
+                format!("{at}: reconnect"),
+                format_args!("the range {min:?} to {max:?} is empty or starts at 0"),
+                "give a shortest wait above 0 and a longest wait not below it",
+            );
+        }
+    }
+}
+
+impl LinkOptions {
+    fn check(&self, at: &str, errors: &mut ConfigErrors) {
+        if let Some(mtu) = self.mtu
+            && !(576..=65507).contains(&mtu)
+        {
+            errors.add(
+                format!("{at}: mtu"),
+                format_args!("{mtu} bytes is out of range"),
+                "use 576 to 65507, or leave it out",
+            );
+        }
+        if !self.ring_bytes.is_power_of_two() || !(64 << 10..=64 << 20).contains(&self.ring_bytes) {
+            errors.add(
+                format!("{at}: ring_bytes"),
+                format_args!(
+                    "{} is no power of two from 64 KiB to 64 MiB",
+                    self.ring_bytes
+                ),
+                "use 1048576, the default",
+            );
+        }
+        if self.send_queue_bytes < MAX_JUMBO_PACKET {
+            errors.add(
+                format!("{at}: send_queue_bytes"),
+                format_args!("{} bytes hold no packet", self.send_queue_bytes),
+                "use at least 66560, better some MiB",
+            );
+        }
+        for (name, value) in [
+            ("reassembly_messages", self.reassembly_messages),
+            ("reassembly_bytes", self.reassembly_bytes / MAX_JUMBO_PACKET),
+        ] {
+            if value == 0 {
+                errors.add(
+                    format!("{at}: {name}"),
+                    "leaves no room for one packet",
+                    "use at least 1 message and 66560 bytes",
+                );
+            }
+        }
+    }
+
+    /// The MTU toward a peer of this IP version.
+    pub(crate) fn mtu_for(&self, ipv4: bool) -> usize {
+        self.mtu.unwrap_or(if ipv4 { 1472 } else { 1452 })
+    }
+}

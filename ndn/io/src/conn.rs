@@ -1,0 +1,336 @@
+//! The bytes of one stream connection: a TCP or Unix socket, and the shared memory that a
+//! Unix socket may have grown.
+
+use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use socket2::Socket;
+
+use crate::queue::{GATHER, SendQueue};
+use crate::shm::{self, Rings};
+
+/// Neither a signal for a peer that has gone, nor a wait.
+const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+/// One stream connection.
+pub(crate) struct Conn {
+    socket: Socket,
+    /// The socket may have something to read (edge-triggered: true until a read says no).
+    pub readable: bool,
+    writable: bool,
+    /// The peer will send nothing more.
+    hung_up: bool,
+    /// Take file descriptors that come beside the bytes.
+    takes_descriptors: bool,
+    received: Option<OwnedFd>,
+    offered: Option<OwnedFd>,
+    memory: Option<Memory>,
+}
+
+struct Memory {
+    rings: Rings,
+    /// The peer's bytes come by ring.
+    incoming: bool,
+    outgoing: Outgoing,
+    /// The peer was to be woken while our own bytes still went by socket.
+    owes_doorbell: bool,
+}
+
+/// Which way our bytes go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outgoing {
+    Socket,
+    /// This many more bytes by socket, then by ring.
+    SocketFor(usize),
+    Ring,
+}
+
+impl Conn {
+    /// Takes a non-blocking socket. `takes_descriptors` where a Unix peer may offer memory.
+    pub fn new(socket: Socket, takes_descriptors: bool) -> Self {
+        Self {
+            socket,
+            readable: false,
+            writable: true,
+            hung_up: false,
+            takes_descriptors,
+            received: None,
+            offered: None,
+            memory: None,
+        }
+    }
+
+    pub fn raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// What the poll said.
+    pub fn on_event(&mut self, event: &mio::event::Event) {
+        self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
+        self.writable |= event.is_writable();
+        self.hung_up |= event.is_read_closed() || event.is_error();
+    }
+
+    /// Whether the peer's bytes come by shared memory.
+    pub fn reads_memory(&self) -> bool {
+        self.memory.as_ref().is_some_and(|m| m.incoming)
+    }
+
+    /// Whether bytes go both ways by shared memory.
+    pub fn uses_memory(&self) -> bool {
+        self.memory
+            .as_ref()
+            .is_some_and(|m| m.incoming && m.outgoing == Outgoing::Ring)
+    }
+
+    /// Reads what there is; 0 where nothing is.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.reads_memory() {
+            return self.read_memory(buf);
+        }
+        if !self.readable {
+            return Ok(0);
+        }
+        let read = if self.takes_descriptors && self.memory.is_none() {
+            self.read_with_descriptors(buf)
+        } else {
+            (&self.socket).read(buf)
+        };
+        match read {
+            Ok(0) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "closed by the peer",
+            )),
+            Ok(n) => {
+                // A short read has emptied the socket; what comes later is a new event. Not
+                // so the end of the stream, which may have come already.
+                self.readable = n == buf.len() || self.hung_up;
+                Ok(n)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.readable = false;
+                Ok(0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.read(buf),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_with_descriptors(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let message = rustix::net::recvmsg(
+            &self.socket,
+            &mut [IoSliceMut::new(buf)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
+        )?;
+        for part in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = part {
+                self.received = descriptors.last().or(self.received.take());
+            }
+        }
+        Ok(message.bytes)
+    }
+
+    fn read_memory(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let ended = self.readable && self.drain_doorbells()?;
+        let Some(memory) = &mut self.memory else {
+            return Ok(0);
+        };
+        let n = memory.rings.read(buf).map_err(io::Error::other)?;
+        if n > 0 && memory.rings.must_wake_writer() {
+            self.ring_doorbell();
+        }
+        if n == 0 && ended {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "closed by the peer",
+            ));
+        }
+        Ok(n)
+    }
+
+    /// Empties the socket; true where the peer has closed it.
+    fn drain_doorbells(&mut self) -> io::Result<bool> {
+        let mut rings = [0; 256];
+        loop {
+            match (&self.socket).read(&mut rings) {
+                Ok(0) => return Ok(true),
+                Ok(n) if n == rings.len() || self.hung_up => {}
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Bytes may still lie in the ring; an error is an end like any other.
+                Err(_) => return Ok(true),
+            }
+        }
+        self.readable = false;
+        Ok(false)
+    }
+
+    /// Writes as much of the queue as goes without waiting.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()> {
+        while !queue.is_empty() {
+            let outgoing = self
+                .memory
+                .as_ref()
+                .map_or(Outgoing::Socket, |m| m.outgoing);
+            let waits = match outgoing {
+                Outgoing::Ring => self.flush_memory(queue)?,
+                Outgoing::Socket => self.flush_socket(queue, usize::MAX)?,
+                Outgoing::SocketFor(bytes) => self.flush_socket(queue, bytes)?,
+            };
+            if waits {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_memory(&mut self, queue: &mut SendQueue) -> io::Result<bool> {
+        let Some(memory) = &mut self.memory else {
+            return Ok(true);
+        };
+        let mut slots = [IoSlice::new(&[]); GATHER];
+        let filled = queue.gather(&mut slots, usize::MAX);
+        let taken = memory
+            .rings
+            .write(&slots[..filled])
+            .map_err(io::Error::other)?;
+        queue.advance(taken);
+        let waits = taken == 0 && memory.rings.sleep_for_room().map_err(io::Error::other)?;
+        if memory.rings.must_wake_reader() {
+            self.ring_doorbell();
+        }
+        Ok(waits)
+    }
+
+    fn flush_socket(&mut self, queue: &mut SendQueue, max: usize) -> io::Result<bool> {
+        if !self.writable {
+            return Ok(true);
+        }
+        let mut slots = [IoSlice::new(&[]); GATHER];
+        let filled = queue.gather(&mut slots, max);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let offered = self.offered.as_ref().map(|file| [file.as_fd()]);
+        if let Some(offered) = &offered {
+            control.push(SendAncillaryMessage::ScmRights(offered));
+        }
+        match rustix::net::sendmsg(&self.socket, &slots[..filled], &mut control, SEND_FLAGS) {
+            Ok(taken) => {
+                // The descriptor travels with the first byte; the peer has mapped nothing
+                // before it reads the offer behind it.
+                self.offered = None;
+                queue.advance(taken);
+                self.sent_by_socket(taken);
+                Ok(false)
+            }
+            Err(rustix::io::Errno::AGAIN) => {
+                self.writable = false;
+                Ok(true)
+            }
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sent_by_socket(&mut self, taken: usize) {
+        if let Some(memory) = &mut self.memory
+            && let Outgoing::SocketFor(left) = memory.outgoing
+        {
+            memory.outgoing = match left - taken {
+                0 => Outgoing::Ring,
+                left => Outgoing::SocketFor(left),
+            };
+            if memory.outgoing == Outgoing::Ring && std::mem::take(&mut memory.owes_doorbell) {
+                self.ring_doorbell();
+            }
+        }
+    }
+
+    fn ring_doorbell(&mut self) {
+        if let Some(memory) = &mut self.memory
+            && memory.outgoing != Outgoing::Ring
+        {
+            memory.owes_doorbell = true;
+            return;
+        }
+        // A full socket is full of doorbells, and one that is gone is seen when it is read.
+        let _ = rustix::net::send(&self.socket, &[0], SEND_FLAGS);
+    }
+
+    /// Before the loop sleeps: true where nothing has come by shared memory meanwhile, and the
+    /// peer knows that it must ring.
+    ///
+    /// # Errors
+    /// The peer broke the rings.
+    pub fn may_sleep(&mut self) -> io::Result<bool> {
+        match &mut self.memory {
+            Some(memory) if memory.incoming => {
+                memory.rings.sleep_for_bytes().map_err(io::Error::other)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Connector: makes memory to offer; it travels with the next bytes sent.
+    pub fn make_memory(&mut self, ring_bytes: usize) -> io::Result<()> {
+        let (file, rings) = shm::create(ring_bytes)?;
+        self.offered = Some(file);
+        self.set_memory(rings);
+        Ok(())
+    }
+
+    /// Listener: maps the memory that came with an offer.
+    pub fn accept_memory(&mut self, ring_bytes: usize) -> io::Result<()> {
+        let file = self.received.take().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "an offer of memory without the memory",
+            )
+        })?;
+        self.set_memory(shm::open(&file, ring_bytes)?);
+        Ok(())
+    }
+
+    fn set_memory(&mut self, rings: Rings) {
+        self.memory = Some(Memory {
+            rings,
+            incoming: false,
+            outgoing: Outgoing::Socket,
+            owes_doorbell: false,
+        });
+    }
+
+    /// Whether memory was made or mapped.
+    pub fn has_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// Our bytes go by ring once the `queued` bytes before them have gone by socket.
+    pub fn switch_outgoing(&mut self, queued: usize) {
+        if let Some(memory) = &mut self.memory {
+            memory.outgoing = Outgoing::SocketFor(queued);
+        }
+    }
+
+    /// The peer's bytes come by ring from now on.
+    pub fn switch_incoming(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.incoming = true;
+        }
+    }
+}

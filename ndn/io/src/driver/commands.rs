@@ -1,0 +1,132 @@
+//! What other threads ask of the loop.
+
+use super::Driver;
+use super::slots::{AppSlot, Face, FaceKind, Port, PortOwner, Slot, StreamState};
+use crate::link::LinkCounters;
+use crate::shared::Command;
+use crate::status::{FaceStatus, ListenerStatus, NodeStatus};
+
+impl Driver {
+    pub(super) fn run_commands(&mut self) {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.shared.take(&mut commands);
+        for command in commands.drain(..) {
+            self.run_command(command);
+        }
+        self.commands = commands;
+    }
+
+    fn run_command(&mut self, command: Command) {
+        match command {
+            Command::Wake(id) => {
+                let Some((at, face)) = self.face(id) else {
+                    return;
+                };
+                if let FaceKind::App(slot) = &face.kind {
+                    // Cleared before the call: a wake during it is a new one.
+                    slot.woken
+                        .store(false, std::sync::atomic::Ordering::Release);
+                    self.with_app(at, |app, now, out| app.on_wake(now, out));
+                }
+            }
+            Command::Detach(id) => {
+                if let Some((at, _)) = self.face(id) {
+                    self.remove_face(at);
+                }
+            }
+            Command::Attach {
+                app,
+                name,
+                woken,
+                reply,
+            } => {
+                let id = self.add_app(
+                    &name,
+                    AppSlot {
+                        app,
+                        woken,
+                        deadline: None,
+                    },
+                );
+                // Nobody there to hold the handle: nobody would ever detach it.
+                if reply.send(id).is_err()
+                    && let Some((at, _)) = self.face(id)
+                {
+                    self.remove_face(at);
+                }
+            }
+            Command::WithForwarder(f) => f(&mut self.forwarder, self.now),
+            Command::Resolved(id, peer) => self.on_resolved(id, peer),
+            Command::Status(reply) => {
+                // Fails only if nobody waits any more.
+                let _ = reply.send(self.status());
+            }
+            Command::Shutdown => self.stop = true,
+        }
+    }
+
+    fn status(&self) -> NodeStatus {
+        let mut faces: Vec<FaceStatus> = self
+            .slots
+            .iter()
+            .filter_map(|(_, slot)| match slot {
+                Slot::Face(face) => self.face_status(face),
+                _ => None,
+            })
+            .collect();
+        faces.sort_by_key(|face| face.id);
+        let listeners = self.slots.iter().filter_map(|(_, slot)| match slot {
+            Slot::Listener(listener) => Some(ListenerStatus {
+                uri: listener.config.uri.clone(),
+                open_faces: listener.open_faces,
+                refused: listener.refused,
+            }),
+            Slot::Port(Port {
+                owner: PortOwner::Listener(listener),
+                ..
+            }) => Some(ListenerStatus {
+                uri: listener.config.uri.clone(),
+                open_faces: listener.peers.len(),
+                refused: listener.refused,
+            }),
+            _ => None,
+        });
+        NodeStatus {
+            uptime: self.now,
+            faces,
+            listeners: listeners.collect(),
+            forwarder: self.forwarder.status(),
+        }
+    }
+
+    fn face_status(&self, face: &Face) -> Option<FaceStatus> {
+        let mut status = FaceStatus {
+            id: face.id,
+            spec: self.forwarder.face(face.id)?.clone(),
+            up: true,
+            jumbo: false,
+            shared_memory: false,
+            queued_bytes: 0,
+            packets: self.forwarder.counters(face.id)?,
+            link: LinkCounters::default(),
+        };
+        match &face.kind {
+            FaceKind::Stream(stream) => {
+                status.up = stream.is_up();
+                status.link = stream.counters();
+                if let StreamState::Up(stream) = &stream.state {
+                    status.jumbo = stream.link.is_jumbo();
+                    status.shared_memory = stream.conn.uses_memory();
+                    status.queued_bytes = stream.queued();
+                }
+            }
+            FaceKind::Udp(udp) => {
+                status.jumbo = udp.face.link.is_jumbo();
+                status.queued_bytes = udp.face.queued();
+                status.link = udp.face.link.counters();
+            }
+            FaceKind::App(_) => status.jumbo = true,
+        }
+        Some(status)
+    }
+}

@@ -1,0 +1,215 @@
+//! Stream faces that we open: connecting, failing, trying again.
+//!
+//! ```text
+//!            timer, name resolved        connected
+//!   Waiting ----------------> Connecting -----------> Up
+//!      ^                          |                    |
+//!      +------- back-off ---------+------ failed ------+   permanent faces
+//!                                 +------ failed ------+-> removed   all others
+//! ```
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency};
+use socket2::Socket;
+
+use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
+use super::timers::Timer;
+use super::{Driver, random_u64};
+use crate::conn::Conn;
+use crate::shared::Command;
+use crate::shm::Side;
+use crate::socket::{self, StreamPeer};
+use crate::stream::StreamFace;
+use crate::uri::FaceUri;
+
+/// An attempt to connect may take this long.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Driver {
+    /// Begins an attempt to connect the waiting face in this slot.
+    pub(super) fn connect(&mut self, at: usize) {
+        let Some(Slot::Face(Face {
+            id,
+            kind: FaceKind::Stream(stream),
+            ..
+        })) = self.slots.get(at)
+        else {
+            return;
+        };
+        let StreamOrigin::Connected(connector) = &stream.origin else {
+            return;
+        };
+        let uri = connector.config.uri.clone();
+        if let Some(peer) = StreamPeer::literal(&uri) {
+            self.connect_to(at, &peer);
+            return;
+        }
+        // A resolver may take seconds: it is asked on a thread of its own.
+        let (id, shared) = (*id, self.shared.clone());
+        let asked = std::thread::Builder::new()
+            .name("ndn-resolver".to_owned())
+            .spawn(move || {
+                shared.push(Command::Resolved(id, StreamPeer::resolve(&uri)));
+            });
+        if let Err(error) = asked {
+            self.stream_failed(at, &error);
+        }
+    }
+
+    /// A resolver has answered.
+    pub(super) fn on_resolved(&mut self, id: FaceId, peer: io::Result<StreamPeer>) {
+        let Some((at, _)) = self.face(id) else { return };
+        match peer {
+            Ok(peer) => self.connect_to(at, &peer),
+            Err(error) => self.stream_failed(at, &error),
+        }
+    }
+
+    fn connect_to(&mut self, at: usize, peer: &StreamPeer) {
+        let Some(Slot::Face(Face {
+            id,
+            kind: FaceKind::Stream(stream),
+            ..
+        })) = self.slots.get_mut(at)
+        else {
+            return;
+        };
+        let id = *id;
+        let StreamOrigin::Connected(connector) = &stream.origin else {
+            return;
+        };
+        let buffer_bytes = connector.config.link.socket_buffer_bytes;
+        match socket::connect_stream(peer, connector.config.local_bind, buffer_bytes) {
+            Ok((socket, done)) => {
+                let fd = socket.as_raw_fd();
+                stream.state = StreamState::Connecting(socket);
+                if let Err(error) = self.register(fd, at) {
+                    self.stream_failed(at, &error);
+                } else if done {
+                    self.on_connecting(at);
+                } else {
+                    self.timers
+                        .set(self.now + CONNECT_TIMEOUT, Timer::ConnectTimeout(id));
+                }
+            }
+            Err(error) => self.stream_failed(at, &error),
+        }
+    }
+
+    /// The attempt in this slot has come to something.
+    pub(super) fn on_connecting(&mut self, at: usize) {
+        let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let FaceKind::Stream(stream) = &mut face.kind else {
+            return;
+        };
+        let StreamState::Connecting(socket) = &stream.state else {
+            return;
+        };
+        match socket::connected(socket) {
+            None => {}
+            Some(Err(error)) => self.stream_failed(at, &error),
+            Some(Ok(())) => {
+                if let StreamState::Connecting(socket) =
+                    std::mem::replace(&mut stream.state, StreamState::Waiting)
+                {
+                    self.on_connected(at, socket);
+                }
+            }
+        }
+    }
+
+    fn on_connected(&mut self, at: usize, socket: Socket) {
+        let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let id = face.id;
+        let FaceKind::Stream(Stream {
+            state,
+            origin,
+            local_fields,
+            ..
+        }) = &mut face.kind
+        else {
+            return;
+        };
+        let StreamOrigin::Connected(connector) = origin else {
+            return;
+        };
+        connector.backoff = connector.config.reconnect.0;
+        let unix = matches!(connector.config.uri, FaceUri::Unix(_));
+        let local = match socket.local_addr().ok().and_then(|a| a.as_socket()) {
+            Some(address) => FaceUri::tcp(address).to_string(),
+            None => format!("fd://{}", socket.as_raw_fd()),
+        };
+        let conn = Conn::new(socket, false);
+        let mut stream = StreamFace::new(conn, Side::Connector, unix, &connector.config.link);
+        stream.link.local_fields = *local_fields;
+        *state = StreamState::Up(stream);
+        let request = connector.request.take();
+        tracing::info!(face = id.0, uri = %connector.config.uri, "face is up");
+        if let Some(spec) = self.forwarder.face(id) {
+            let spec = ndn_forwarder::FaceSpec {
+                local_uri: local,
+                ..spec.clone()
+            };
+            self.forwarder.face_updated(id, spec);
+        }
+        self.forwarder.set_face_up(self.now, id, true);
+        if let Some(request) = request {
+            self.forwarder.face_created(self.now, request, Ok(id));
+        }
+        // The first event may have been spent on the connecting.
+        self.make_ready(at);
+        self.make_dirty(at);
+    }
+
+    /// The connection, or the attempt at one, in this slot has failed.
+    pub(super) fn stream_failed(&mut self, at: usize, error: &io::Error) {
+        let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let (id, persistency) = (face.id, face.persistency);
+        let FaceKind::Stream(stream) = &mut face.kind else {
+            return;
+        };
+        let was_up = stream.is_up();
+        stream.past = stream.counters();
+        stream.state = StreamState::Waiting;
+        let StreamOrigin::Connected(connector) = &mut stream.origin else {
+            tracing::info!(face = id.0, %error, "face closed");
+            self.remove_face(at);
+            return;
+        };
+        let uri = connector.config.uri.clone();
+        let request = connector.request.take();
+        if persistency != FacePersistency::Permanent || request.is_some() {
+            tracing::warn!(face = id.0, %uri, %error, "face failed and is removed");
+            self.remove_face(at);
+            if let Some(request) = request {
+                let refused = CreateFaceError {
+                    code: 504,
+                    text: format!("cannot connect to {uri}: {error}"),
+                    existing: None,
+                };
+                self.forwarder.face_created(self.now, request, Err(refused));
+            }
+            return;
+        }
+        if was_up {
+            stream.past.reconnects += 1;
+        }
+        // Half to all of the back-off: peers that lost the same router do not return at once.
+        let backoff = connector.backoff;
+        connector.backoff = (backoff * 2).min(connector.config.reconnect.1);
+        let jitter = random_u64().unwrap_or(0) as f64 / u64::MAX as f64;
+        let wait = backoff.mul_f64(0.5 + jitter / 2.0);
+        tracing::warn!(face = id.0, %uri, %error, wait_ms = wait.as_millis(), "face is down; connecting again");
+        self.forwarder.set_face_up(self.now, id, false);
+        self.timers.set(self.now + wait, Timer::Connect(id));
+    }
+}

@@ -1,0 +1,245 @@
+//! Reading: events, accepted peers, frames and datagrams into the forwarder.
+
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use ndn_forwarder::FacePersistency;
+use rustc_hash::FxBuildHasher;
+
+use super::slots::{Face, FaceKind, PortOwner, Slot, StreamState, UdpOrigin};
+use super::timers::Timer;
+use super::{Driver, OUTPUTS_A_ROUND};
+use crate::link::Received;
+
+/// Bytes read from one face before the next one's turn.
+const READ_BUDGET: usize = 256 * 1024;
+/// Outputs carried out after each face's batch.
+const OUTPUTS_A_BATCH: usize = OUTPUTS_A_ROUND;
+
+impl Driver {
+    pub(super) fn on_event(&mut self, event: &mio::event::Event) {
+        let at = event.token().0;
+        match self.slots.get_mut(at) {
+            None => {}
+            Some(Slot::Listener(_)) => self.accept(at),
+            Some(Slot::Port(port)) => {
+                port.port.on_event(event);
+                if port.port.readable {
+                    self.make_ready(at);
+                }
+                if event.is_writable() {
+                    self.flush_port(at);
+                }
+            }
+            Some(Slot::Face(face)) => {
+                let FaceKind::Stream(stream) = &mut face.kind else {
+                    return;
+                };
+                match &mut stream.state {
+                    StreamState::Waiting => {}
+                    StreamState::Connecting(_) => self.on_connecting(at),
+                    StreamState::Up(stream) => {
+                        stream.conn.on_event(event);
+                        // A doorbell may mean bytes as well as room.
+                        let room = event.is_writable() || stream.conn.has_memory();
+                        if room && stream.queued() > 0 {
+                            self.make_dirty(at);
+                        }
+                        self.make_ready(at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads every ready face once.
+    pub(super) fn read_ready(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        for &at in &ready {
+            match self.slots.get_mut(at) {
+                Some(Slot::Face(face)) => {
+                    face.ready = false;
+                    self.read_face(at);
+                }
+                Some(Slot::Port(port)) => {
+                    port.ready = false;
+                    self.read_port(at);
+                }
+                _ => {}
+            }
+            self.carry_out(OUTPUTS_A_BATCH);
+        }
+        ready.clear();
+        // What became ready meanwhile was pushed to the list that took this one's place.
+        if self.ready.is_empty() {
+            self.ready = ready;
+        }
+    }
+
+    fn read_face(&mut self, at: usize) {
+        let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+            return;
+        };
+        let id = face.id;
+        let Some(stream) = face.stream_up() else {
+            return;
+        };
+        let packets = &mut self.packets;
+        let read = stream.receive(self.now, &mut self.buffers, READ_BUDGET, |packet| {
+            packets.push(packet)
+        });
+        self.forwarder.receive_batch(self.now, id, packets);
+        packets.clear();
+        let queued = stream.queued() > 0;
+        let by_memory = stream.conn.reads_memory();
+        match read {
+            Ok(more) => {
+                if by_memory && !more && !std::mem::replace(&mut face.unarmed, true) {
+                    self.unarmed.push(at);
+                }
+                if more {
+                    self.make_ready(at);
+                }
+                // Greetings and agreements are queued while reading.
+                if queued {
+                    self.make_dirty(at);
+                }
+            }
+            Err(error) => self.stream_failed(at, &error),
+        }
+    }
+
+    /// Before sleeping: true where no face has bytes in shared memory.
+    pub(super) fn arm(&mut self) -> bool {
+        let mut all = true;
+        while let Some(at) = self.unarmed.pop() {
+            let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+                continue;
+            };
+            face.unarmed = false;
+            let Some(stream) = face.stream_up() else {
+                continue;
+            };
+            match stream.conn.may_sleep() {
+                Ok(true) => {}
+                Ok(false) => {
+                    all = false;
+                    self.make_ready(at);
+                }
+                Err(error) => self.stream_failed(at, &error),
+            }
+        }
+        all
+    }
+
+    fn read_port(&mut self, at: usize) {
+        let mut left = READ_BUDGET;
+        loop {
+            let Some(Slot::Port(port)) = self.slots.get_mut(at) else {
+                return;
+            };
+            let mut datagrams = std::mem::take(&mut self.datagrams);
+            let n = port.port.receive(
+                &mut self.udp_buffers,
+                &mut self.buffers.small,
+                |from, bytes| {
+                    datagrams.push((from, bytes));
+                },
+            );
+            let more = port.port.readable;
+            for (from, datagram) in datagrams.drain(..) {
+                if let Some(face) = self.face_of_peer(at, from, &datagram) {
+                    self.receive_datagram(face, from, datagram);
+                }
+            }
+            self.datagrams = datagrams;
+            if !more {
+                return;
+            }
+            left = left.saturating_sub(n.max(1));
+            if left == 0 {
+                self.make_ready(at);
+                return;
+            }
+        }
+    }
+
+    fn receive_datagram(&mut self, at: usize, from: SocketAddr, datagram: Bytes) {
+        let now = self.now;
+        let Some(Slot::Face(Face {
+            id,
+            kind: FaceKind::Udp(udp),
+            link_timer,
+            ..
+        })) = self.slots.get_mut(at)
+        else {
+            return;
+        };
+        udp.last_heard = now;
+        // Those who speak on a multicast link number their fragments each for themselves.
+        let sender = if udp.multicast {
+            FxBuildHasher.hash_one(from)
+        } else {
+            0
+        };
+        let has_timer = *link_timer;
+        match udp.face.link.receive(now, sender, datagram) {
+            Received::Packet(packet) => self.forwarder.receive(now, *id, packet),
+            Received::Hello(_) => {
+                // On a multicast link there is nobody in particular to agree with.
+                if !udp.multicast && !udp.face.link.said_hello() && udp.face.say_hello() {
+                    self.make_dirty(at);
+                }
+            }
+            Received::Nothing => {
+                if !has_timer {
+                    self.set_link_timer(at);
+                }
+            }
+        }
+    }
+
+    /// The face for a datagram: the port's own, or its sender's, made now if need be.
+    fn face_of_peer(&mut self, at: usize, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
+        let Some(Slot::Port(port)) = self.slots.get_mut(at) else {
+            return None;
+        };
+        let listener = match &mut port.owner {
+            PortOwner::Face(face) => return Some(*face),
+            PortOwner::Listener(listener) => listener,
+        };
+        if let Some(face) = listener.peers.get(&from) {
+            return Some(*face);
+        }
+        // Noise from the Internet makes no face.
+        if !matches!(datagram.first(), Some(0x05 | 0x06 | 0x64)) {
+            listener.refused += 1;
+            return None;
+        }
+        if listener.peers.len() >= listener.config.max_faces {
+            listener.refused += 1;
+            return None;
+        }
+        let link = listener.config.link.clone();
+        let idle = listener.config.idle_timeout;
+        let local = port.port.local_addr().ok()?;
+        let face = self.add_udp_face(
+            at,
+            from,
+            local,
+            &link,
+            UdpOrigin::OnDemand,
+            FacePersistency::OnDemand,
+        )?;
+        if let Some(Slot::Port(port)) = self.slots.get_mut(at)
+            && let PortOwner::Listener(listener) = &mut port.owner
+        {
+            listener.peers.insert(from, face);
+        }
+        if let Some(Slot::Face(face)) = self.slots.get(face) {
+            self.timers.set(self.now + idle, Timer::Idle(face.id));
+        }
+        Some(face)
+    }
+}

@@ -1,0 +1,166 @@
+//! What the loop holds under its tokens: listeners, UDP ports, faces.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ndn_forwarder::{FaceId, FacePersistency};
+use rustc_hash::FxHashMap;
+use socket2::Socket;
+
+use crate::app::App;
+use crate::config::{FaceConfig, ListenConfig};
+use crate::link::LinkCounters;
+use crate::stream::StreamFace;
+use crate::udp::{UdpFace, UdpPort};
+
+/// Something with a token of its own.
+pub(super) enum Slot {
+    Listener(Listener),
+    Port(Port),
+    Face(Face),
+}
+
+/// A stream listener.
+pub(super) struct Listener {
+    pub socket: Socket,
+    pub config: ListenConfig,
+    pub open_faces: usize,
+    pub refused: u64,
+}
+
+/// A UDP socket and whose datagrams it receives.
+pub(super) struct Port {
+    pub port: UdpPort,
+    pub ready: bool,
+    pub owner: PortOwner,
+}
+
+pub(super) enum PortOwner {
+    /// The face in this slot has the socket for itself.
+    Face(usize),
+    /// Any peer may speak; each has a face, made on demand.
+    Listener(UdpListener),
+}
+
+pub(super) struct UdpListener {
+    pub config: ListenConfig,
+    pub peers: FxHashMap<SocketAddr, usize>,
+    pub refused: u64,
+}
+
+/// A face, from its first attempt to connect to its end.
+pub(super) struct Face {
+    pub id: FaceId,
+    pub kind: FaceKind,
+    pub persistency: FacePersistency,
+    /// Bytes were put in its queue since it was last flushed.
+    pub dirty: bool,
+    /// It is in the list of faces that may have something to read.
+    pub ready: bool,
+    /// Its shared memory must be armed before the loop sleeps.
+    pub unarmed: bool,
+    pub link_timer: bool,
+}
+
+pub(super) enum FaceKind {
+    Stream(Stream),
+    Udp(Udp),
+    App(AppSlot),
+}
+
+/// A stream face, connected or not.
+pub(super) struct Stream {
+    pub state: StreamState,
+    /// Counters of the connections before this one.
+    pub past: LinkCounters,
+    pub origin: StreamOrigin,
+    pub local_fields: bool,
+}
+
+pub(super) enum StreamState {
+    Up(StreamFace),
+    Connecting(Socket),
+    /// Until its timer, or until its name is resolved.
+    Waiting,
+}
+
+pub(super) enum StreamOrigin {
+    /// Came in at the listener in this slot.
+    Accepted(usize),
+    /// We connect, and connect again.
+    Connected(Connector),
+}
+
+pub(super) struct Connector {
+    pub config: FaceConfig,
+    /// How long the next wait is.
+    pub backoff: Duration,
+    /// A management command waits to hear whether the first attempt succeeded.
+    pub request: Option<u64>,
+}
+
+pub(super) struct Udp {
+    pub face: UdpFace,
+    /// Slot of the port that it receives from.
+    pub port: usize,
+    /// Multicast faces speak from another socket than they hear with.
+    pub speaker: Option<UdpPort>,
+    pub origin: UdpOrigin,
+    pub last_heard: Duration,
+    pub multicast: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum UdpOrigin {
+    /// A peer spoke to a listener's port.
+    OnDemand,
+    /// We made the face and say hello from time to time.
+    Opened,
+}
+
+/// An application in the process.
+pub(super) struct AppSlot {
+    pub app: Box<dyn App>,
+    pub woken: Arc<AtomicBool>,
+    pub deadline: Option<Duration>,
+}
+
+impl Face {
+    pub fn new(id: FaceId, kind: FaceKind, persistency: FacePersistency) -> Self {
+        Self {
+            id,
+            kind,
+            persistency,
+            dirty: false,
+            ready: false,
+            unarmed: false,
+            link_timer: false,
+        }
+    }
+
+    pub fn stream_up(&mut self) -> Option<&mut StreamFace> {
+        match &mut self.kind {
+            FaceKind::Stream(Stream {
+                state: StreamState::Up(face),
+                ..
+            }) => Some(face),
+            _ => None,
+        }
+    }
+}
+
+impl Stream {
+    pub fn is_up(&self) -> bool {
+        matches!(self.state, StreamState::Up(_))
+    }
+
+    /// Counters of all connections so far.
+    pub fn counters(&self) -> LinkCounters {
+        match &self.state {
+            StreamState::Up(face) => self.past.plus(&face.link.counters()),
+            _ => self.past,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The loop's own timers: reconnecting, saying hello again, closing the idle.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use ndn_forwarder::{FaceId, FacePersistency};
+
+use super::Driver;
+use super::slots::{FaceKind, Slot, StreamState, UdpOrigin};
+
+/// How often an opened UDP face introduces itself: a peer that restarts has forgotten it.
+const HELLO_INTERVAL: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A waiting face tries again to connect.
+    Connect(FaceId),
+    /// An attempt to connect has taken too long.
+    ConnectTimeout(FaceId),
+    /// An opened UDP face says hello.
+    Hello(FaceId),
+    /// An on-demand UDP face may have been idle for long.
+    Idle(FaceId),
+    /// Fragments may have waited for the rest for too long.
+    Link(FaceId),
+    /// The listener in this slot had no room for a peer; there may be some now.
+    Accept(usize),
+}
+
+/// Timers by time. They are not cancelled: whoever they concern looks whether they still do.
+pub(super) struct Timers {
+    pub heap: BinaryHeap<Reverse<(Duration, u64, Timer)>>,
+    pub issued: u64,
+}
+
+impl Timers {
+    pub fn set(&mut self, at: Duration, timer: Timer) {
+        self.issued += 1;
+        self.heap.push(Reverse((at, self.issued, timer)));
+    }
+
+    pub fn next(&self) -> Option<Duration> {
+        self.heap.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    pub fn pop(&mut self, now: Duration) -> Option<Timer> {
+        self.next().filter(|at| *at <= now)?;
+        self.heap.pop().map(|Reverse((.., timer))| timer)
+    }
+}
+
+impl Driver {
+    pub(super) fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::Connect(id) => {
+                if let Some((at, face)) = self.face(id)
+                    && let FaceKind::Stream(stream) = &face.kind
+                    && matches!(stream.state, StreamState::Waiting)
+                {
+                    self.connect(at);
+                }
+            }
+            Timer::ConnectTimeout(id) => {
+                if let Some((at, face)) = self.face(id)
+                    && let FaceKind::Stream(stream) = &face.kind
+                    && matches!(stream.state, StreamState::Connecting(_))
+                {
+                    self.stream_failed(at, &std::io::Error::from(std::io::ErrorKind::TimedOut));
+                }
+            }
+            Timer::Hello(id) => self.say_hello(id),
+            Timer::Idle(id) => self.check_idle(id),
+            Timer::Link(id) => self.on_link_timer(id),
+            Timer::Accept(at) => {
+                if matches!(self.slots.get(at), Some(Slot::Listener(_))) {
+                    self.accept(at);
+                }
+            }
+        }
+    }
+
+    /// An opened UDP face introduces itself, now and every few seconds.
+    pub(super) fn say_hello(&mut self, id: FaceId) {
+        let again = self.now + HELLO_INTERVAL;
+        if let Some((at, face)) = self.face(id)
+            && let FaceKind::Udp(udp) = &mut face.kind
+            && udp.origin == UdpOrigin::Opened
+            && udp.face.say_hello()
+        {
+            self.make_dirty(at);
+            self.timers.set(again, Timer::Hello(id));
+        }
+    }
+
+    fn check_idle(&mut self, id: FaceId) {
+        let now = self.now;
+        let Some((at, face)) = self.face(id) else {
+            return;
+        };
+        let FaceKind::Udp(udp) = &face.kind else {
+            return;
+        };
+        if udp.origin != UdpOrigin::OnDemand {
+            return;
+        }
+        let (last_heard, port, on_demand) = (
+            udp.last_heard,
+            udp.port,
+            face.persistency == FacePersistency::OnDemand,
+        );
+        let idle_timeout = self.idle_timeout(port);
+        let due = last_heard + idle_timeout;
+        if due > now || !on_demand {
+            self.timers
+                .set(due.max(now + idle_timeout / 4), Timer::Idle(id));
+        } else {
+            tracing::debug!(face = id.0, "closed an idle UDP face");
+            self.remove_face(at);
+        }
+    }
+
+    /// Has the face's reassembly looked at when its oldest packet is due.
+    pub(super) fn set_link_timer(&mut self, at: usize) {
+        let Slot::Face(face) = &mut self.slots[at] else {
+            return;
+        };
+        let FaceKind::Udp(udp) = &face.kind else {
+            return;
+        };
+        if !face.link_timer
+            && let Some(due) = udp.face.link.deadline()
+        {
+            face.link_timer = true;
+            self.timers.set(due, Timer::Link(face.id));
+        }
+    }
+
+    fn on_link_timer(&mut self, id: FaceId) {
+        let now = self.now;
+        if let Some((at, face)) = self.face(id) {
+            face.link_timer = false;
+            if let FaceKind::Udp(udp) = &mut face.kind {
+                udp.face.link.on_deadline(now);
+            }
+            self.set_link_timer(at);
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Shared memory under a Unix face: two rings of bytes, one a direction.
+//!
+//! A Unix socket costs the kernel a buffer and two copies a packet. Two Trunkline processes
+//! on one host may agree (see `hello`) to let the bytes of their face run through a pair of
+//! rings in one sealed memory file instead; the socket stays as doorbell and as the sign
+//! that the peer lives. The rings carry the same stream of frames that the socket would.
+//!
+//! ```text
+//!   page 0   ring 0: head | tail | reader sleeps | writer sleeps   (a cache line pair each)
+//!            ring 1: head | tail | reader sleeps | writer sleeps
+//!   page 1.. ring 0's bytes, then ring 1's bytes
+//! ```
+//! The side that connected writes ring 0 and reads ring 1. `head` and `tail` count bytes ever
+//! written and read. Whoever is about to sleep says so first and looks once more; whoever
+//! moves a counter looks for a sleeper afterwards and then rings the doorbell. The peer is
+//! not trusted: its counters are checked against the capacity, the file is sealed against
+//! shrinking, and bytes are copied out before anybody parses them.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+const CONTROL_BYTES: usize = 4096;
+const LINE: usize = 128;
+/// A ring is at most this large, whatever a peer offers.
+const MAX_RING_BYTES: usize = 64 << 20;
+/// A writer shows the reader what it has copied at least this often.
+const PUBLISH_BYTES: usize = 64 * 1024;
+
+/// Which of the two rings a side writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The side that connected and made the memory.
+    Connector,
+    /// The side that listened.
+    Listener,
+}
+
+/// The peer broke the protocol of the rings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer's counters in shared memory are out of bounds")]
+pub(crate) struct RingError;
+
+/// One mapped pair of rings, as one side sees it.
+pub(crate) struct Rings {
+    map: Mapping,
+    capacity: usize,
+    side: Side,
+    /// Our own counters, kept where the peer cannot reach them.
+    written: u64,
+    read: u64,
+    /// Where the peer's counters stood when we last looked.
+    peer_read: u64,
+    peer_written: u64,
+}
+
+/// Makes the memory of a pair of rings of `ring_bytes` each (a power of two), sealed.
+pub(crate) fn create(ring_bytes: usize) -> io::Result<(OwnedFd, Rings)> {
+    let file = rustix::fs::memfd_create(
+        "trunkline-face",
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+    )?;
+    rustix::fs::ftruncate(&file, total_bytes(ring_bytes) as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    let rings = Rings::map(file.as_fd(), ring_bytes, Side::Connector)?;
+    Ok((file, rings))
+}
+
+/// Maps what a connecting peer made.
+///
+/// # Errors
+/// Where the file is not sealed against shrinking, or of another size than `ring_bytes` says.
+pub(crate) fn open(file: &OwnedFd, ring_bytes: usize) -> io::Result<Rings> {
+    let refuse = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    if !ring_bytes.is_power_of_two() || !(CONTROL_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
+        return refuse("the size of the rings is out of range");
+    }
+    let seals = rustix::fs::fcntl_get_seals(file)?;
+    if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
+        return refuse("the memory is not sealed against shrinking");
+    }
+    if rustix::fs::fstat(file)?.st_size != total_bytes(ring_bytes) as i64 {
+        return refuse("the memory is of another size than announced");
+    }
+    Rings::map(file.as_fd(), ring_bytes, Side::Listener)
+}
+
+fn total_bytes(ring_bytes: usize) -> usize {
+    CONTROL_BYTES + 2 * ring_bytes
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Head = 0,
+    Tail = 1,
+    ReaderSleeps = 2,
+    WriterSleeps = 3,
+}
+
+impl Rings {
+    fn map(file: BorrowedFd<'_>, capacity: usize, side: Side) -> io::Result<Self> {
+        let map = Mapping::new(file, total_bytes(capacity))?;
+        Ok(Self {
+            map,
+            capacity,
+            side,
+            written: 0,
+            read: 0,
+            peer_read: 0,
+            peer_written: 0,
+        })
+    }
+
+    fn out_ring(&self) -> usize {
+        usize::from(self.side == Side::Listener)
+    }
+
+    fn in_ring(&self) -> usize {
+        1 - self.out_ring()
+    }
+
+    fn room(&mut self) -> Result<usize, RingError> {
+        let used = |written: u64, read: u64| written.wrapping_sub(read);
+        if used(self.written, self.peer_read) as usize >= self.capacity / 2 {
+            self.peer_read = self
+                .map
+                .counter(self.out_ring(), Word::Tail)
+                .load(Ordering::Acquire);
+        }
+        let used = used(self.written, self.peer_read);
+        if used > self.capacity as u64 {
+            return Err(RingError);
+        }
+        Ok(self.capacity - used as usize)
+    }
+
+    fn available(&mut self) -> Result<usize, RingError> {
+        let head = self.map.counter(self.in_ring(), Word::Head);
+        self.peer_written = head.load(Ordering::Acquire);
+        let available = self.peer_written.wrapping_sub(self.read);
+        if available > self.capacity as u64 {
+            return Err(RingError);
+        }
+        Ok(available as usize)
+    }
+
+    /// Copies as much of `pieces` into the ring as there is room for; returns the bytes taken.
+    pub fn write(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize, RingError> {
+        let mut room = self.room()?;
+        let (mut taken, mut unpublished) = (0, 0);
+        for piece in pieces {
+            let n = piece.len().min(room);
+            let at = self.written as usize & (self.capacity - 1);
+            self.map
+                .copy_in(self.out_ring(), self.capacity, at, &piece[..n]);
+            self.written = self.written.wrapping_add(n as u64);
+            room -= n;
+            taken += n;
+            unpublished += n;
+            if unpublished >= PUBLISH_BYTES {
+                self.publish();
+                unpublished = 0;
+            }
+            if n < piece.len() {
+                break;
+            }
+        }
+        if unpublished > 0 {
+            self.publish();
+        }
+        Ok(taken)
+    }
+
+    fn publish(&self) {
+        self.map
+            .counter(self.out_ring(), Word::Head)
+            .store(self.written, Ordering::Release);
+    }
+
+    /// Copies what has come into `buf`; returns the bytes, 0 where none are there.
+    pub fn read(&mut self, buf: &mut [u8]) -> Result<usize, RingError> {
+        let n = self.available()?.min(buf.len());
+        if n > 0 {
+            let at = self.read as usize & (self.capacity - 1);
+            self.map
+                .copy_out(self.in_ring(), self.capacity, at, &mut buf[..n]);
+            self.read = self.read.wrapping_add(n as u64);
+            self.map
+                .counter(self.in_ring(), Word::Tail)
+                .store(self.read, Ordering::Release);
+        }
+        Ok(n)
+    }
+
+    /// After writing: whether the peer sleeps for want of bytes and must be woken.
+    pub fn must_wake_reader(&self) -> bool {
+        self.take_sleeper(self.out_ring(), Word::ReaderSleeps)
+    }
+
+    /// After reading: whether the peer sleeps for want of room and must be woken. It is left
+    /// asleep until a quarter of the ring is free, so that it wakes for more than a packet.
+    pub fn must_wake_writer(&mut self) -> bool {
+        let free_enough = self.available().is_ok_and(|n| n <= self.capacity / 4 * 3);
+        free_enough && self.take_sleeper(self.in_ring(), Word::WriterSleeps)
+    }
+
+    fn take_sleeper(&self, ring: usize, word: Word) -> bool {
+        // Orders our counter's store before the look at the sleeper's flag; the sleeper does
+        // the reverse, so one of the two sees the other.
+        fence(Ordering::SeqCst);
+        let flag = self.map.flag(ring, word);
+        flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::AcqRel) != 0
+    }
+
+    /// Before sleeping: asks to be woken for bytes. False where some are already there.
+    pub fn sleep_for_bytes(&mut self) -> Result<bool, RingError> {
+        let flag = self.map.flag(self.in_ring(), Word::ReaderSleeps);
+        flag.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.available()? == 0 {
+            return Ok(true);
+        }
+        self.map
+            .flag(self.in_ring(), Word::ReaderSleeps)
+            .store(0, Ordering::Relaxed);
+        Ok(false)
+    }
+
+    /// Before sleeping on a full ring: asks to be woken for room. False where there is some.
+    pub fn sleep_for_room(&mut self) -> Result<bool, RingError> {
+        self.map
+            .flag(self.out_ring(), Word::WriterSleeps)
+            .store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.room()? < self.capacity / 4 {
+            return Ok(true);
+        }
+        self.map
+            .flag(self.out_ring(), Word::WriterSleeps)
+            .store(0, Ordering::Relaxed);
+        Ok(false)
+    }
+}
+
+/// The mapped file.
+struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is plain memory owned by this value alone in this process; it may be
+// used from whichever thread holds the value.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing
+        // of ours; the file is sealed against shrinking, so every page stays backed.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                file,
+                0,
+            )?
+        };
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at null"))?;
+        Ok(Self { base, len })
+    }
+
+    fn counter(&self, ring: usize, word: Word) -> &AtomicU64 {
+        // SAFETY: the offset lies in the control page, is aligned to a cache line pair, and
+        // both sides touch it by atomic operations alone.
+        unsafe {
+            self.base
+                .add((ring * 4 + word as usize) * LINE)
+                .cast::<AtomicU64>()
+                .as_ref()
+        }
+    }
+
+    fn flag(&self, ring: usize, word: Word) -> &AtomicU32 {
+        // SAFETY: as in `counter`.
+        unsafe {
+            self.base
+                .add((ring * 4 + word as usize) * LINE)
+                .cast::<AtomicU32>()
+                .as_ref()
+        }
+    }
+
+    fn ring(&self, ring: usize, capacity: usize) -> NonNull<u8> {
+        // SAFETY: both rings lie behind the control page within the mapping.
+        unsafe { self.base.add(CONTROL_BYTES + ring * capacity) }
+    }
+
+    /// `at < capacity` and `from.len() <= capacity`: the caller masks and bounds them.
+    fn copy_in(&self, ring: usize, capacity: usize, at: usize, from: &[u8]) {
+        debug_assert!(at < capacity && from.len() <= capacity);
+        let (first, second) = from.split_at(from.len().min(capacity - at));
+        let ring = self.ring(ring, capacity);
+        // SAFETY: `first` ends at the ring's end at the latest and `second` starts at its
+        // beginning; our own memory does not overlap the mapping.
+        unsafe {
+            ring.add(at)
+                .copy_from_nonoverlapping(NonNull::from(first).cast(), first.len());
+            ring.copy_from_nonoverlapping(NonNull::from(second).cast(), second.len());
+        }
+    }
+
+    /// `at < capacity` and `to.len() <= capacity`: the caller masks and bounds them.
+    fn copy_out(&self, ring: usize, capacity: usize, at: usize, to: &mut [u8]) {
+        debug_assert!(at < capacity && to.len() <= capacity);
+        let split = to.len().min(capacity - at);
+        let (first, second) = to.split_at_mut(split);
+        let ring = self.ring(ring, capacity);
+        // SAFETY: as in `copy_in`. A peer that writes there meanwhile can only garble bytes
+        // that are still unread and unparsed; what counts is the private copy made here.
+        unsafe {
+            ring.add(at)
+                .copy_to_nonoverlapping(NonNull::from(&mut *first).cast(), first.len());
+            ring.copy_to_nonoverlapping(NonNull::from(&mut *second).cast(), second.len());
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is the one that was mapped, and no reference into it outlives self.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(bytes: usize) -> (Rings, Rings) {
+        let (file, connector) = create(bytes).unwrap();
+        let listener = open(&file, bytes).unwrap();
+        (connector, listener)
+    }
+
+    #[test]
+    fn bytes_cross_in_order_and_wrap() {
+        let (mut a, mut b) = pair(4096);
+        let sent: Vec<u8> = (0..40_000u32).map(|i| (i % 251) as u8).collect();
+        let (mut at, mut got) = (0, Vec::new());
+        let mut buf = [0; 1000];
+        while got.len() < sent.len() {
+            let end = (at + 1300).min(sent.len());
+            at += a.write(&[IoSlice::new(&sent[at..end])]).unwrap();
+            let n = b.read(&mut buf).unwrap();
+            got.extend_from_slice(&buf[..n]);
+        }
+        assert_eq!(got, sent);
+        assert_eq!(
+            b.write(&[IoSlice::new(b"back"), IoSlice::new(b"wards")])
+                .unwrap(),
+            9
+        );
+        let n = a.read(&mut buf).unwrap();
+        assert_eq!(&buf[..n], b"backwards");
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_once() {
+        let (mut a, mut b) = pair(4096);
+        assert!(!a.must_wake_reader());
+        assert!(b.sleep_for_bytes().unwrap());
+        a.write(&[IoSlice::new(&[1; 4096])]).unwrap();
+        assert!(a.must_wake_reader() && !a.must_wake_reader());
+        assert!(!b.sleep_for_bytes().unwrap());
+        assert_eq!(a.write(&[IoSlice::new(&[1])]).unwrap(), 0);
+        assert!(a.sleep_for_room().unwrap());
+        let mut buf = [0; 1024];
+        b.read(&mut buf[..100]).unwrap();
+        assert!(!b.must_wake_writer(), "too little room to wake for");
+        b.read(&mut buf).unwrap();
+        assert!(b.must_wake_writer());
+        assert!(!a.sleep_for_room().unwrap());
+    }
+
+    #[test]
+    fn a_lying_peer_is_found_out() {
+        let (a, mut b) = pair(4096);
+        a.map.counter(0, Word::Head).store(5000, Ordering::Release);
+        assert_eq!(b.read(&mut [0; 10]), Err(RingError));
+        b.written = 4000;
+        a.map.counter(1, Word::Tail).store(4001, Ordering::Release);
+        assert_eq!(b.write(&[IoSlice::new(&[0])]), Err(RingError));
+    }
+
+    #[test]
+    fn unsealed_or_missized_memory_is_refused() {
+        let plain = rustix::fs::memfd_create("t", MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&plain, total_bytes(4096) as u64).unwrap();
+        assert!(open(&plain, 4096).is_err());
+        let (file, _rings) = create(8192).unwrap();
+        assert!(open(&file, 4096).is_err());
+        assert!(open(&file, 5000).is_err());
+        assert!(open(&file, 8192).is_ok());
+    }
+}

@@ -1,0 +1,53 @@
+//! What a node says of itself.
+
+use std::time::Duration;
+
+use ndn_forwarder::{FaceCounters, FaceId, FaceSpec};
+
+use crate::link::LinkCounters;
+use crate::uri::FaceUri;
+
+/// A node at one moment.
+#[derive(Debug, Clone)]
+pub struct NodeStatus {
+    /// Time since the node's start; the loop's own clock.
+    pub uptime: Duration,
+    /// Its faces, the forwarder's internal one not among them.
+    pub faces: Vec<FaceStatus>,
+    /// Its listeners.
+    pub listeners: Vec<ListenerStatus>,
+    /// The forwarder's tables and counters.
+    pub forwarder: ndn_forwarder::Status,
+}
+
+/// One face at one moment.
+#[derive(Debug, Clone)]
+pub struct FaceStatus {
+    /// Its number.
+    pub id: FaceId,
+    /// URIs, scope, persistency, as the forwarder has them.
+    pub spec: FaceSpec,
+    /// Whether it is connected (always, for UDP and applications).
+    pub up: bool,
+    /// Whether both ends have agreed to jumbo packets.
+    pub jumbo: bool,
+    /// Whether its bytes go through shared memory.
+    pub shared_memory: bool,
+    /// Bytes waiting to be sent.
+    pub queued_bytes: usize,
+    /// Packets, as the forwarder counts them.
+    pub packets: FaceCounters,
+    /// Bytes, drops and marks on the link.
+    pub link: LinkCounters,
+}
+
+/// One listener at one moment.
+#[derive(Debug, Clone)]
+pub struct ListenerStatus {
+    /// Where.
+    pub uri: FaceUri,
+    /// Faces open that came in here.
+    pub open_faces: usize,
+    /// Peers refused because too many faces were open, or the system had no room.
+    pub refused: u64,
+}

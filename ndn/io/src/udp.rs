@@ -1,0 +1,371 @@
+//! UDP: sockets read and written in batches (recvmmsg, GRO, GSO by quinn-udp), and the faces
+//! that share them.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use bytes::Bytes;
+use ndn_packet::NetPacket;
+use ndn_packet::lp::{Fragmenter, LpPacket};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use socket2::Socket;
+
+use crate::chunk::{Chunk, ChunkPool, SmallFrames};
+use crate::config::LinkOptions;
+use crate::link::Link;
+
+/// One buffer takes the largest datagram, or what the kernel has coalesced.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// What arrives in a buffer is copied out of it up to this size.
+const FREEZE_FROM: usize = BUFFER_BYTES / 4;
+/// Largest payload of one GSO send, and of one datagram.
+const MAX_SEND_BYTES: usize = 65507;
+
+/// Buffers for receiving, shared by all UDP sockets of a loop.
+pub(crate) struct UdpBuffers {
+    pool: ChunkPool,
+    chunks: Vec<Chunk>,
+    metas: [RecvMeta; BATCH_SIZE],
+}
+
+impl UdpBuffers {
+    pub fn new() -> Self {
+        let pool = ChunkPool::new(BUFFER_BYTES, 4 * BATCH_SIZE);
+        Self {
+            pool,
+            chunks: Vec::new(),
+            metas: [RecvMeta::default(); BATCH_SIZE],
+        }
+    }
+}
+
+/// A UDP socket, of one face or of a listener with many.
+pub(crate) struct UdpPort {
+    socket: Socket,
+    state: UdpSocketState,
+    /// The socket may have something to read.
+    pub readable: bool,
+    writable: bool,
+}
+
+impl UdpPort {
+    pub fn new(socket: Socket) -> io::Result<Self> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        Ok(Self {
+            socket,
+            state,
+            readable: false,
+            writable: true,
+        })
+    }
+
+    pub fn raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let address = self.socket.local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::Error::other("a UDP socket without an IP address"))
+    }
+
+    pub fn on_event(&mut self, event: &mio::event::Event) {
+        self.readable |= event.is_readable() || event.is_error();
+        self.writable |= event.is_writable();
+    }
+
+    /// Receives one batch and hands on its datagrams; the bytes received, 0 where none were.
+    pub fn receive(
+        &mut self,
+        buffers: &mut UdpBuffers,
+        small: &mut SmallFrames,
+        mut sink: impl FnMut(SocketAddr, Bytes),
+    ) -> usize {
+        if !self.readable {
+            return 0;
+        }
+        buffers
+            .chunks
+            .resize_with(BATCH_SIZE, || buffers.pool.take());
+        let mut chunks = buffers.chunks.iter_mut();
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| {
+            IoSliceMut::new(chunks.next().map_or(&mut [], |chunk| chunk.as_mut()))
+        });
+        let received = self.state.recv(
+            UdpSockRef::from(&self.socket),
+            &mut slices,
+            &mut buffers.metas,
+        );
+        let count = match received {
+            Ok(count) => count,
+            Err(error) => {
+                // An ICMP error of an earlier datagram is reported once and is no end: the
+                // peer may be restarting.
+                self.readable = error.kind() != io::ErrorKind::WouldBlock;
+                return 0;
+            }
+        };
+        // Fewer than asked for: the socket is empty, and what comes later is a new event.
+        self.readable = count == BATCH_SIZE;
+        let mut total = 0;
+        for i in 0..count {
+            let RecvMeta {
+                addr, len, stride, ..
+            } = buffers.metas[i];
+            total += len;
+            let stride = stride.max(1);
+            if len < FREEZE_FROM {
+                for datagram in buffers.chunks[i].as_ref()[..len].chunks(stride) {
+                    sink(addr, copy(datagram, small));
+                }
+            } else {
+                let fresh = buffers.pool.take();
+                let whole = std::mem::replace(&mut buffers.chunks[i], fresh).freeze(len);
+                for start in (0..len).step_by(stride) {
+                    let datagram = whole.slice(start..len.min(start + stride));
+                    let moved = SmallFrames::takes(datagram.len());
+                    sink(
+                        addr,
+                        if moved {
+                            small.copy(&datagram)
+                        } else {
+                            datagram
+                        },
+                    );
+                }
+            }
+        }
+        total
+    }
+}
+
+fn copy(datagram: &[u8], small: &mut SmallFrames) -> Bytes {
+    if SmallFrames::takes(datagram.len()) {
+        small.copy(datagram)
+    } else {
+        Bytes::copy_from_slice(datagram)
+    }
+}
+
+/// One UDP face: link service and send queue toward one peer (or group).
+pub(crate) struct UdpFace {
+    pub link: Link,
+    pub peer: SocketAddr,
+    mtu: usize,
+    queue: DatagramQueue,
+    fragmenter: Fragmenter,
+    pieces: Vec<LpPacket>,
+}
+
+impl UdpFace {
+    /// `first_sequence` is best a random number: the peer must not take the fragments of this
+    /// face for those of one before it.
+    pub fn new(peer: SocketAddr, options: &LinkOptions, first_sequence: u64) -> Self {
+        Self {
+            link: Link::new(options, true),
+            peer,
+            mtu: options.mtu_for(peer.ip().to_canonical().is_ipv4()),
+            queue: DatagramQueue::new(options.send_queue_bytes),
+            fragmenter: Fragmenter::new(first_sequence),
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Largest datagram payload in bytes.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// Changes the largest datagram payload, in bytes.
+    pub fn set_mtu(&mut self, mtu: usize) {
+        self.mtu = mtu.clamp(576, MAX_SEND_BYTES);
+    }
+
+    /// Bytes waiting to be sent.
+    pub fn queued(&self) -> usize {
+        self.queue.bytes()
+    }
+
+    /// Queues what we say of ourselves; false where there is nothing to say.
+    pub fn say_hello(&mut self) -> bool {
+        let hello = self.link.hello(false);
+        if let Some(hello) = hello {
+            self.queue.push(&[&hello.encode()]);
+        }
+        hello.is_some()
+    }
+
+    /// Puts a packet into the send queue, or drops and counts it.
+    pub fn send(&mut self, now: Duration, packet: &NetPacket) {
+        let Some(lp) = self.link.wrap(now, packet, self.queue.bytes()) else {
+            return;
+        };
+        let len = packet.wire().len();
+        if !self.queue.has_room(len + lp.header_len(len)) {
+            self.link.counters.queue_drops += 1;
+            return;
+        }
+        if len + lp.header_len(len) <= self.mtu {
+            let added = self.queue.push_packet(&lp);
+            self.link.counters.out_bytes += added as u64;
+            return;
+        }
+        match self.fragmenter.fragment(lp, self.mtu, &mut self.pieces) {
+            Ok(()) => {
+                for piece in self.pieces.drain(..) {
+                    let added = self.queue.push_packet(&piece);
+                    self.link.counters.out_bytes += added as u64;
+                }
+            }
+            Err(_) => self.link.counters.oversize_out += 1,
+        }
+    }
+
+    /// Writes what goes without waiting.
+    pub fn flush(&mut self, port: &mut UdpPort) {
+        while port.writable && !self.queue.is_empty() {
+            let max_segments = port.state.max_gso_segments();
+            let (contents, segment) = self.queue.front(max_segments);
+            let transmit = Transmit {
+                destination: self.peer,
+                ecn: None,
+                contents,
+                segment_size: (contents.len() > segment).then_some(segment),
+                src_ip: None,
+            };
+            let len = contents.len();
+            match port
+                .state
+                .try_send(UdpSockRef::from(&port.socket), &transmit)
+            {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    port.writable = false;
+                    return;
+                }
+                // A refusal or a missing route concerns this datagram alone; the network may
+                // drop it as well.
+                Err(_) | Ok(()) => self.queue.advance(len),
+            }
+        }
+    }
+}
+
+/// Datagrams in one run of bytes, so that equal ones go out by one GSO send.
+struct DatagramQueue {
+    bytes: Vec<u8>,
+    head: usize,
+    lengths: VecDeque<usize>,
+    limit: usize,
+}
+
+impl DatagramQueue {
+    fn new(limit: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            head: 0,
+            lengths: VecDeque::new(),
+            limit,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    fn has_room(&self, len: usize) -> bool {
+        self.is_empty() || self.bytes() + len <= self.limit
+    }
+
+    fn push(&mut self, parts: &[&[u8]]) {
+        let before = self.bytes.len();
+        for part in parts {
+            self.bytes.extend_from_slice(part);
+        }
+        self.lengths.push_back(self.bytes.len() - before);
+    }
+
+    fn push_packet(&mut self, lp: &LpPacket) -> usize {
+        let payload = lp.fragment.as_deref().unwrap_or_default();
+        let before = self.bytes.len();
+        lp.put_header(&mut self.bytes, payload.len());
+        self.bytes.extend_from_slice(payload);
+        let added = self.bytes.len() - before;
+        self.lengths.push_back(added);
+        added
+    }
+
+    /// The longest run from the front that one send takes: datagrams of one size, the last of
+    /// them perhaps shorter. Returns the run and that size.
+    fn front(&self, max_segments: usize) -> (&[u8], usize) {
+        let segment = self.lengths.front().copied().unwrap_or(0);
+        let mut total = 0;
+        for &len in self.lengths.iter().take(max_segments) {
+            if len > segment || total + len > MAX_SEND_BYTES {
+                break;
+            }
+            total += len;
+            if len < segment {
+                break;
+            }
+        }
+        (&self.bytes[self.head..self.head + total], segment)
+    }
+
+    fn advance(&mut self, mut sent: usize) {
+        self.head += sent;
+        while sent > 0 {
+            let Some(len) = self.lengths.pop_front() else {
+                break;
+            };
+            sent -= len.min(sent);
+        }
+        if self.lengths.is_empty() {
+            self.bytes.clear();
+            self.head = 0;
+        } else if self.head >= 1 << 20 {
+            self.bytes.drain(..self.head);
+            self.head = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_equal_datagrams() {
+        let mut queue = DatagramQueue::new(1 << 20);
+        for len in [100, 100, 40, 100, 200, 50, 30_000, 30_000, 30_000] {
+            queue.push(&[&vec![len as u8; len]]);
+        }
+        let mut runs = Vec::new();
+        while !queue.is_empty() {
+            let (run, segment) = queue.front(64);
+            let len = run.len();
+            runs.push((len, segment));
+            queue.advance(len);
+        }
+        assert_eq!(
+            runs,
+            [
+                (240, 100),
+                (100, 100),
+                (250, 200),
+                (60_000, 30_000),
+                (30_000, 30_000)
+            ]
+        );
+        queue.push(&[&[0; 10]]);
+        queue.push(&[&[0; 10]]);
+        assert_eq!(queue.front(1).0.len(), 10);
+    }
+}

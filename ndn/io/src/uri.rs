@@ -1,0 +1,352 @@
+//! Face URIs: where a face leads to, or where a listener waits.
+//!
+//! The schemes are those of NFD's face management: `unix:///path`, `tcp://host:port`,
+//! `udp://host:port` (also with an IP version in the scheme, `tcp4`, `tcp6`, `udp4`, `udp6`).
+//! Canonical forms, as management reports them, always carry the IP version and a port.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The port of NDN over TCP and UDP where a URI names none.
+pub const DEFAULT_PORT: u16 = 6363;
+/// The UDP port of NDN multicast groups where a URI names none.
+pub const DEFAULT_MULTICAST_PORT: u16 = 56363;
+
+/// A face's or a listener's address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FaceUri {
+    /// A Unix stream socket at this path.
+    Unix(PathBuf),
+    /// TCP to (or on) this host and port.
+    Tcp(Endpoint),
+    /// UDP to (or on) this host and port; a multicast address makes a multicast face.
+    Udp(Endpoint),
+}
+
+/// Host, port and IP version of a TCP or UDP address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// A literal address or a name to be resolved.
+    pub host: Host,
+    /// The port, [`DEFAULT_PORT`] where the URI named none.
+    pub port: u16,
+    /// The IP version asked for by the scheme, where it asked for one.
+    pub version: Option<IpVersion>,
+}
+
+/// A host, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A literal address.
+    Ip(IpAddr),
+    /// A name.
+    Name(String),
+}
+
+/// The IP version that a scheme such as `udp6` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IpVersion {
+    /// `tcp4`, `udp4`.
+    V4,
+    /// `tcp6`, `udp6`.
+    V6,
+}
+
+/// Why a text is no face URI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is no face URI: {reason}; write unix:///path, tcp://host:port or udp://host:port"
+)]
+pub struct FaceUriError {
+    text: String,
+    reason: String,
+}
+
+impl FaceUri {
+    /// Reads a face URI.
+    ///
+    /// # Errors
+    /// Names what of the text is wrong and how a URI is written.
+    pub fn parse(text: &str) -> Result<Self, FaceUriError> {
+        let fail = |reason: &str| FaceUriError {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| fail("it has no scheme"))?;
+        let version = match scheme.as_bytes().last() {
+            Some(b'4') => Some(IpVersion::V4),
+            Some(b'6') => Some(IpVersion::V6),
+            _ => None,
+        };
+        match scheme {
+            "unix" => {
+                if !rest.starts_with('/') {
+                    return Err(fail("the path of a Unix socket must be absolute"));
+                }
+                // sockaddr_un holds 108 bytes, the last of them NUL.
+                if rest.len() > 107 {
+                    return Err(fail("the path of a Unix socket is at most 107 bytes"));
+                }
+                if rest.contains('\0') {
+                    return Err(fail("the path holds a NUL"));
+                }
+                Ok(Self::Unix(PathBuf::from(rest)))
+            }
+            "tcp" | "tcp4" | "tcp6" => Endpoint::parse(rest, version, DEFAULT_PORT)
+                .map(Self::Tcp)
+                .map_err(|reason| fail(&reason)),
+            "udp" | "udp4" | "udp6" => {
+                let mut endpoint =
+                    Endpoint::parse(rest, version, 0).map_err(|reason| fail(&reason))?;
+                if endpoint.port == 0 && !names_port(rest) {
+                    let multicast = matches!(endpoint.host, Host::Ip(ip) if ip.is_multicast());
+                    endpoint.port = if multicast {
+                        DEFAULT_MULTICAST_PORT
+                    } else {
+                        DEFAULT_PORT
+                    };
+                }
+                Ok(Self::Udp(endpoint))
+            }
+            other => Err(fail(&format!("the scheme `{other}` is not known"))),
+        }
+    }
+
+    /// The canonical URI of a TCP peer or listener at a resolved address.
+    pub fn tcp(addr: SocketAddr) -> Self {
+        Self::Tcp(Endpoint::from(addr))
+    }
+
+    /// The canonical URI of a UDP peer or listener at a resolved address.
+    pub fn udp(addr: SocketAddr) -> Self {
+        Self::Udp(Endpoint::from(addr))
+    }
+
+    /// Whether the address is a multicast group.
+    pub fn is_multicast(&self) -> bool {
+        matches!(self, Self::Udp(e) if matches!(e.host, Host::Ip(ip) if ip.is_multicast()))
+    }
+}
+
+impl FromStr for FaceUri {
+    type Err = FaceUriError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for FaceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+            Self::Tcp(endpoint) => write!(f, "tcp{endpoint}"),
+            Self::Udp(endpoint) => write!(f, "udp{endpoint}"),
+        }
+    }
+}
+
+impl Endpoint {
+    fn parse(text: &str, version: Option<IpVersion>, default_port: u16) -> Result<Self, String> {
+        let text = text.strip_suffix('/').unwrap_or(text);
+        let (host, port) = split_port(text)?;
+        let port = match port {
+            Some(port) => port.parse().map_err(|_| format!("`{port}` is no port"))?,
+            None => default_port,
+        };
+        if host.is_empty() {
+            return Err("it names no host".to_owned());
+        }
+        let host = match host.parse::<IpAddr>() {
+            Ok(ip) => Host::Ip(ip),
+            Err(_)
+                if host
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) =>
+            {
+                Host::Name(host.to_owned())
+            }
+            Err(_) => return Err(format!("`{host}` is no host")),
+        };
+        match (&host, version) {
+            (Host::Ip(IpAddr::V6(_)), Some(IpVersion::V4)) => {
+                Err("the scheme asks for IPv4, the address is IPv6".to_owned())
+            }
+            (Host::Ip(IpAddr::V4(_)), Some(IpVersion::V6)) => {
+                Err("the scheme asks for IPv6, the address is IPv4".to_owned())
+            }
+            _ => Ok(Self {
+                host,
+                port,
+                version,
+            }),
+        }
+    }
+
+    /// The socket address, looked up (blocking) where the host is a name.
+    ///
+    /// # Errors
+    /// Where the name does not resolve, or not to the IP version asked for.
+    pub fn resolve(&self) -> std::io::Result<SocketAddr> {
+        match &self.host {
+            Host::Ip(ip) => Ok(SocketAddr::new(*ip, self.port)),
+            Host::Name(name) => (name.as_str(), self.port)
+                .to_socket_addrs()?
+                .find(|addr| match self.version {
+                    None => true,
+                    Some(IpVersion::V4) => addr.is_ipv4(),
+                    Some(IpVersion::V6) => addr.is_ipv6(),
+                })
+                .ok_or_else(|| {
+                    std::io::Error::new(
+                        std::io::ErrorKind::NotFound,
+                        format!("`{name}` has no address of that IP version"),
+                    )
+                }),
+        }
+    }
+
+    /// The socket address where the host is a literal one; never asks a resolver.
+    pub fn literal(&self) -> Option<SocketAddr> {
+        match &self.host {
+            Host::Ip(ip) => Some(SocketAddr::new(*ip, self.port)),
+            Host::Name(_) => None,
+        }
+    }
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(addr: SocketAddr) -> Self {
+        // An IPv4 peer seen through an IPv6 socket is an IPv4 peer.
+        let ip = addr.ip().to_canonical();
+        let version = if ip.is_ipv4() {
+            IpVersion::V4
+        } else {
+            IpVersion::V6
+        };
+        Self {
+            host: Host::Ip(ip),
+            port: addr.port(),
+            version: Some(version),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digit = match (self.version, &self.host) {
+            (Some(IpVersion::V4), _) | (None, Host::Ip(IpAddr::V4(_))) => "4",
+            (Some(IpVersion::V6), _) | (None, Host::Ip(IpAddr::V6(_))) => "6",
+            (None, Host::Name(_)) => "",
+        };
+        match &self.host {
+            Host::Ip(IpAddr::V6(ip)) => write!(f, "{digit}://[{ip}]:{}", self.port),
+            Host::Ip(IpAddr::V4(ip)) => write!(f, "{digit}://{ip}:{}", self.port),
+            Host::Name(name) => write!(f, "{digit}://{name}:{}", self.port),
+        }
+    }
+}
+
+/// The address that a socket talking to `peer` binds to where none is asked for.
+pub(crate) fn unspecified(peer: &SocketAddr) -> SocketAddr {
+    let ip: IpAddr = match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(ip, 0)
+}
+
+fn split_port(text: &str) -> Result<(&str, Option<&str>), String> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, after) = rest
+            .split_once(']')
+            .ok_or_else(|| "an IPv6 address lacks its `]`".to_owned())?;
+        return match after.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if after.is_empty() => Ok((host, None)),
+            None => Err(format!("`{after}` after the address")),
+        };
+    }
+    match text.rsplit_once(':') {
+        Some((host, _)) if host.contains(':') => {
+            Err("an IPv6 address is written in brackets".to_owned())
+        }
+        Some((host, port)) => Ok((host, Some(port))),
+        None => Ok((text, None)),
+    }
+}
+
+fn names_port(text: &str) -> bool {
+    matches!(
+        split_port(text.strip_suffix('/').unwrap_or(text)),
+        Ok((_, Some(_)))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_forms() {
+        for (text, canonical) in [
+            ("unix:///run/nfd/nfd.sock", "unix:///run/nfd/nfd.sock"),
+            ("tcp://127.0.0.1:7000", "tcp4://127.0.0.1:7000"),
+            ("tcp4://127.0.0.1", "tcp4://127.0.0.1:6363"),
+            ("udp://[::1]", "udp6://[::1]:6363"),
+            ("udp6://[fe80::1]:9/", "udp6://[fe80::1]:9"),
+            ("udp4://224.0.23.170", "udp4://224.0.23.170:56363"),
+            ("tcp://router.example:6363", "tcp://router.example:6363"),
+            ("udp4://router", "udp4://router:6363"),
+            ("udp://127.0.0.1:0", "udp4://127.0.0.1:0"),
+        ] {
+            assert_eq!(
+                FaceUri::parse(text).unwrap().to_string(),
+                canonical,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn refused_with_reason() {
+        for text in [
+            "",
+            "unix://relative",
+            "tcp://",
+            "tcp://:1",
+            "tcp://h:99999",
+            "tcp6://1.2.3.4",
+            "udp4://[::1]",
+            "tcp://::1",
+            "tcp://[::1",
+            "tcp://a b",
+            "ether://x",
+            "udp://[::1]x",
+        ] {
+            let error = FaceUri::parse(text).unwrap_err().to_string();
+            assert!(error.contains("is no face URI"), "{error}");
+        }
+        let long = format!("unix:///{}", "x".repeat(107));
+        assert!(
+            FaceUri::parse(&long)
+                .unwrap_err()
+                .to_string()
+                .contains("107 bytes")
+        );
+    }
+
+    #[test]
+    fn resolves_by_version() {
+        let any = FaceUri::parse("tcp4://localhost:80").unwrap();
+        let FaceUri::Tcp(endpoint) = any else {
+            panic!("tcp")
+        };
+        assert!(endpoint.resolve().unwrap().is_ipv4());
+        assert_eq!(endpoint.literal(), None);
+    }
+}
