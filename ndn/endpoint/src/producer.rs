@@ -17,6 +17,8 @@ pub struct ProducerConfig {
     pub retain_bytes: usize,
     /// Greatest number of Interests that wait for production. Default 4096.
     pub max_pending_interests: usize,
+    /// Longest time an Interest may wait, whatever lifetime it asks for. Default 60 s.
+    pub max_wait: Duration,
 }
 
 impl ProducerConfig {
@@ -27,6 +29,7 @@ impl ProducerConfig {
             retain_segments: 1024,
             retain_bytes: 64 << 20,
             max_pending_interests: 4096,
+            max_wait: Duration::from_secs(60),
         }
     }
 }
@@ -235,7 +238,8 @@ impl<T: PartialEq> Producer<T> {
         let answer = match answer {
             Found::Here(wire) => Answer::Data(wire),
             Found::Later(segment) => {
-                self.wait(now, segment, tag, now + interest.lifetime_or_default())
+                let lifetime = interest.lifetime_or_default().min(self.config.max_wait);
+                self.wait(now, segment, tag, now + lifetime)
             }
             Found::Never => Answer::Nack(NackReason::NoRoute),
         };

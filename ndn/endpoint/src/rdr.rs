@@ -21,7 +21,7 @@ use crate::ExchangeConfig;
 use crate::naming::final_segment;
 use bytes::{Bytes, BytesMut};
 use ndn_packet::tlv::{self, Reader, types};
-use ndn_packet::{ComponentBuf, Data, DecodeError, Name, NameRef, Signer};
+use ndn_packet::{ComponentBuf, Data, DecodeError, Name, NameRef, Signer, content_type};
 use std::time::Duration;
 
 const SEGMENT_SIZE: u32 = 0xf500;
@@ -30,6 +30,22 @@ const MODE: u32 = 0xf504;
 const MTIME: u32 = 0xf50c;
 const CHECKSUM_TYPE: u32 = 0xf580;
 const BYTES_PER_CHECKSUM: u32 = 0xf582;
+
+/// Why a Data tells no metadata.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetadataError {
+    /// Its producer says that there is no such object (ContentType Nack).
+    #[error("{0}: its producer has no such object")]
+    Refused(Name),
+    /// Its content is no metadata.
+    #[error("{name}: not a metadata packet: {source}")]
+    Malformed {
+        /// Name of the Data.
+        name: Name,
+        /// What is wrong with it.
+        source: DecodeError,
+    },
+}
 
 /// What a metadata packet tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +109,20 @@ impl Metadata {
             }
         }
         content.freeze()
+    }
+
+    /// Reads a metadata packet.
+    ///
+    /// # Errors
+    /// [`MetadataError`] when its producer refuses, or its content cannot be read.
+    pub fn from_data(data: &Data) -> Result<Self, MetadataError> {
+        if data.content_type() == content_type::NACK {
+            return Err(MetadataError::Refused(data.name().to_name()));
+        }
+        Self::decode(data.content_slice()).map_err(|source| MetadataError::Malformed {
+            name: data.name().to_name(),
+            source,
+        })
     }
 
     /// Reads the content of a metadata packet.
@@ -162,7 +192,7 @@ pub fn asks_metadata(object: &Name, interest: NameRef<'_>) -> bool {
         && interest.last().and_then(|c| c.as_keyword()) == Some(b"metadata")
 }
 
-/// The exchange that asks for the metadata of `object`; decode the content of what it gets with [`Metadata::decode`].
+/// The exchange that asks for the metadata of `object`; read what it gets with [`Metadata::from_data`].
 pub fn discovery(object: &Name) -> ExchangeConfig {
     ExchangeConfig {
         can_be_prefix: true,
@@ -191,7 +221,15 @@ mod tests {
         let data = Data::parse(wire).expect("well formed");
         assert!(discovery_name(&object).as_ref().is_prefix_of(data.name()));
         assert_eq!(data.freshness(), Some(Duration::from_millis(1)));
-        assert_eq!(Metadata::decode(&data.content()), Ok(metadata));
+        assert_eq!(Metadata::from_data(&data), Ok(metadata));
+        let refusal = Data::builder(&object)
+            .content_type(content_type::NACK)
+            .sign(&SigningKey::DigestSha256);
+        let refusal = Data::parse(refusal).expect("well formed");
+        assert_eq!(
+            Metadata::from_data(&refusal),
+            Err(MetadataError::Refused(object.clone()))
+        );
         assert!(asks_metadata(&object, discovery_name(&object).as_ref()));
         assert!(!asks_metadata(&object, data.name()));
     }

@@ -389,3 +389,59 @@ fn names_choose_the_consumer() {
     assert!(!c.wants(prefix().append_segment(2).as_ref()));
     assert!(!c.wants(prefix().as_ref()));
 }
+
+#[test]
+fn early_interests_do_not_keep_a_lost_segment_waiting() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            live: true,
+            ..fixed(4)
+        },
+        ms(0),
+    );
+    assert_eq!(segments(&sent(&mut c, ms(0))), [0, 1, 2, 3]);
+    // Segment 0 exists and was lost. The other three and a new one wait at the producer and fill the window.
+    c.known_produced(ms(10), 0);
+    assert_eq!(c.deadline(), Some(ms(1010)));
+    c.on_deadline(ms(1010));
+    assert_eq!(segments(&sent(&mut c, ms(1010))), [0]);
+    c.on_deadline(ms(3100));
+    assert_eq!(c.stats().early, 3);
+    assert_eq!(
+        segments(&sent(&mut c, ms(3100))),
+        [0],
+        "again, and nothing else"
+    );
+}
+
+#[test]
+fn a_live_stream_waits_for_its_producer_for_ever_but_not_for_what_exists() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            live: true,
+            max_retries: 1000,
+            ..fixed(4)
+        },
+        ms(0),
+    );
+    let mut now = ms(0);
+    while now < Duration::from_secs(1000) {
+        sent(&mut c, now);
+        now = c.deadline().expect("it asks again and again");
+        c.on_deadline(now);
+    }
+    assert_eq!((c.failure(), c.stats().decreases), (None, 0));
+    c.known_produced(now, 0);
+    let known_at = now;
+    while c.failure().is_none() {
+        sent(&mut c, now);
+        now = c.deadline().expect("it asks again and again");
+        c.on_deadline(now);
+    }
+    assert!(
+        matches!(c.failure(), Some(FailReason::Stalled { segment: 0, .. })),
+        "{:?}",
+        c.failure()
+    );
+    assert_eq!(now - known_at, Duration::from_secs(30));
+}

@@ -32,7 +32,7 @@ fn metadata_is_discovered() {
     let wire = metadata.packet(&object, 1, ms(1), &SigningKey::DigestSha256);
     assert!(e.on_data(Data::parse(wire).expect("well formed")));
     let answer = e.result().expect("over").expect("an answer");
-    assert_eq!(Metadata::decode(answer.content_slice()), Ok(metadata));
+    assert_eq!(Metadata::from_data(answer), Ok(metadata));
     assert_eq!(e.deadline(), None);
 }
 

@@ -103,7 +103,7 @@ fn a_fast_producer_fills_the_pipe() {
         }
         // A producer ahead of its consumer keeps what is not acknowledged: here, all of it.
         if let Source::Live { producer, .. } = &mut world.source {
-            *producer = ndn_endpoint::Producer::new(ndn_endpoint::ProducerConfig {
+            **producer = ndn_endpoint::Producer::new(ndn_endpoint::ProducerConfig {
                 retain_segments: 5000,
                 ..ndn_endpoint::ProducerConfig::new(common::prefix())
             });

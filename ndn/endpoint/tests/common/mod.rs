@@ -80,7 +80,7 @@ pub enum Source {
     /// Segments appear one after the other; `told` after `lag` the consumers hear of each.
     Live {
         stream: Stream,
-        producer: Producer<usize>,
+        producer: Box<Producer<usize>>,
         next: u64,
         every: Duration,
         told_after: Option<Duration>,
@@ -185,7 +185,7 @@ impl World {
         link: Link,
         seed: u64,
     ) -> Self {
-        let producer = Producer::new(ProducerConfig::new(prefix()));
+        let producer = Box::new(Producer::new(ProducerConfig::new(prefix())));
         let stream = Stream::new(segments, SEGMENT_BYTES);
         Self::new(
             Source::Live {
