@@ -18,6 +18,26 @@
 //! and [`Consumer::on_deadline`] at [`Consumer::deadline`]. `now` is a [`Duration`](std::time::Duration) since a moment of
 //! the driver's choice and never goes back.
 //!
+//! ```
+//! use ndn_endpoint::{Answer, Consumer, ConsumerConfig, Producer, ProducerConfig};
+//! use ndn_packet::{ComponentBuf, Data, Interest, Name, SigningKey};
+//! let (now, prefix) = (std::time::Duration::ZERO, "/a/v=1".parse::<Name>()?);
+//! let mut producer = Producer::new(ProducerConfig::new(prefix.clone()));
+//! let name = prefix.append_segment(0);
+//! let wire = Data::builder(&name).final_block_id(ComponentBuf::segment(0)).sign(&SigningKey::DigestSha256);
+//! producer.publish(now, 0, wire, &mut Vec::new())?;
+//!
+//! let mut consumer = Consumer::new(ConsumerConfig::new(prefix), now);
+//! while let Some(interest) = consumer.poll_interest(now) {
+//!     if let Answer::Data(data) = producer.on_interest(now, &Interest::parse(interest)?, ()) {
+//!         consumer.on_data(now, Data::parse(data)?, false);
+//!     }
+//! }
+//! assert_eq!(consumer.read().map(|(segment, _)| segment), Some(0));
+//! assert!(consumer.is_done());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # The consumer
 //! ```text
 //!                        Data

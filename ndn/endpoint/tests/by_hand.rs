@@ -2,42 +2,12 @@
 
 mod common;
 
-use bytes::Bytes;
-use common::{config, ms, prefix};
+use common::{config, data, data_with, ms, prefix, segments, sent, spoiled};
 use ndn_endpoint::{
     Consumer, ConsumerConfig, FailReason, Outcome, State, VerifyPolicy, WindowConfig,
 };
-use ndn_packet::{ComponentBuf, Data, Interest, NackReason, SigningKey, content_type};
+use ndn_packet::{Data, NackReason, SigningKey, content_type};
 use std::time::Duration;
-
-fn data_with(segment: u64, last: Option<u64>) -> Data {
-    let name = prefix().append_segment(segment);
-    let mut data = Data::builder(&name);
-    if let Some(last) = last {
-        data = data.final_block_id(ComponentBuf::segment(last));
-    }
-    Data::parse(
-        data.content(&segment.to_be_bytes())
-            .sign(&SigningKey::DigestSha256),
-    )
-    .expect("well formed")
-}
-
-fn data(segment: u64) -> Data {
-    data_with(segment, None)
-}
-
-/// The same packet with one content byte changed: its signature does not hold.
-fn spoiled(data: &Data) -> Data {
-    let mut bytes = data.wire().to_vec();
-    let content = data.content();
-    let at = bytes
-        .windows(content.len())
-        .position(|w| w == content)
-        .expect("its content");
-    bytes[at] ^= 1;
-    Data::parse(bytes.into()).expect("still well formed")
-}
 
 fn fixed(window: usize) -> ConsumerConfig {
     ConsumerConfig {
@@ -45,26 +15,6 @@ fn fixed(window: usize) -> ConsumerConfig {
         probe: false,
         ..config()
     }
-}
-
-fn sent(consumer: &mut Consumer, now: Duration) -> Vec<Interest> {
-    let wires: Vec<Bytes> = std::iter::from_fn(|| consumer.poll_interest(now)).collect();
-    wires
-        .into_iter()
-        .map(|wire| Interest::parse(wire).expect("well formed"))
-        .collect()
-}
-
-fn segments(interests: &[Interest]) -> Vec<u64> {
-    interests
-        .iter()
-        .map(|i| {
-            i.name()
-                .last()
-                .and_then(|c| c.as_segment())
-                .expect("a segment")
-        })
-        .collect()
 }
 
 fn read(consumer: &mut Consumer) -> Vec<u64> {

@@ -2,15 +2,18 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 mod link;
+mod packets;
+mod stream;
 
 pub use link::{Link, LinkState};
+pub use packets::{data, data_with, segments, sent, spoiled};
+pub use stream::{Stream, content_byte};
 
 use bytes::Bytes;
-use ndn_endpoint::{Answer, Consumer, ConsumerConfig, Producer, ProducerConfig, Segmenter};
-use ndn_packet::{Data, Interest, NackReason, Name, SigningKey};
+use ndn_endpoint::{Answer, Consumer, ConsumerConfig, Producer, ProducerConfig};
+use ndn_packet::{Data, Interest, NackReason, Name};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::convert::Infallible;
 use std::time::Duration;
 
 pub const SEGMENT_BYTES: u32 = 8000;
@@ -29,48 +32,6 @@ pub fn config() -> ConsumerConfig {
         seed: 7,
         ..ConsumerConfig::new(prefix())
     }
-}
-
-/// The stream that every test serves: each segment's content tells its number.
-pub struct Stream {
-    segmenter: Segmenter,
-    made: BTreeMap<u64, Bytes>,
-}
-
-impl Stream {
-    pub fn new(segments: u64, segment_bytes: u32) -> Self {
-        let segmenter =
-            Segmenter::new(prefix(), segments * u64::from(segment_bytes), segment_bytes);
-        Self {
-            segmenter,
-            made: BTreeMap::new(),
-        }
-    }
-
-    pub fn last(&self) -> u64 {
-        self.segmenter.last()
-    }
-
-    pub fn wire(&mut self, n: u64) -> Bytes {
-        let Self { segmenter, made } = self;
-        made.entry(n)
-            .or_insert_with(|| {
-                let made = segmenter.segment(n, &SigningKey::DigestSha256, |offset, content| {
-                    for (i, byte) in content.iter_mut().enumerate() {
-                        *byte = content_byte(offset + i as u64);
-                    }
-                    Ok::<(), Infallible>(())
-                });
-                made.unwrap_or_else(|never| match never {})
-                    .expect("within the stream")
-            })
-            .clone()
-    }
-}
-
-/// The byte of the stream's object at `offset`.
-pub fn content_byte(offset: u64) -> u8 {
-    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
 /// Who answers Interests.
