@@ -21,6 +21,8 @@ import org.slf4j.LoggerFactory;
 public final class NdnNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NdnNode.class);
   private static final long IDLE_SECONDS = 30;
+  private static final long ROUTER_CHECK_MS = 5;
+  private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final ObjectMapper JSON = new ObjectMapper();
 
   /** Guarded by itself, as are the users of every node in it. */
@@ -39,6 +41,8 @@ public final class NdnNode implements AutoCloseable {
   private final long handle;
   private final Discovery discovery;
   private final PlaneHealth health = new PlaneHealth(System::nanoTime);
+  private boolean routerUp;
+  private long routerSeenNanos;
   private int users;
   private long generation;
 
@@ -52,6 +56,7 @@ public final class NdnNode implements AutoCloseable {
             names,
             name -> Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs()),
             System::nanoTime);
+    awaitRouter();
     LOG.info(
         "named data under {} through {}",
         settings.root(),
@@ -99,6 +104,40 @@ public final class NdnNode implements AutoCloseable {
         LOG.debug("forwarder under {} closed, nobody uses it", settings.root());
       }
     }
+  }
+
+  /** Gives the face to the router time to come up, so that the first transfer can use it. */
+  private void awaitRouter() {
+    long deadline =
+        System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(settings.discoveryTimeoutMs());
+    try {
+      while (!routerUp() && System.nanoTime() - deadline < 0) {
+        Thread.sleep(ROUTER_CHECK_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /**
+   * Whether names can be asked for beyond this JVM, as far as its own face tells.
+   *
+   * @return false while the face to the router is down
+   */
+  public synchronized boolean routerUp() {
+    if (settings.face().isEmpty()) {
+      return true;
+    }
+    long now = System.nanoTime();
+    if (!routerUp || now - routerSeenNanos > ROUTER_CHECK_NANOS) {
+      try {
+        routerUp = JSON.readTree(Native.nodeStatus(handle)).path("router").path("up").asBoolean();
+      } catch (IOException e) {
+        routerUp = false;
+      }
+      routerSeenNanos = now;
+    }
+    return routerUp;
   }
 
   /**

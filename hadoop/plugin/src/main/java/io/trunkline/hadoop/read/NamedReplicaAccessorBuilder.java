@@ -138,6 +138,9 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
       if (!node.health().good()) {
         return stock(Fallback.PLANE_PAUSED, node.health().cause());
       }
+      if (!node.routerUp()) {
+        return stock(Fallback.ROUTER_DOWN, node.settings().face());
+      }
       ReplicaMetadata metadata = MetadataCache.get(node, pool, block, genstamp);
       if (metadata == null) {
         return stock(Fallback.NO_METADATA, "");

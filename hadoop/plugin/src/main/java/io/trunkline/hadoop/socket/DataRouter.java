@@ -42,6 +42,10 @@ public final class DataRouter {
         stats.fallback(Fallback.PLANE_PAUSED, peer, node.health().cause());
         return null;
       }
+      if (!node.routerUp()) {
+        stats.fallback(Fallback.ROUTER_DOWN, peer, settings.face());
+        return null;
+      }
       Discovery.Route route = node.discovery().route(transfer);
       if (route.plugin() == null) {
         stats.fallback(

@@ -10,6 +10,8 @@ public enum Fallback {
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
   /** Transfers by name have failed of late. */
   PLANE_PAUSED("plane_paused", "transfers by name have failed of late"),
+  /** The face to the router is down. */
+  ROUTER_DOWN("router_down", "the face to the router is down"),
   /** This JVM's forwarder cannot be started. */
   NODE_DOWN("node_down", "this process has no named data"),
   /** The operation carries a block token. */

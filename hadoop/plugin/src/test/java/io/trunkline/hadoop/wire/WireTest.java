@@ -1,0 +1,229 @@
+package io.trunkline.hadoop.wire;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Random;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.junit.jupiter.api.Test;
+
+class WireTest {
+  private static final Preamble NAMED =
+      new Preamble("/hadoop/blocks/BP-1/1073741825/v=1001", 0x1122334455667788L, 64512);
+
+  @Test
+  void preambleRoundTripsAtEveryCut() throws IOException {
+    for (Preamble preamble : new Preamble[] {NAMED, Preamble.plain()}) {
+      byte[] bytes = preamble.encode();
+      for (int cut = 0; cut < bytes.length; cut++) {
+        ByteBuffer in = ByteBuffer.wrap(bytes, 0, cut);
+        assertNull(Preamble.decode(in));
+        assertEquals(0, in.position());
+      }
+      ByteBuffer in = ByteBuffer.wrap(Arrays.copyOf(bytes, bytes.length + 3));
+      assertEquals(preamble, Preamble.decode(in));
+      assertEquals(bytes.length, in.position());
+    }
+  }
+
+  @Test
+  void preambleRefusesStrangers() {
+    for (byte[] stranger :
+        new byte[][] {{0}, {'T', 'R', 'X'}, "GET / HTTP/1.1".getBytes(), StockBytes.heartbeat()}) {
+      assertThrows(IOException.class, () -> Preamble.decode(ByteBuffer.wrap(stranger)));
+    }
+    for (int[] change : new int[][] {{4, 2}, {5, 7}, {6, 0x7F}, {5, 0}, {61, 0x7F}}) {
+      byte[] bytes = Arrays.copyOf(NAMED.encode(), 2000);
+      bytes[change[0] == 61 ? NAMED.encode().length - 4 : change[0]] = (byte) change[1];
+      assertThrows(
+          IOException.class,
+          () -> Preamble.decode(ByteBuffer.wrap(bytes)),
+          Arrays.toString(change));
+    }
+  }
+
+  @Test
+  void segmentHeaderRoundTripsAndRefuses() throws IOException {
+    SegmentHeader header = new SegmentHeader(2, 512, 64512, 129024);
+    byte[] bytes = new byte[SegmentHeader.BYTES];
+    header.encode(bytes);
+    assertEquals(header, SegmentHeader.decode(bytes, 64512 + 126 * 4));
+    assertThrows(IOException.class, () -> SegmentHeader.decode(bytes, 64512));
+    SegmentHeader none = new SegmentHeader(0, 512, 100, 0);
+    none.encode(bytes);
+    assertEquals(none, SegmentHeader.decode(bytes, 100));
+    new SegmentHeader(2, 1, Integer.MAX_VALUE, 0).encode(bytes);
+    assertThrows(IOException.class, () -> SegmentHeader.decode(bytes, 64512));
+    bytes[0] = 0;
+    assertThrows(IOException.class, () -> SegmentHeader.decode(bytes, 100));
+  }
+
+  @Test
+  void controlRecordRoundTripsAtEveryCut() throws IOException {
+    byte[] packet = StockBytes.packet(64512, 7, false, new byte[1000]);
+    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - 1000 - 8));
+    for (ControlRecord record :
+        new ControlRecord[] {
+          new ControlRecord(ControlRecord.INLINE, 0, head),
+          new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0xFFFFFFFFL, head),
+          new ControlRecord(ControlRecord.STREAM_SEGMENT, 3, head)
+        }) {
+      ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
+      record.encode(out);
+      out.flip();
+      for (int cut = 0; cut < out.limit(); cut++) {
+        assertNull(ControlRecord.decode(ByteBuffer.wrap(out.array(), 0, cut)));
+      }
+      ControlRecord back = ControlRecord.decode(out);
+      assertFalse(out.hasRemaining());
+      assertEquals(record.kind(), back.kind());
+      assertEquals(record.number(), back.number());
+      assertTrue(record.head().same(back.head()));
+      assertEquals(64512, back.head().offset());
+      assertEquals(1000, back.head().dataLength());
+      assertEquals(1008, back.head().bodyLength());
+    }
+  }
+
+  @Test
+  void opHeaderIsFoundAtEveryCut() throws IOException {
+    byte[] header =
+        StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    for (int cut = 0; cut < header.length; cut++) {
+      assertEquals(OpHeader.Kind.INCOMPLETE, OpHeader.look(ByteBuffer.wrap(header, 0, cut)));
+    }
+    ByteBuffer in = ByteBuffer.wrap(Arrays.copyOf(header, header.length + 9));
+    assertEquals(OpHeader.Kind.WRITE, OpHeader.look(in));
+    WriteOp op = OpHeader.parseWrite(in);
+    assertEquals(9, in.remaining());
+    assertArrayEquals(header, op.header());
+    assertEquals(StockBytes.POOL, op.pool());
+    assertEquals(StockBytes.BLOCK, op.block());
+    assertEquals(StockBytes.GENSTAMP, op.genstamp());
+    assertEquals(2, op.targets());
+    assertEquals(3, op.pipelineSize());
+    assertEquals(StockBytes.CHECKSUM, op.checksum());
+    assertTrue(op.firstHop());
+    assertTrue(op.mirrored());
+    assertFalse(op.token());
+  }
+
+  @Test
+  void otherBeginningsAreLeftAlone() {
+    byte[] sasl = {(byte) 0xDE, (byte) 0xAD, (byte) 0xBE, (byte) 0xEF};
+    byte[] read = {0, 28, 81};
+    byte[] endlessLength = {0, 28, 80, -1, -1, -1, -1, -1, -1};
+    byte[] hugeLength = {0, 28, 80, -1, -1, -1, 127};
+    for (byte[] other : new byte[][] {sasl, read, endlessLength, hugeLength}) {
+      assertEquals(OpHeader.Kind.OTHER, OpHeader.look(ByteBuffer.wrap(other)));
+    }
+  }
+
+  @Test
+  void transfersAndClosesAreNotMirrored() throws IOException {
+    for (BlockConstructionStage stage : BlockConstructionStage.values()) {
+      WriteOp op = OpHeader.parseWrite(ByteBuffer.wrap(StockBytes.writeHeader(1, stage, "c")));
+      boolean expected = stage.name().startsWith("PIPELINE_SETUP");
+      assertEquals(expected, op.mirrored(), stage.name());
+    }
+    WriteOp replication =
+        OpHeader.parseWrite(
+            ByteBuffer.wrap(
+                StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "")));
+    assertFalse(replication.mirrored());
+  }
+
+  @Test
+  void framerGivesTheSamePacketsHoweverTheyAreCut() throws IOException {
+    Random random = new Random(7);
+    for (int round = 0; round < 200; round++) {
+      int count = 1 + random.nextInt(6);
+      byte[][] packets = new byte[count][];
+      int total = 0;
+      for (int i = 0; i < count; i++) {
+        int length = random.nextInt(4) == 0 ? 0 : random.nextInt(70_000);
+        packets[i] = StockBytes.packet(i * 1000L, i, false, StockBytes.random(random, length));
+        total += packets[i].length;
+      }
+      ByteBuffer all = ByteBuffer.allocate(total);
+      for (byte[] packet : packets) {
+        all.put(packet);
+      }
+      all.flip();
+      PacketFramer framer = new PacketFramer();
+      int[] seen = {0};
+      PacketFramer.Sink sink =
+          (head, body, off) -> {
+            byte[] packet = packets[seen[0]++];
+            int headLength = head.bytes().length;
+            assertArrayEquals(Arrays.copyOf(packet, headLength), head.bytes());
+            assertArrayEquals(
+                Arrays.copyOfRange(packet, headLength, packet.length),
+                Arrays.copyOfRange(body, off, off + head.bodyLength()));
+          };
+      while (all.hasRemaining()) {
+        int part = Math.min(all.remaining(), 1 + random.nextInt(round % 2 == 0 ? 20_000 : 200_000));
+        ByteBuffer slice = all.slice(all.position(), part);
+        if (random.nextInt(4) == 0) {
+          slice = ByteBuffer.allocateDirect(part).put(slice).flip();
+        }
+        while (slice.hasRemaining()) {
+          framer.accept(slice, sink);
+        }
+        all.position(all.position() + part);
+      }
+      assertEquals(count, seen[0]);
+    }
+  }
+
+  @Test
+  void randomBytesNeverBreakADecoderOtherwiseThanWithAnIoException() {
+    Random random = new Random(11);
+    byte[] named = NAMED.encode();
+    byte[] header =
+        StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    byte[] packet = StockBytes.packet(0, 0, false, new byte[100]);
+    ByteBuffer record = ByteBuffer.allocate(packet.length + 7);
+    record.put((byte) 1).putShort((short) (packet.length - 104)).putInt(5).put(packet);
+    byte[][] seeds = {named, header, packet, record.array(), new byte[64]};
+    for (int round = 0; round < 40_000; round++) {
+      byte[] bytes = seeds[random.nextInt(seeds.length)].clone();
+      for (int i = random.nextInt(4); i >= 0; i--) {
+        bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+      }
+      ByteBuffer in = ByteBuffer.wrap(bytes, 0, random.nextInt(bytes.length + 1));
+      quietly(() -> Preamble.decode(in.duplicate()));
+      quietly(() -> ControlRecord.decode(in.duplicate()));
+      quietly(() -> new PacketFramer().accept(in.duplicate(), (h, b, o) -> {}));
+      quietly(
+          () -> {
+            if (OpHeader.look(in) == OpHeader.Kind.WRITE) {
+              OpHeader.parseWrite(in.duplicate());
+            }
+          });
+      if (bytes.length >= SegmentHeader.BYTES) {
+        quietly(() -> SegmentHeader.decode(bytes, random.nextInt(70_000)));
+      }
+    }
+  }
+
+  private interface Attempt {
+    void run() throws IOException;
+  }
+
+  private static void quietly(Attempt attempt) {
+    try {
+      attempt.run();
+    } catch (IOException expected) {
+      // what a decoder says of bytes that are wrong
+    }
+  }
+}
