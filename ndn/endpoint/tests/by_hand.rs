@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{config, data, data_with, ms, prefix, segments, sent, spoiled};
+use common::packets::{data, data_with, segments, sent, spoiled};
+use common::{config, ms, prefix};
 use ndn_endpoint::{
     Consumer, ConsumerConfig, FailReason, Outcome, State, VerifyPolicy, WindowConfig,
 };

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Link, Outage, Source, World, assert_complete, config, ms};
+use common::reader::assert_complete;
+use common::{Link, Outage, Source, World, config, ms};
 use ndn_endpoint::{ConsumerConfig, WindowConfig};
 use std::time::Duration;
 

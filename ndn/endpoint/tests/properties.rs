@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Link, Outage, Source, Stream, World, assert_complete, config, ms, prefix};
+use common::reader::assert_complete;
+use common::{Link, Outage, Source, Stream, World, config, ms, prefix};
 use ndn_endpoint::{
     Consumer, ConsumerConfig, Producer, ProducerConfig, VerifyPolicy, WindowConfig,
 };

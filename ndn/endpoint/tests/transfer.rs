@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Link, Outage, SEGMENT_BYTES, World, assert_complete, config, ms};
+use common::reader::assert_complete;
+use common::{Link, Outage, SEGMENT_BYTES, World, config, ms};
 use ndn_endpoint::{ConsumerConfig, CubicConfig, FailReason, VerifyPolicy, WindowConfig};
 use ndn_packet::NackReason;
 use std::time::Duration;

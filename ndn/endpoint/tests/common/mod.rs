@@ -2,11 +2,12 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 mod link;
-mod packets;
+pub mod packets;
+pub mod reader;
 mod stream;
 
 pub use link::{Link, LinkState};
-pub use packets::{data, data_with, segments, sent, spoiled};
+use reader::Reader;
 pub use stream::{Stream, content_byte};
 
 use bytes::Bytes;
@@ -78,19 +79,6 @@ enum Event {
     Start {
         consumer: usize,
     },
-}
-
-/// A consumer and what it read.
-pub struct Reader {
-    pub consumer: Consumer,
-    pub started: bool,
-    pub read: Vec<u64>,
-    pub bytes: u64,
-    /// Time and bytes read so far, at each read.
-    pub progress: Vec<(Duration, u64)>,
-    pub most_buffered: usize,
-    pub done_at: Option<Duration>,
-    pub reading: bool,
 }
 
 pub struct World {
@@ -424,21 +412,4 @@ impl World {
             self.at(now + every, Event::Produce);
         }
     }
-}
-
-/// Every segment from the first to the last, in order, once.
-pub fn assert_complete(reader: &Reader, segments: u64) {
-    assert_eq!(reader.consumer.failure(), None);
-    assert!(
-        reader.consumer.is_done(),
-        "{:?} {:?}",
-        reader.consumer.state(),
-        reader.consumer.stats()
-    );
-    assert!(
-        reader.read.iter().copied().eq(0..segments),
-        "not in order or not complete: {:?}",
-        reader.read
-    );
-    assert_eq!(reader.bytes, segments * u64::from(SEGMENT_BYTES));
 }
