@@ -1,0 +1,160 @@
+package io.trunkline.hadoop.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.TrunklineSocketFactory;
+import io.trunkline.hadoop.read.NamedReplicaAccessorBuilder;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Random;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.hdfs.DFSOutputStream;
+import org.apache.hadoop.hdfs.DFSTestUtil;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin;
+
+/** A stock mini cluster with the plug-in configured, and what tests ask of it. */
+final class TestCluster implements AutoCloseable {
+  static final int BLOCK_BYTES = 8 << 20;
+
+  private final MiniDFSCluster mini;
+  private final Map<Counter, Long> counters = new EnumMap<>(Counter.class);
+  private final Map<Fallback, Long> fallbacks = new EnumMap<>(Fallback.class);
+
+  TestCluster(Configuration conf, int dataNodes, Configuration... overlays) throws IOException {
+    Path base = Files.createTempDirectory("trunkline-dfs");
+    MiniDFSCluster.Builder builder =
+        new MiniDFSCluster.Builder(conf, base.toFile()).numDataNodes(dataNodes);
+    if (overlays.length > 0) {
+      builder.dataNodeConfOverlays(overlays);
+    }
+    mini = builder.build();
+    mini.waitActive();
+    reset();
+  }
+
+  /** The properties that an operator pastes, and times short enough for a test. */
+  static Configuration conf() {
+    Configuration conf = new HdfsConfiguration();
+    conf.set("hadoop.rpc.socket.factory.class.default", TrunklineSocketFactory.class.getName());
+    conf.set("dfs.datanode.plugins", TrunklineDataNodePlugin.class.getName());
+    conf.set(
+        "dfs.client.replica.accessor.builder.classes", NamedReplicaAccessorBuilder.class.getName());
+    conf.setLong("dfs.blocksize", BLOCK_BYTES);
+    conf.setInt("dfs.replication", 3);
+    conf.setInt("dfs.client.socket-timeout", 20_000);
+    conf.setInt("dfs.namenode.heartbeat.recheck-interval", 2000);
+    conf.setInt("dfs.heartbeat.interval", 1);
+    conf.setInt("trunkline.ndn.pull.timeout.ms", 6000);
+    return conf;
+  }
+
+  MiniDFSCluster mini() {
+    return mini;
+  }
+
+  DistributedFileSystem fs() throws IOException {
+    return mini.getFileSystem();
+  }
+
+  /** Counters are of the JVM: what follows is counted from here. */
+  void reset() {
+    for (Counter counter : Counter.values()) {
+      counters.put(counter, TransferStats.get().value(counter));
+    }
+    for (Fallback fallback : Fallback.values()) {
+      fallbacks.put(fallback, TransferStats.get().fallbacks(fallback));
+    }
+  }
+
+  long count(Counter counter) {
+    return TransferStats.get().value(counter) - counters.get(counter);
+  }
+
+  long count(Fallback fallback) {
+    return TransferStats.get().fallbacks(fallback) - fallbacks.get(fallback);
+  }
+
+  long allFallbacks() {
+    return Arrays.stream(Fallback.values()).mapToLong(this::count).sum();
+  }
+
+  static byte[] data(int seed, int length) {
+    byte[] data = new byte[length];
+    new Random(seed).nextBytes(data);
+    return data;
+  }
+
+  void write(String path, byte[] data) throws IOException {
+    try (FSDataOutputStream out = fs().create(new org.apache.hadoop.fs.Path(path))) {
+      out.write(data);
+    }
+  }
+
+  byte[] read(String path) throws IOException {
+    try (FSDataInputStream in = fs().open(new org.apache.hadoop.fs.Path(path))) {
+      return in.readAllBytes();
+    }
+  }
+
+  /** Reads the file by name and by stock means, and compares every replica on disk. */
+  void check(String path, byte[] data, int replicas) throws Exception {
+    assertArrayEquals(data, read(path));
+    org.apache.hadoop.fs.Path file = new org.apache.hadoop.fs.Path(path);
+    DFSTestUtil.waitReplication(fs(), file, (short) replicas);
+    int at = 0;
+    for (LocatedBlock block : DFSTestUtil.getAllBlocks(fs(), file)) {
+      int length = (int) block.getBlockSize();
+      byte[] expected = Arrays.copyOfRange(data, at, at + length);
+      int found = 0;
+      for (int i = 0; i < mini.getDataNodes().size(); i++) {
+        DataNode dataNode = mini.getDataNodes().get(i);
+        for (DatanodeInfo where : block.getLocations()) {
+          if (where.getXferPort() == dataNode.getXferPort()) {
+            File replica = mini.getBlockFile(i, block.getBlock());
+            assertTrue(replica != null, block + " is not on " + where);
+            assertArrayEquals(expected, Files.readAllBytes(replica.toPath()), block.toString());
+            found++;
+          }
+        }
+      }
+      assertTrue(found >= replicas, block + " has " + found + " replicas");
+      at += length;
+    }
+    assertEquals(data.length, at);
+  }
+
+  /** Stops the DataNode at a place of the pipeline that a stream writes to. */
+  void stopInPipeline(FSDataOutputStream out, int place) throws Exception {
+    DatanodeInfo[] pipeline = ((DFSOutputStream) out.getWrappedStream()).getPipeline();
+    for (int i = 0; i < mini.getDataNodes().size(); i++) {
+      if (mini.getDataNodes().get(i).getXferPort() == pipeline[place].getXferPort()) {
+        mini.stopDataNode(i);
+        return;
+      }
+    }
+    throw new AssertionError("no DataNode at " + place);
+  }
+
+  @Override
+  public void close() {
+    mini.shutdown(true);
+  }
+}
