@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_forwarder::StrategyKind;
-use ndn_io::{App, AppHandle, FaceConfig, FaceUri, ListenConfig, Node, NodeConfig};
+use ndn_forwarder::{FaceScope, StrategyKind};
+use ndn_io::{App, AppHandle, FaceConfig, FaceUri, LinkOptions, ListenConfig, Node, NodeConfig};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use crate::blocks::BlockSource;
@@ -113,9 +113,9 @@ impl NamedNode {
     /// Whether the router's face is up; `None` where there is none, or the node
     /// is closed.
     pub fn router_is_up(&self) -> Option<bool> {
-        let uri = self.settings.face.as_deref()?;
+        self.settings.face.as_deref()?;
         let status = self.with_node(|node| node.status().map_err(failed)).ok()?;
-        status::router(&status, uri).map(|face| face.up)
+        status::router(&status).map(|face| face.up)
     }
 
     fn with_node<R>(&self, f: impl FnOnce(&Node) -> Result<R>) -> Result<R> {
@@ -333,6 +333,12 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
     forwarder.pit_max_entries = settings.pit_entries;
     forwarder.pit_max_per_face = settings.pit_entries;
     forwarder.seed = seed.hash_one("forwarder");
+    // Whatever the address, the other end is another node, not an application
+    // of ours that may manage this forwarder.
+    let link = LinkOptions {
+        scope: Some(FaceScope::NonLocal),
+        ..LinkOptions::default()
+    };
     let mut faces = Vec::new();
     if let Some(face) = &settings.face {
         // Own routes for what is looked for: an application registered at the
@@ -342,13 +348,17 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
             local_bind: settings.local_address,
             routes: routes.to_vec(),
             reconnect: RECONNECT,
+            link: link.clone(),
             ..FaceConfig::new(uri("face", face)?)
         });
     }
-    let listeners = settings
-        .listen
-        .iter()
-        .map(|text| Ok(ListenConfig::new(uri("listen", text)?)));
+    let listeners = settings.listen.iter().map(|text| {
+        let listener = ListenConfig::new(uri("listen", text)?);
+        Ok(ListenConfig {
+            link: link.clone(),
+            ..listener
+        })
+    });
     Ok(NodeConfig {
         thread_name: format!("ndn-{}", settings.name),
         forwarder,

@@ -2,6 +2,7 @@
 
 use std::sync::Weak;
 
+use ndn_forwarder::FacePersistency;
 use ndn_io::{FaceStatus, NodeStatus};
 use serde::Serialize;
 
@@ -32,6 +33,7 @@ pub(crate) struct Status<'a> {
 struct Router<'a> {
     uri: &'a str,
     up: bool,
+    face: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -80,9 +82,10 @@ struct Published {
     served: u64,
 }
 
-/// The face to the router among a node's faces.
-pub(crate) fn router<'a>(status: &'a NodeStatus, uri: &str) -> Option<&'a FaceStatus> {
-    status.faces.iter().find(|face| face.spec.remote_uri == uri)
+/// The face to the router: the one that the node opened by itself, for good.
+pub(crate) fn router(status: &NodeStatus) -> Option<&FaceStatus> {
+    let permanent = |face: &&FaceStatus| face.spec.persistency == FacePersistency::Permanent;
+    status.faces.iter().find(permanent)
 }
 
 /// All of it.
@@ -112,7 +115,8 @@ pub(crate) fn of<'a>(
         uptime_ms: node.uptime.as_millis(),
         router: settings.face.as_deref().map(|uri| Router {
             uri,
-            up: router(node, uri).is_some_and(|face| face.up),
+            up: router(node).is_some_and(|face| face.up),
+            face: router(node).map(|face| face.id.0),
         }),
         faces: node.faces.iter().map(face).collect(),
         listening: node.listeners.iter().map(|l| l.uri.to_string()).collect(),

@@ -1,0 +1,111 @@
+//! A small network in one process: a router and nodes around it.
+
+#![allow(dead_code)] // each test file uses its part
+
+pub mod replicas;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ndn_forwarder::{FaceScope, StrategyKind};
+use ndn_io::{FaceUri, ListenConfig, Node, NodeConfig};
+use ndn_packet::Name;
+use trunkline_native::{ChecksumType, HEADER_LEN, NamedNode, NodeSettings, SegmentHeader};
+
+/// Data bytes of a full segment.
+pub const SEGMENT: usize = trunkline_native::DEFAULT_SEGMENT_BYTES as usize;
+/// Checksums and data of a full segment.
+pub const BODY: usize = SEGMENT / 512 * 516;
+
+pub fn name(uri: &str) -> Name {
+    uri.parse().expect("a name")
+}
+
+/// A router that knows nothing but where to listen.
+pub fn router(listen: &str) -> Node {
+    let mut listener = ListenConfig::new(FaceUri::parse(listen).expect("a URI"));
+    listener.link.scope = Some(FaceScope::NonLocal);
+    let mut config = NodeConfig {
+        thread_name: "router".into(),
+        listeners: vec![listener],
+        ..NodeConfig::default()
+    };
+    for prefix in ["/hadoop/blocks", "/hadoop/datanodes"] {
+        config
+            .strategies
+            .push((name(prefix), StrategyKind::SelfLearning));
+    }
+    Node::start(config).expect("the router starts")
+}
+
+/// Where a router listens.
+pub fn address(router: &Node) -> String {
+    router.listening()[0].to_string()
+}
+
+pub fn node_with(face: &str, change: impl FnOnce(&mut NodeSettings)) -> Arc<NamedNode> {
+    let mut settings = NodeSettings::new(name("/hadoop"));
+    settings.face = Some(face.to_owned());
+    settings.cs_bytes = 4 << 20;
+    change(&mut settings);
+    NamedNode::open(settings).expect("the node starts")
+}
+
+pub fn node(face: &str, called: &str) -> Arc<NamedNode> {
+    node_with(face, |settings| settings.name = called.to_owned())
+}
+
+/// The header of full segment `n`.
+pub fn header(n: u64) -> SegmentHeader {
+    SegmentHeader {
+        checksum: ChecksumType::Crc32c,
+        bytes_per_checksum: 512,
+        data_len: SEGMENT as u32,
+        offset_in_block: n * SEGMENT as u64,
+    }
+}
+
+/// Content of segment `n`: its header and bytes that no other segment has.
+pub fn fill(n: u64, content: &mut [u8]) {
+    content[..HEADER_LEN].copy_from_slice(&header(n).encode());
+    let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for chunk in content[HEADER_LEN..].chunks_mut(8) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        chunk.copy_from_slice(&x.to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// Whether `content` is what [`fill`] makes.
+pub fn check(n: u64, content: &[u8]) {
+    let mut expected = vec![0; HEADER_LEN + BODY];
+    fill(n, &mut expected);
+    assert!(content == expected, "segment {n} has other bytes");
+}
+
+/// Waits until `done`, for ten seconds at most.
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < until, "{what} did not happen within 10 s");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The status of a node, read back.
+pub fn status(node: &NamedNode) -> serde_json::Value {
+    serde_json::from_str(&node.status().expect("a status")).expect("JSON")
+}
+
+/// A number of the face to the router.
+pub fn uplink(node: &NamedNode, what: &str) -> u64 {
+    let status = status(node);
+    let id = &status["router"]["face"];
+    let faces = status["faces"].as_array().expect("faces");
+    let face = faces
+        .iter()
+        .find(|face| &face["id"] == id)
+        .expect("its face");
+    face[what].as_u64().expect("a number")
+}
