@@ -39,7 +39,8 @@ final class TestCluster implements AutoCloseable {
   private final Map<Fallback, Long> fallbacks = new EnumMap<>(Fallback.class);
 
   TestCluster(Configuration conf, int dataNodes, Configuration... overlays) throws IOException {
-    Path base = Files.createTempDirectory("trunkline-dfs");
+    Path parent = Files.createDirectories(Path.of("target", "dfs").toAbsolutePath());
+    Path base = Files.createTempDirectory(parent, "cluster");
     MiniDFSCluster.Builder builder =
         new MiniDFSCluster.Builder(conf, base.toFile()).numDataNodes(dataNodes);
     if (overlays.length > 0) {
