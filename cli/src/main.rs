@@ -1,2 +1,50 @@
-//! The `trunkline` command.
-fn main() {}
+//! The `trunkline` command: named data forwarded, published, fetched and steered from a shell.
+//!
+//! One module a subcommand; [`args`] has the command tree, [`error`] the exit statuses.
+
+mod args;
+mod error;
+mod forwarder;
+mod fwd;
+mod hadoop;
+mod keys;
+mod logging;
+mod nfd;
+mod output;
+mod ping;
+mod transfer;
+mod units;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command, FwdCommand};
+use clap::Parser;
+use error::CliError;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("trunkline: {error}");
+            error.code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), CliError> {
+    let verbose = cli.verbose;
+    // A forwarder's log is set by its configuration, which is yet to be read.
+    if !matches!(cli.command, Command::Fwd(FwdCommand::Run { .. })) {
+        logging::start(verbose, "warn");
+    }
+    match cli.command {
+        Command::Fwd(command) => fwd::run(command, verbose),
+        Command::Put(args) => transfer::put(&args),
+        Command::Get(args) => transfer::get(&args),
+        Command::Ping(args) => ping::ping(&args),
+        Command::Pingserver(args) => ping::pingserver(&args),
+        Command::Hadoop(command) => hadoop::run(command),
+        Command::Keygen(args) => keys::keygen(&args),
+    }
+}

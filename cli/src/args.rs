@@ -1,0 +1,462 @@
+//! The command tree: what can be typed after `trunkline`, and nothing of what it does.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ndn_packet::Name;
+
+use crate::keys::{SignSpec, VerifySpec};
+use crate::transfer::WindowSpec;
+use crate::units::{parse_duration, parse_size};
+
+/// Named data under Hadoop: forward, publish and fetch it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trunkline",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// Say more on standard error: -v for what happens, -vv for each packet's fate
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One subcommand a room.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a forwarder, or ask and steer one that runs (this one or NFD)
+    #[command(subcommand)]
+    Fwd(FwdCommand),
+    /// Publish a file under a name and serve it until stopped
+    Put(PutArgs),
+    /// Fetch what is published under a name
+    Get(GetArgs),
+    /// Measure the round trip to a ping server
+    Ping(PingArgs),
+    /// Answer pings under a prefix until stopped
+    Pingserver(PingServerArgs),
+    /// Settings for Hadoop
+    #[command(subcommand)]
+    Hadoop(HadoopCommand),
+    /// Make a key for --sign and --verify
+    Keygen(KeygenArgs),
+}
+
+/// How a client finds its forwarder.
+#[derive(Debug, Clone, Default, Args)]
+pub struct FaceArg {
+    /// The forwarder to use, as unix:///path, tcp://host:port or udp://host:port [default: NFD's
+    /// client.conf, else unix:///run/nfd/nfd.sock]
+    #[arg(long, value_name = "URI", env = "TRUNKLINE_FACE")]
+    pub face: Option<String>,
+}
+
+/// How facts are printed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct JsonArg {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `trunkline fwd …`
+#[derive(Debug, Subcommand)]
+pub enum FwdCommand {
+    /// Run a forwarder until SIGTERM or SIGINT
+    Run {
+        /// The configuration file; cli/fwd.sample.toml explains every setting
+        #[arg(long, short, value_name = "FILE")]
+        config: PathBuf,
+        /// Read the configuration, say whether it is right, and end
+        #[arg(long)]
+        check: bool,
+    },
+    /// Show what a forwarder has done so far
+    Status(AskArgs),
+    /// Faces: the forwarder's links
+    #[command(subcommand)]
+    Face(FaceCommand),
+    /// Routes: which face a prefix is reached by
+    #[command(subcommand)]
+    Route(RouteCommand),
+    /// Strategies: how a prefix is forwarded
+    #[command(subcommand)]
+    Strategy(StrategyCommand),
+    /// The content store
+    #[command(subcommand)]
+    Cs(CsCommand),
+    /// List the settings of `fwd run`
+    #[command(hide = true)]
+    Settings {
+        /// As the page docs/settings-fwd.md
+        #[arg(long)]
+        markdown: bool,
+    },
+}
+
+/// What every question to a forwarder takes.
+#[derive(Debug, Clone, Args)]
+pub struct AskArgs {
+    /// Which forwarder
+    #[command(flatten)]
+    pub face: FaceArg,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline fwd face …`
+#[derive(Debug, Subcommand)]
+pub enum FaceCommand {
+    /// List the faces with their counters
+    List(AskArgs),
+    /// Make a face to a remote forwarder
+    Create {
+        /// Where to, as tcp://host:port or udp://host:port
+        uri: String,
+        /// persistent faces go when the link fails, permanent ones are made again
+        #[arg(long, value_enum, default_value_t = Persistency::Persistent)]
+        persistency: Persistency,
+        /// The largest packet the link takes, in bytes (e.g. 1400 or 8KiB)
+        #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+        mtu: Option<u64>,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Close a face
+    Destroy {
+        /// Its number or its remote URI
+        face_id: String,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+}
+
+/// What becomes of a face when its link fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Persistency {
+    /// Kept until it fails
+    Persistent,
+    /// Kept and made again
+    Permanent,
+}
+
+/// `trunkline fwd route …`
+#[derive(Debug, Subcommand)]
+pub enum RouteCommand {
+    /// List the routes
+    List(AskArgs),
+    /// Send Interests under a prefix to a face
+    Add {
+        /// The prefix
+        prefix: Name,
+        /// The face's number, or its URI (made if there is none)
+        nexthop: String,
+        /// The lower, the sooner it is tried
+        #[arg(long, default_value_t = 0)]
+        cost: u64,
+        /// Who made the route (255: by hand)
+        #[arg(long, default_value_t = 255)]
+        origin: u64,
+        /// Do not let longer prefixes use it too
+        #[arg(long)]
+        no_inherit: bool,
+        /// Keep shorter prefixes' routes out
+        #[arg(long)]
+        capture: bool,
+        /// Forget it after this time (e.g. 1h)
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        expires: Option<Duration>,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Take a route away
+    Remove {
+        /// The prefix
+        prefix: Name,
+        /// The face's number or URI
+        nexthop: String,
+        /// Who made the route (255: by hand)
+        #[arg(long, default_value_t = 255)]
+        origin: u64,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+}
+
+/// `trunkline fwd strategy …`
+#[derive(Debug, Subcommand)]
+pub enum StrategyCommand {
+    /// List the strategies chosen
+    List(AskArgs),
+    /// Choose a strategy for a prefix
+    Set {
+        /// The prefix
+        prefix: Name,
+        /// best-route, multicast, self-learning, or a strategy's full name
+        strategy: String,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Let a prefix follow the next shorter one's choice
+    Unset {
+        /// The prefix
+        prefix: Name,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+}
+
+/// `trunkline fwd cs …`
+#[derive(Debug, Subcommand)]
+pub enum CsCommand {
+    /// Show capacity, entries, hits and misses
+    Info(AskArgs),
+    /// Change capacity and what it does
+    Config {
+        /// The new capacity: bytes here (e.g. 256MiB), packets in NFD
+        #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+        capacity: Option<u64>,
+        /// Whether to keep Data that passes
+        #[arg(long, value_enum)]
+        admit: Option<Switch>,
+        /// Whether to answer from what is kept
+        #[arg(long, value_enum)]
+        serve: Option<Switch>,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Drop what is kept under a prefix
+    Erase {
+        /// The prefix
+        prefix: Name,
+        /// At most so many packets
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+        /// Which forwarder, in what form
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+/// `trunkline put`
+#[derive(Debug, Args)]
+pub struct PutArgs {
+    /// The name to publish under; a version and segment numbers are added
+    pub name: Name,
+    /// The file; `-` or nothing for standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// Bytes of content a segment (at most 8000 toward strangers; up to 65000 where all faces on
+    /// the way are jumbo) [default: 8000, or 64512 where this face is jumbo]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub segment_size: Option<u64>,
+    /// How long caches may call a segment fresh
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub freshness: Duration,
+    /// How to sign: digest, hmac:KEYFILE, ecdsa:KEYFILE or ed25519:KEYFILE
+    #[arg(long, value_name = "HOW", default_value = "digest")]
+    pub sign: SignSpec,
+    /// The version to publish [default: the time now, in microseconds]
+    #[arg(long, value_name = "N")]
+    pub version: Option<u64>,
+    /// Which forwarder
+    #[command(flatten)]
+    pub face: FaceArg,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline get`
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The name of the object
+    pub name: Name,
+    /// Where to write it (whole or not at all); `-` for standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// Take the name as it is, without asking for its newest version
+    #[arg(long)]
+    pub no_metadata: bool,
+    /// How many Interests are kept on the way: cubic, aimd or fixed:N
+    #[arg(long, value_name = "HOW", default_value = "cubic")]
+    pub window: WindowSpec,
+    /// How to verify: digest (digests are checked, other signatures refused), hmac:KEYFILE,
+    /// a public key's file, or none
+    #[arg(long, value_name = "HOW", default_value = "digest")]
+    pub verify: VerifySpec,
+    /// Give up when nothing has come for so long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
+    pub timeout: Duration,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Which forwarder
+    #[command(flatten)]
+    pub face: FaceArg,
+    /// In what form (standard error when the object goes to standard output)
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline ping`
+#[derive(Debug, Args)]
+pub struct PingArgs {
+    /// The server's prefix
+    pub prefix: Name,
+    /// How many to send [default: until stopped]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Time from one to the next
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
+    pub interval: Duration,
+    /// How long to wait for an answer
+    #[arg(short = 'o', long, value_name = "TIME", value_parser = parse_duration, default_value = "4s")]
+    pub timeout: Duration,
+    /// The number of the first [default: a random one]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    pub start: Option<u64>,
+    /// Take answers from caches too
+    #[arg(long)]
+    pub cached: bool,
+    /// Only the statistics
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Which forwarder
+    #[command(flatten)]
+    pub face: FaceArg,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline pingserver`
+#[derive(Debug, Args)]
+pub struct PingServerArgs {
+    /// The prefix to answer under
+    pub prefix: Name,
+    /// How long caches may call an answer fresh
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
+    pub freshness: Duration,
+    /// Bytes of content in an answer
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0")]
+    pub size: u64,
+    /// Which forwarder
+    #[command(flatten)]
+    pub face: FaceArg,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline hadoop …`
+#[derive(Debug, Subcommand)]
+pub enum HadoopCommand {
+    /// Print the properties to paste into Hadoop's configuration
+    #[command(subcommand)]
+    Conf(ConfPlane),
+}
+
+/// `trunkline hadoop conf …`
+#[derive(Debug, Subcommand)]
+pub enum ConfPlane {
+    /// For HDFS over named data
+    Ndn {
+        /// The router that every daemon and client connects to
+        #[arg(long, value_name = "URI")]
+        face: Option<String>,
+        /// In what form: xml for core-site.xml, properties for -D and Spark, json
+        #[arg(long, value_enum, default_value_t = ConfFormat::Xml)]
+        format: ConfFormat,
+        /// The same as --format json
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Forms of a list of Hadoop properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConfFormat {
+    /// `<property>` elements
+    Xml,
+    /// `key=value` lines
+    Properties,
+    /// One object
+    Json,
+}
+
+/// `trunkline keygen`
+#[derive(Debug, Args)]
+pub struct KeygenArgs {
+    /// What for
+    #[arg(value_enum)]
+    pub kind: KeyKind,
+    /// Where to; the public half goes beside it as FILE.pub
+    pub file: PathBuf,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// Kinds of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeyKind {
+    /// A shared secret of 32 bytes, in hex
+    Hmac,
+    /// ECDSA over P-256, PKCS#8 in PEM
+    Ecdsa,
+    /// Ed25519, PKCS#8 in PEM
+    Ed25519,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn reads_a_get() {
+        let cli = Cli::parse_from([
+            "trunkline",
+            "get",
+            "/a/b",
+            "-o",
+            "f",
+            "--window",
+            "fixed:64",
+        ]);
+        let Command::Get(get) = cli.command else {
+            panic!("not a get")
+        };
+        assert_eq!(get.name, "/a/b".parse::<Name>().expect("a name"));
+        assert_eq!(get.window, WindowSpec::Fixed(64));
+    }
+}

@@ -1,0 +1,125 @@
+//! What a command says when it can't do its work: the thing, the cause and the way out,
+//! and the exit status that scripts see.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command ended, as the exit status says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// The operation was tried and failed.
+    Failed = 1,
+    /// The command line, a key or a configuration is wrong; nothing was tried.
+    Usage = 2,
+    /// No forwarder could be reached.
+    NoForwarder = 3,
+    /// Nobody answered: no data, no echo, a Nack.
+    NoData = 4,
+    /// What came was not what was signed or asked for.
+    Unverified = 5,
+    /// Stopped by a signal before it was done.
+    Interrupted = 130,
+}
+
+/// One failure in the house's form: `thing: cause; way out`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CliError {
+    /// The exit status.
+    pub exit: Exit,
+    /// What it is about: a file, a face, a name.
+    pub thing: String,
+    /// Why it failed.
+    pub cause: String,
+    /// What the reader can do, where there is something.
+    pub way_out: Option<String>,
+}
+
+impl CliError {
+    /// A failure of `thing` because of `cause`.
+    pub fn new(exit: Exit, thing: impl Into<String>, cause: impl fmt::Display) -> Self {
+        CliError {
+            exit,
+            thing: thing.into(),
+            cause: cause.to_string(),
+            way_out: None,
+        }
+    }
+
+    /// A failed operation.
+    pub fn failed(thing: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self::new(Exit::Failed, thing, cause)
+    }
+
+    /// A mistake in what was asked for.
+    pub fn usage(thing: impl Into<String>, cause: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, thing, cause)
+    }
+
+    /// A file or directory that could not be used.
+    pub fn file(path: &std::path::Path, cause: &std::io::Error) -> Self {
+        let way_out = match cause.kind() {
+            std::io::ErrorKind::NotFound => Some("check the path"),
+            std::io::ErrorKind::PermissionDenied => Some("run as a user who may use it"),
+            _ => None,
+        };
+        let mut error = Self::failed(path.display().to_string(), io_cause(cause));
+        error.way_out = way_out.map(str::to_owned);
+        error
+    }
+
+    /// The same failure with a way out.
+    #[must_use]
+    pub fn or(mut self, way_out: impl Into<String>) -> Self {
+        self.way_out = Some(way_out.into());
+        self
+    }
+
+    /// The exit status for `main`.
+    pub fn code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+/// The words of an I/O error without Rust's `(os error 2)`, in lower case as causes are.
+pub fn io_cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::from("unknown error"),
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.thing, self.cause)?;
+        match &self.way_out {
+            Some(way_out) => write!(f, "; {way_out}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for CliError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_thing_cause_and_way_out() {
+        let e = CliError::failed("face unix:///run/nfd/nfd.sock", "permission denied")
+            .or("run as a member of group ndn");
+        assert_eq!(
+            e.to_string(),
+            "face unix:///run/nfd/nfd.sock: permission denied; run as a member of group ndn"
+        );
+    }
+
+    #[test]
+    fn drops_the_number_of_an_os_error() {
+        let e = std::io::Error::from_raw_os_error(2);
+        assert_eq!(io_cause(&e), "no such file or directory");
+    }
+}

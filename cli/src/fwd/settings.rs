@@ -1,0 +1,632 @@
+//! Every setting of `trunkline fwd run`, in one place: name, type, default, range and a line of
+//! help. The configuration reader, the sample file's test and docs/settings-fwd.md all come from
+//! this table.
+
+use std::fmt::Write as _;
+
+/// What may stand behind a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number of bytes, as `256MiB` or a whole number.
+    Size {
+        /// Least and most, in bytes.
+        min: u64,
+        /// Most, in bytes.
+        max: u64,
+    },
+    /// A whole number.
+    Count {
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A duration, as `500ms`; the range is in milliseconds.
+    Time {
+        /// Least, in milliseconds.
+        min_ms: u64,
+        /// Most, in milliseconds.
+        max_ms: u64,
+    },
+    /// `true` or `false`.
+    Switch,
+    /// The address of a face, such as `tcp://host:6363`.
+    FaceUri,
+    /// An NDN name.
+    Name,
+    /// A strategy: a short word or its full name.
+    Strategy,
+    /// An IP address of this host.
+    Address,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Permission bits of a file, in octal.
+    Mode,
+    /// Words for `tracing`'s filter.
+    LogFilter,
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The TOML table it stands in.
+    pub section: &'static str,
+    /// Its key there.
+    pub key: &'static str,
+    /// What may stand behind it.
+    pub kind: Kind,
+    /// Its value where it isn't given, as it would be written; `None` where there is none.
+    pub default: Option<&'static str>,
+    /// One line for the reader.
+    pub help: &'static str,
+}
+
+/// One TOML table, or array of tables.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    /// The table's name.
+    pub name: &'static str,
+    /// Whether it is an array, written `[[name]]`.
+    pub many: bool,
+    /// What it is for.
+    pub help: &'static str,
+}
+
+/// The sections in the order in which they are explained.
+pub const SECTIONS: [Section; 8] = [
+    Section {
+        name: "face",
+        many: true,
+        help: "A link: an address to listen on, or a forwarder to stay connected with. At least one is needed.",
+    },
+    Section {
+        name: "route",
+        many: true,
+        help: "A route that is there from the start. Applications register theirs themselves.",
+    },
+    Section {
+        name: "strategy",
+        many: true,
+        help: "A strategy for a prefix. The longest prefix that fits a name decides.",
+    },
+    Section {
+        name: "content_store",
+        many: false,
+        help: "The cache of Data that passed.",
+    },
+    Section {
+        name: "pit",
+        many: false,
+        help: "The table of Interests that wait for Data.",
+    },
+    Section {
+        name: "self_learning",
+        many: false,
+        help: "What the self-learning strategy remembers.",
+    },
+    Section {
+        name: "management",
+        many: false,
+        help: "What commands may do.",
+    },
+    Section {
+        name: "log",
+        many: false,
+        help: "What is written to standard error.",
+    },
+];
+
+/// The settings in the order in which they are explained.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        section: "face",
+        key: "listen",
+        kind: Kind::FaceUri,
+        default: None,
+        help: "Take connections here: unix:///path, tcp://address:port or udp://address:port. One of listen and connect is needed.",
+    },
+    Setting {
+        section: "face",
+        key: "connect",
+        kind: Kind::FaceUri,
+        default: None,
+        help: "Stay connected with the forwarder there, or join this multicast group; a link that fails is made again.",
+    },
+    Setting {
+        section: "face",
+        key: "local_address",
+        kind: Kind::Address,
+        default: None,
+        help: "With connect: the address of this host to connect from. The system chooses where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "mtu",
+        kind: Kind::Size {
+            min: 576,
+            max: 65_507,
+        },
+        default: None,
+        help: "UDP: bytes of the largest datagram; larger packets are split. What fits an Ethernet frame where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "jumbo",
+        kind: Kind::Switch,
+        default: Some("true"),
+        help: "Offer packets of 64 KiB to the other end; one that does not offer them too gets 8800 bytes at most.",
+    },
+    Setting {
+        section: "face",
+        key: "shared_memory",
+        kind: Kind::Switch,
+        default: Some("true"),
+        help: "Unix sockets: offer shared memory to the other end; used only if it offers it too.",
+    },
+    Setting {
+        section: "face",
+        key: "ring",
+        kind: Kind::Size {
+            min: 65_536,
+            max: 67_108_864,
+        },
+        default: Some("1MiB"),
+        help: "Unix sockets: bytes of shared memory in each direction; a power of two.",
+    },
+    Setting {
+        section: "face",
+        key: "send_queue",
+        kind: Kind::Size {
+            min: 66_560,
+            max: 1_073_741_824,
+        },
+        default: Some("16MiB"),
+        help: "Bytes that may wait for the link; what comes beyond is dropped and counted.",
+    },
+    Setting {
+        section: "face",
+        key: "mark_threshold",
+        kind: Kind::Size {
+            min: 0,
+            max: 1_073_741_824,
+        },
+        default: Some("2MiB"),
+        help: "Packets that queue behind more bytes than this carry a congestion mark. 0 marks none.",
+    },
+    Setting {
+        section: "face",
+        key: "socket_buffer",
+        kind: Kind::Size {
+            min: 4_096,
+            max: 1_073_741_824,
+        },
+        default: Some("4MiB"),
+        help: "Kernel buffer asked for on Unix and UDP sockets, in each direction.",
+    },
+    Setting {
+        section: "face",
+        key: "reassembly_messages",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000,
+        },
+        default: Some("128"),
+        help: "Split packets of one face that may be incomplete at once.",
+    },
+    Setting {
+        section: "face",
+        key: "reassembly",
+        kind: Kind::Size {
+            min: 66_560,
+            max: 1_073_741_824,
+        },
+        default: Some("8MiB"),
+        help: "Bytes that the incomplete packets of one face may hold.",
+    },
+    Setting {
+        section: "face",
+        key: "scope",
+        kind: Kind::Choice(&["local", "non-local"]),
+        default: None,
+        help: "Whether the other end counts as being on this host and may use /localhost. The address tells where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "discovery",
+        kind: Kind::Switch,
+        default: None,
+        help: "Whether self-learning may try this link for names without a route. Links to other hosts where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "max_faces",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000,
+        },
+        default: Some("4096"),
+        help: "With listen: connections that may be open here at once; more are refused and counted.",
+    },
+    Setting {
+        section: "face",
+        key: "idle_timeout",
+        kind: Kind::Time {
+            min_ms: 1_000,
+            max_ms: 604_800_000,
+        },
+        default: Some("10min"),
+        help: "With listen on UDP: a peer that is silent for so long is forgotten.",
+    },
+    Setting {
+        section: "face",
+        key: "mode",
+        kind: Kind::Mode,
+        default: None,
+        help: "With listen on a Unix socket: who may connect, as permission bits such as 0660. The umask decides where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "reconnect_min",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 3_600_000,
+        },
+        default: Some("100ms"),
+        help: "With connect: wait before the first attempt to connect again; doubled each time.",
+    },
+    Setting {
+        section: "face",
+        key: "reconnect_max",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 3_600_000,
+        },
+        default: Some("10s"),
+        help: "With connect: longest wait between two attempts.",
+    },
+    Setting {
+        section: "route",
+        key: "prefix",
+        kind: Kind::Name,
+        default: None,
+        help: "The prefix. Needed.",
+    },
+    Setting {
+        section: "route",
+        key: "nexthop",
+        kind: Kind::FaceUri,
+        default: None,
+        help: "The connect address of a [[face]] in this file. Needed.",
+    },
+    Setting {
+        section: "route",
+        key: "cost",
+        kind: Kind::Count {
+            min: 0,
+            max: 4_294_967_295,
+        },
+        default: Some("0"),
+        help: "The lower, the sooner it is tried.",
+    },
+    Setting {
+        section: "strategy",
+        key: "prefix",
+        kind: Kind::Name,
+        default: None,
+        help: "The prefix. Needed.",
+    },
+    Setting {
+        section: "strategy",
+        key: "name",
+        kind: Kind::Strategy,
+        default: None,
+        help: "best-route, multicast, self-learning, or a strategy's full name. Needed.",
+    },
+    Setting {
+        section: "content_store",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 0,
+            max: 17_592_186_044_416,
+        },
+        default: Some("256MiB"),
+        help: "Bytes of packets kept; the longest unused go first. 0 keeps nothing.",
+    },
+    Setting {
+        section: "content_store",
+        key: "copy_below",
+        kind: Kind::Size {
+            min: 0,
+            max: 66_560,
+        },
+        default: Some("4KiB"),
+        help: "Packets smaller than this are copied, so that one of them does not keep the buffer it came in.",
+    },
+    Setting {
+        section: "pit",
+        key: "capacity",
+        kind: Kind::Count {
+            min: 1,
+            max: 2_147_483_648,
+        },
+        default: Some("262144"),
+        help: "Interests that may wait in all; more are dropped and counted.",
+    },
+    Setting {
+        section: "pit",
+        key: "per_face",
+        kind: Kind::Count {
+            min: 1,
+            max: 2_147_483_648,
+        },
+        default: Some("65536"),
+        help: "Interests of one face that may wait.",
+    },
+    Setting {
+        section: "pit",
+        key: "memory",
+        kind: Kind::Size {
+            min: 65_536,
+            max: 17_592_186_044_416,
+        },
+        default: Some("128MiB"),
+        help: "Bytes that waiting Interests may take in all.",
+    },
+    Setting {
+        section: "pit",
+        key: "max_lifetime",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 86_400_000,
+        },
+        default: Some("2min"),
+        help: "An Interest that asks to wait longer waits so long.",
+    },
+    Setting {
+        section: "pit",
+        key: "nonces",
+        kind: Kind::Count {
+            min: 1,
+            max: 2_147_483_648,
+        },
+        default: Some("262144"),
+        help: "Nonces of finished Interests that are remembered to detect loops.",
+    },
+    Setting {
+        section: "pit",
+        key: "nonce_lifetime",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 3_600_000,
+        },
+        default: Some("6s"),
+        help: "How long such a nonce is remembered.",
+    },
+    Setting {
+        section: "pit",
+        key: "suppression_min",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 60_000,
+        },
+        default: Some("10ms"),
+        help: "An Interest that is sent again within this time is not forwarded again; doubled each time.",
+    },
+    Setting {
+        section: "pit",
+        key: "suppression_max",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 60_000,
+        },
+        default: Some("250ms"),
+        help: "The longest such time.",
+    },
+    Setting {
+        section: "self_learning",
+        key: "capacity",
+        kind: Kind::Count {
+            min: 1,
+            max: 2_147_483_648,
+        },
+        default: Some("65536"),
+        help: "Prefixes whose face is remembered; the longest unused go first.",
+    },
+    Setting {
+        section: "self_learning",
+        key: "flood_interval",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 60_000,
+        },
+        default: Some("50ms"),
+        help: "After one Interest was sent to all faces, others under its prefix wait so long for what it teaches.",
+    },
+    Setting {
+        section: "management",
+        key: "max_routes",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000_000,
+        },
+        default: Some("4000000"),
+        help: "Routes that commands may make in all.",
+    },
+    Setting {
+        section: "management",
+        key: "localhop",
+        kind: Kind::Switch,
+        default: Some("false"),
+        help: "Let other hosts register prefixes that lead back to them (/localhop/nfd/rib).",
+    },
+    Setting {
+        section: "management",
+        key: "max_age",
+        kind: Kind::Time {
+            min_ms: 1_000,
+            max_ms: 86_400_000,
+        },
+        default: Some("2min"),
+        help: "How far the clock of who signs a command may be from this host's.",
+    },
+    Setting {
+        section: "log",
+        key: "level",
+        kind: Kind::LogFilter,
+        default: Some("info"),
+        help: "error, warn, info, debug or trace, for all or by part: info,ndn_io=debug.",
+    },
+];
+
+/// The setting of this section and key.
+pub fn find(section: &str, key: &str) -> Option<&'static Setting> {
+    SETTINGS
+        .iter()
+        .find(|s| s.section == section && s.key == key)
+}
+
+/// The section of this name.
+pub fn find_section(name: &str) -> Option<&'static Section> {
+    SECTIONS.iter().find(|s| s.name == name)
+}
+
+/// The keys that a section knows.
+pub fn keys_of(section: &'static str) -> impl Iterator<Item = &'static str> + Clone {
+    SETTINGS
+        .iter()
+        .filter(move |s| s.section == section)
+        .map(|s| s.key)
+}
+
+/// The candidate that is nearest to what was typed, if any is near at all.
+pub fn nearest<'a>(typed: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|c| (strsim::jaro_winkler(typed, c), c))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+impl Kind {
+    /// The type and the range in words, for the docs page and for errors.
+    pub fn describe(self) -> String {
+        match self {
+            Kind::Size { min, max } => {
+                format!("size from {} to {}", whole_size(min), whole_size(max))
+            }
+            Kind::Count { min, max } => format!("whole number from {min} to {max}"),
+            Kind::Time { min_ms, max_ms } => {
+                let show = |ms| crate::units::show_duration(std::time::Duration::from_millis(ms));
+                format!("duration from {} to {}", show(min_ms), show(max_ms))
+            }
+            Kind::Switch => String::from("true or false"),
+            Kind::FaceUri => String::from("face URI"),
+            Kind::Name => String::from("NDN name"),
+            Kind::Strategy => String::from("strategy"),
+            Kind::Address => String::from("IP address"),
+            Kind::Choice(words) => words.join(" or "),
+            Kind::Mode => String::from("permission bits in octal"),
+            Kind::LogFilter => String::from("log filter"),
+        }
+    }
+}
+
+/// A size in the largest binary unit that holds it whole.
+fn whole_size(bytes: u64) -> String {
+    for (suffix, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if bytes >= 1 << shift && bytes.trailing_zeros() >= shift {
+            return format!("{}{suffix}", bytes >> shift);
+        }
+    }
+    format!("{bytes}")
+}
+
+/// The page docs/settings-fwd.md.
+pub fn markdown() -> String {
+    let mut page = String::from(
+        "# Settings of `trunkline fwd run`\n\n\
+         Made by `trunkline fwd settings --markdown`; the sample `cli/fwd.sample.toml` has them all.\n\
+         Unknown keys are refused. Sizes are written `8800`, `64KiB` or `256MiB`, durations `500ms` or `4s`.\n",
+    );
+    for section in SECTIONS {
+        let heading = if section.many {
+            format!("[[{}]]", section.name)
+        } else {
+            format!("[{}]", section.name)
+        };
+        let _ = write!(page, "\n## `{heading}`\n{}\n\n", section.help);
+        page.push_str("| key | type | default | what it does |\n| --- | --- | --- | --- |\n");
+        for setting in SETTINGS.iter().filter(|s| s.section == section.name) {
+            let default = setting
+                .default
+                .map_or(String::from("none"), |d| format!("`{d}`"));
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {default} | {} |",
+                setting.key,
+                setting.kind.describe(),
+                setting.help
+            );
+        }
+    }
+    page
+}
+
+/// The settings as lines of text.
+pub fn text() -> String {
+    let mut lines = String::new();
+    for s in SETTINGS {
+        let default = s.default.unwrap_or("-");
+        let _ = writeln!(
+            lines,
+            "{}.{} ({}; default {default})\n    {}",
+            s.section,
+            s.key,
+            s.kind.describe(),
+            s.help
+        );
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_its_section_and_stands_once() {
+        for (i, s) in SETTINGS.iter().enumerate() {
+            assert!(find_section(s.section).is_some(), "{}", s.section);
+            assert!(
+                !SETTINGS[..i]
+                    .iter()
+                    .any(|o| o.section == s.section && o.key == s.key),
+                "{}",
+                s.key
+            );
+        }
+    }
+
+    #[test]
+    fn nearest_finds_a_slip_of_the_pen() {
+        assert_eq!(
+            nearest("capasity", keys_of("content_store")),
+            Some("capacity")
+        );
+        assert_eq!(
+            nearest("contentstore", SECTIONS.iter().map(|s| s.name)),
+            Some("content_store")
+        );
+        assert_eq!(nearest("zzz", keys_of("pit")), None);
+    }
+
+    #[test]
+    fn docs_page_is_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings-fwd.md");
+        let page = std::fs::read_to_string(path).expect("docs/settings-fwd.md");
+        assert!(
+            page == markdown(),
+            "docs/settings-fwd.md is stale: trunkline fwd settings --markdown > docs/settings-fwd.md"
+        );
+    }
+}

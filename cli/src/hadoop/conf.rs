@@ -1,0 +1,143 @@
+//! `trunkline hadoop conf ndn`: the properties that put HDFS on named data, with a line on each.
+
+use std::fmt::Write as _;
+
+use ndn_io::FaceUri;
+use serde_json::{Map, Value};
+
+use crate::args::ConfFormat;
+use crate::error::CliError;
+use crate::output;
+
+/// A router on the same host, for readers who have not chosen one yet.
+const EXAMPLE_FACE: &str = "tcp://router.example.org:6363";
+
+struct Property {
+    name: &'static str,
+    value: String,
+    comment: &'static str,
+}
+
+fn properties(face: &str) -> Vec<Property> {
+    let property = |name, value: &str, comment| Property {
+        name,
+        value: value.to_owned(),
+        comment,
+    };
+    vec![
+        property(
+            "hadoop.rpc.socket.factory.class.default",
+            "io.trunkline.hadoop.TrunklineSocketFactory",
+            "Clients and DataNodes: opens data connections, and publishes blocks by name where the other end can pull them.",
+        ),
+        property(
+            "dfs.datanode.plugins",
+            "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
+            "DataNodes: takes block writes by name and answers reads by name.",
+        ),
+        property(
+            "dfs.client.replica.accessor.builder.classes",
+            "io.trunkline.hadoop.read.NamedReplicaAccessorBuilder",
+            "Clients: reads blocks by name, from whichever cache or DataNode answers first.",
+        ),
+        property(
+            "trunkline.ndn.face",
+            face,
+            "All: the router that every host connects to; empty means the process's own forwarder alone.",
+        ),
+        property(
+            "trunkline.ndn.root",
+            "/hadoop",
+            "All: the name under which this cluster's names stand; one a cluster.",
+        ),
+        property(
+            "trunkline.transport",
+            "ndn,tcp",
+            "All: which transports are tried, in this order; `tcp` alone turns named data off.",
+        ),
+    ]
+}
+
+/// Prints the properties.
+///
+/// # Errors
+/// A usage error for a face URI that is none.
+pub fn ndn(face: Option<&str>, format: ConfFormat) -> Result<(), CliError> {
+    if let Some(face) = face {
+        FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
+    }
+    let properties = properties(face.unwrap_or(EXAMPLE_FACE));
+    output::line(
+        match format {
+            ConfFormat::Xml => xml(&properties),
+            ConfFormat::Properties => plain(&properties),
+            ConfFormat::Json => json(&properties),
+        }
+        .trim_end(),
+    );
+    Ok(())
+}
+
+fn xml(properties: &[Property]) -> String {
+    let mut text = String::from(
+        "<!-- core-site.xml, on every host; trunkline-hadoop.jar must be on Hadoop's class path -->\n",
+    );
+    for p in properties {
+        let _ = writeln!(text, "<!-- {} -->", p.comment);
+        let _ = writeln!(
+            text,
+            "<property>\n  <name>{}</name>\n  <value>{}</value>\n</property>",
+            p.name,
+            escape(&p.value)
+        );
+    }
+    text
+}
+
+fn escape(value: &str) -> String {
+    value
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+fn plain(properties: &[Property]) -> String {
+    let mut text = String::new();
+    for p in properties {
+        let _ = writeln!(text, "# {}\n{}={}", p.comment, p.name, p.value);
+    }
+    text
+}
+
+fn json(properties: &[Property]) -> String {
+    let map: Map<String, Value> = properties
+        .iter()
+        .map(|p| (p.name.to_owned(), Value::from(p.value.clone())))
+        .collect();
+    format!("{:#}", Value::Object(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_property_has_a_comment_of_one_line() {
+        for p in properties(EXAMPLE_FACE) {
+            assert!(
+                !p.comment.is_empty() && !p.comment.contains('\n') && !p.comment.contains("--"),
+                "{}",
+                p.name
+            );
+        }
+    }
+
+    #[test]
+    fn forms_carry_the_face() {
+        let list = properties("tcp://10.0.0.1:6363");
+        assert!(xml(&list).contains("<value>tcp://10.0.0.1:6363</value>"));
+        assert!(plain(&list).contains("\ntrunkline.ndn.face=tcp://10.0.0.1:6363\n"));
+        let parsed: Value = serde_json::from_str(&json(&list)).expect("JSON");
+        assert_eq!(parsed["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
+    }
+}

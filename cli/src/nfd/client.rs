@@ -1,0 +1,186 @@
+//! Commands and datasets of one forwarder.
+
+use std::cell::RefCell;
+use std::time::SystemTime;
+
+use ndn_forwarder::mgmt::{
+    self, ControlParameters, ControlResponse, CsInfo, Dataset, FaceStatus, GeneralStatus, RibEntry,
+    Scope, StrategyChoice,
+};
+use ndn_io::Client;
+use ndn_packet::{DecodeError, Name, SigningKey};
+
+use super::exchange;
+use crate::args::FaceArg;
+use crate::error::CliError;
+use crate::forwarder;
+
+/// Asks one forwarder. Its answers are taken unverified: it is on this host, at an address that
+/// only it may listen on, and signs with a key of its own making.
+pub struct Manager {
+    client: RefCell<Client>,
+}
+
+impl Manager {
+    /// Connects.
+    ///
+    /// # Errors
+    /// There is no forwarder.
+    pub fn new(face: &FaceArg) -> Result<Self, CliError> {
+        Ok(Manager {
+            client: forwarder::connect(face.face.as_deref())?.into(),
+        })
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// It was not answered. That it was refused is for [`accepted`] to say.
+    pub fn command(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+    ) -> Result<ControlResponse, CliError> {
+        command(
+            &mut self.client.borrow_mut(),
+            Scope::Localhost,
+            module,
+            verb,
+            parameters,
+        )
+    }
+
+    /// The general status.
+    ///
+    /// # Errors
+    /// It was not answered, or not understood.
+    pub fn general_status(&self) -> Result<GeneralStatus, CliError> {
+        self.read(GeneralStatus::NAME, GeneralStatus::decode)
+    }
+
+    /// The faces.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn faces(&self) -> Result<Vec<FaceStatus>, CliError> {
+        self.read(FaceStatus::NAME, FaceStatus::decode_all)
+    }
+
+    /// The routes.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn rib(&self) -> Result<Vec<RibEntry>, CliError> {
+        self.read(RibEntry::NAME, RibEntry::decode_all)
+    }
+
+    /// The strategies.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn strategies(&self) -> Result<Vec<StrategyChoice>, CliError> {
+        self.read(StrategyChoice::NAME, StrategyChoice::decode_all)
+    }
+
+    /// The content store.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn cs_info(&self) -> Result<CsInfo, CliError> {
+        let entries = self.read(CsInfo::NAME, CsInfo::decode_all)?;
+        entries
+            .first()
+            .copied()
+            .ok_or_else(|| strange(CsInfo::NAME, &DecodeError::Missing("CsInfo")))
+    }
+
+    fn read<T>(
+        &self,
+        dataset: &str,
+        decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+    ) -> Result<T, CliError> {
+        let name = mgmt::dataset_name(Scope::Localhost, dataset);
+        let content = exchange::read(&mut self.client.borrow_mut(), &name)?;
+        decode(&content).map_err(|e| strange(dataset, &e))
+    }
+}
+
+/// What was done, where it was done.
+///
+/// # Errors
+/// It was refused; `about` says what.
+pub fn accepted(response: ControlResponse, about: &str) -> Result<ControlParameters, CliError> {
+    if (200..300).contains(&response.code) {
+        Ok(response.body)
+    } else {
+        Err(refusal(&response, about))
+    }
+}
+
+/// The refusal of `about` in words.
+pub fn refusal(response: &ControlResponse, about: &str) -> CliError {
+    CliError::failed(
+        about,
+        format!("the forwarder refused: {} {}", response.code, response.text),
+    )
+}
+
+/// Leads Interests under `prefix` to this client.
+///
+/// # Errors
+/// The forwarder refuses or does not answer.
+pub fn register(client: &mut Client, prefix: &Name) -> Result<(), CliError> {
+    rib(client, "register", prefix)
+}
+
+/// Takes [`register`] back.
+///
+/// # Errors
+/// As there.
+pub fn unregister(client: &mut Client, prefix: &Name) -> Result<(), CliError> {
+    rib(client, "unregister", prefix)
+}
+
+fn rib(client: &mut Client, verb: &str, prefix: &Name) -> Result<(), CliError> {
+    let scope = if forwarder::is_local(client.uri()) {
+        Scope::Localhost
+    } else {
+        Scope::Localhop
+    };
+    let parameters = ControlParameters {
+        name: Some(prefix.clone()),
+        ..Default::default()
+    };
+    let response = command(client, scope, "rib", verb, &parameters)?;
+    accepted(response, &format!("prefix {prefix}")).map(drop)
+}
+
+fn command(
+    client: &mut Client,
+    scope: Scope,
+    module: &str,
+    verb: &str,
+    parameters: &ControlParameters,
+) -> Result<ControlResponse, CliError> {
+    let name = mgmt::command_name(scope, module, verb, parameters);
+    let unix_time = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let answer = exchange::ask(client, |lifetime| {
+        mgmt::command(
+            &name,
+            &SigningKey::DigestSha256,
+            forwarder::seed(),
+            unix_time,
+            lifetime,
+        )
+    })?;
+    ControlResponse::decode(answer.content_slice())
+        .map_err(|e| strange(&format!("{module}/{verb}"), &e))
+}
+
+fn strange(asked: &str, error: &DecodeError) -> CliError {
+    CliError::failed(format!("answer to {asked}"), error)
+        .or("see whether the forwarder speaks NFD's management protocol")
+}

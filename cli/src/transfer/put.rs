@@ -1,0 +1,124 @@
+//! `trunkline put`: serves a file under a name until it is stopped.
+
+use std::time::Duration;
+
+use ndn_io::App;
+use ndn_packet::{Data, MAX_JUMBO_PACKET, NackReason, NetKind, NetPacket};
+use serde_json::json;
+
+use super::publication::{Publication, unix_time_us};
+use super::source::Source;
+use crate::args::PutArgs;
+use crate::error::CliError;
+use crate::forwarder::{self, Stop};
+use crate::output;
+use crate::units::show_size;
+
+/// Content of a segment where nothing else is asked for: fits a packet of 8800 bytes with its
+/// name and any signature.
+const SEGMENT_BYTES: u64 = 8000;
+/// What name, signature and headers may take of a packet.
+const HEADROOM: u64 = 576;
+
+/// Runs `trunkline put`.
+///
+/// # Errors
+/// A file or key that can't be read, a forwarder that can't be reached or refuses the prefix.
+pub fn put(args: &PutArgs) -> Result<(), CliError> {
+    let key = args.sign.load()?;
+    let segment_bytes = segment_bytes(args)?;
+    let source = Source::open(&args.file)?;
+    let version = args.version.unwrap_or_else(unix_time_us);
+    let publication = Publication::new(
+        args.name.clone(),
+        version,
+        segment_bytes,
+        args.freshness,
+        source,
+        key,
+    );
+    let stop = Stop::on_signals()?;
+    let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let facts = json!({
+        "name": publication.object().to_string(),
+        "versioned": publication.versioned().to_string(),
+        "bytes": publication.size(),
+        "segments": publication.segment_count(),
+        "segment_size": segment_bytes,
+    });
+    let text = format!(
+        "serving {} ({}, {} segments) until stopped",
+        publication.versioned(),
+        show_size(publication.size()),
+        publication.segment_count(),
+    );
+    let json_wanted = args.json.json;
+    let mut app = Putter {
+        publication,
+        failure: None,
+    };
+    let prefix = app.publication.object().clone();
+    let registered = || {
+        if json_wanted {
+            output::json_line(&facts)
+        } else {
+            output::line(&text)
+        }
+    };
+    forwarder::serve(&mut client, &prefix, registered, &mut app, &stop, |app| {
+        app.failure.is_some()
+    })?;
+    let served = &app.publication;
+    tracing::info!(
+        segments = served.segments,
+        bytes = served.bytes,
+        unanswered = served.unanswered,
+        "served"
+    );
+    match app.failure {
+        Some(error) => {
+            Err(CliError::file(&args.file, &error)
+                .or("put it again: a new version gets a new name"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn segment_bytes(args: &PutArgs) -> Result<u32, CliError> {
+    let bytes = args.segment_size.unwrap_or(SEGMENT_BYTES);
+    let name_bytes = args.name.wire_len() as u64;
+    let most = (MAX_JUMBO_PACKET as u64).saturating_sub(HEADROOM + name_bytes);
+    u32::try_from(bytes)
+        .ok()
+        .filter(|n| (1..=most).contains(&u64::from(*n)))
+        .ok_or_else(|| CliError::usage("--segment-size", format!("{bytes} bytes are out of range")).or(format!("give 1 to {most}; at most 8000 where not every forwarder on the way is Trunkline's")))
+}
+
+/// Answers Interests from a publication.
+struct Putter {
+    publication: Publication,
+    failure: Option<std::io::Error>,
+}
+
+impl App for Putter {
+    fn on_packet(&mut self, _now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let token = packet.pit_token;
+        let NetKind::Interest(interest) = packet.packet else {
+            return;
+        };
+        let answer = match self.publication.answer(&interest) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.failure = Some(error);
+                return;
+            }
+        };
+        match answer.map(Data::parse) {
+            Some(Ok(data)) => out.push(NetPacket::data(data).with_pit_token(token)),
+            Some(Err(error)) => {
+                tracing::error!(%error, name = %interest.name(), "a segment came out malformed")
+            }
+            None => out.push(NetPacket::nack(NackReason::NoRoute, interest).with_pit_token(token)),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where `get` writes to. A file appears under its name only when it is whole: until then its
+//! bytes lie in a temporary file beside it, which goes away if the transfer ends early.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use tempfile::{Builder, NamedTempFile};
+
+use crate::error::CliError;
+
+/// A place for the bytes of an object, in order.
+pub enum Sink {
+    /// Standard output.
+    Stdout(io::Stdout),
+    /// A device or pipe that is there already and is written as it is.
+    Special(File),
+    /// A file that takes its name at the end.
+    Temporary(NamedTempFile, PathBuf),
+}
+
+impl Sink {
+    /// Opens the place that `-o` names; `-` is standard output.
+    ///
+    /// # Errors
+    /// The path and why it can't be written.
+    pub fn open(path: &Path) -> Result<Self, CliError> {
+        if path == Path::new("-") {
+            return Ok(Sink::Stdout(io::stdout()));
+        }
+        let failed = |e: io::Error| CliError::file(path, &e);
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                return Err(
+                    CliError::usage(path.display().to_string(), "is a directory")
+                        .or("name a file in it"),
+                );
+            }
+            Ok(found) if is_special(&found) => {
+                return OpenOptions::new()
+                    .write(true)
+                    .open(path)
+                    .map(Sink::Special)
+                    .map_err(failed);
+            }
+            _ => {}
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let name = path
+            .file_name()
+            .map_or_else(|| "object".into(), |n| n.to_string_lossy());
+        Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".part")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            .map(|file| Sink::Temporary(file, path.to_owned()))
+            .map_err(failed)
+    }
+
+    /// Whether the object goes to standard output, where nothing else may then be written.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self, Sink::Stdout(_))
+    }
+
+    /// Writes all of `parts`, in order, without joining them.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_all(&mut self, parts: &[Bytes]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
+        let writer: &mut dyn Write = match self {
+            Sink::Stdout(out) => out,
+            Sink::Special(file) => file,
+            Sink::Temporary(file, _) => file.as_file_mut(),
+        };
+        let mut rest: &mut [IoSlice<'_>] = &mut slices;
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match writer.write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => IoSlice::advance_slices(&mut rest, n),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the object its name. Without this call nothing is left behind.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            Sink::Stdout(mut out) => out.flush(),
+            Sink::Special(_) => Ok(()),
+            Sink::Temporary(file, path) => file.persist(path).map(drop).map_err(|e| e.error),
+        }
+    }
+}
+
+fn is_special(found: &fs::Metadata) -> bool {
+    let kind = found.file_type();
+    kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(folder: &Path) -> usize {
+        fs::read_dir(folder).expect("a folder").count()
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("object");
+        let mut sink = Sink::open(&path).expect("a sink");
+        sink.write_all(&[
+            Bytes::from_static(b"ab"),
+            Bytes::new(),
+            Bytes::from_static(b"c"),
+        ])
+        .expect("written");
+        assert!(!path.exists());
+        sink.finish().expect("named");
+        assert_eq!(fs::read(&path).expect("the file"), b"abc");
+
+        let mut sink = Sink::open(&path).expect("a sink");
+        sink.write_all(&[Bytes::from_static(b"other")])
+            .expect("written");
+        drop(sink);
+        assert_eq!(fs::read(&path).expect("the file"), b"abc");
+        assert_eq!(entries(folder.path()), 1);
+    }
+
+    #[test]
+    fn a_device_is_written_as_it_is() {
+        let mut sink = Sink::open(Path::new("/dev/null")).expect("a sink");
+        assert!(matches!(sink, Sink::Special(_)));
+        sink.write_all(&[Bytes::from_static(b"gone")])
+            .expect("written");
+        sink.finish().expect("finished");
+    }
+
+    #[test]
+    fn a_directory_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Err(error) = Sink::open(folder.path()) else {
+            panic!("opened a directory")
+        };
+        assert!(error.to_string().contains("is a directory"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Ping, Hadoop's properties, and what the command says of itself.
+
+mod common;
+
+use std::process::Command;
+
+use common::{BIN, Bench, signal, text, wait};
+
+#[test]
+fn pings_are_answered() {
+    let bench = Bench::start("");
+    let (mut server, said) = bench.serve(&["pingserver", "/host"]);
+    assert!(said.contains("/host/ping"), "{said}");
+    let facts = bench.json(&[
+        "ping",
+        "/host",
+        "--count",
+        "20",
+        "--interval",
+        "5ms",
+        "--json",
+    ]);
+    assert_eq!(
+        (
+            facts["sent"].as_u64(),
+            facts["received"].as_u64(),
+            facts["lost"].as_u64()
+        ),
+        (Some(20), Some(20), Some(0))
+    );
+    assert!(facts["rtt_ms"]["p50"].as_f64().expect("a time") > 0.0);
+    let told = bench.ok(&["ping", "/host", "-c", "2", "-i", "5ms", "-n", "40"]);
+    assert!(
+        told.contains("40: ") && told.contains("41: ") && told.contains("2 sent, 2 received"),
+        "{told}"
+    );
+    signal(&server.0, "TERM");
+    assert_eq!(wait(&mut server.0), 0);
+}
+
+#[test]
+fn no_server_is_a_failure() {
+    let bench = Bench::start("");
+    let (code, said) = bench.fails(&["ping", "/nobody", "-c", "1", "-o", "500ms"]);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("trunkline pingserver /nobody"), "{said}");
+}
+
+#[test]
+fn hadoop_properties_in_three_forms() {
+    let bench = Bench::without_forwarder();
+    let facts = bench.json(&[
+        "hadoop",
+        "conf",
+        "ndn",
+        "--face",
+        "tcp://10.0.0.1:6363",
+        "--json",
+    ]);
+    assert_eq!(facts["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
+    assert_eq!(
+        facts["hadoop.rpc.socket.factory.class.default"],
+        "io.trunkline.hadoop.TrunklineSocketFactory"
+    );
+    let xml = bench.ok(&["hadoop", "conf", "ndn", "--face", "tcp://10.0.0.1:6363"]);
+    assert!(xml.contains("<name>trunkline.ndn.face</name>"), "{xml}");
+    let lines = bench.ok(&["hadoop", "conf", "ndn", "--format", "properties"]);
+    for (key, _) in facts.as_object().expect("an object") {
+        assert!(lines.contains(&format!("\n{key}=")), "{key}");
+        assert!(xml.contains(&format!("<name>{key}</name>")), "{key}");
+    }
+    let (code, said) = bench.fails(&["hadoop", "conf", "ndn", "--face", "nowhere"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("nowhere") && said.contains("unix:///path"),
+        "{said}"
+    );
+}
+
+#[test]
+fn version_help_and_settings() {
+    let version = Command::new(BIN)
+        .arg("--version")
+        .output()
+        .expect("a process");
+    assert_eq!(
+        text(&version.stdout),
+        concat!("trunkline ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    let nothing = Command::new(BIN).output().expect("a process");
+    assert_eq!(nothing.status.code(), Some(2));
+    let page = Command::new(BIN)
+        .args(["fwd", "settings", "--markdown"])
+        .output()
+        .expect("a process");
+    assert!(text(&page.stdout).contains("| `capacity` |"));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let shell = format!("{BIN} fwd settings | head -n 1; exit ${{PIPESTATUS[0]}}");
+    let done = Command::new("bash")
+        .args(["-c", &shell])
+        .output()
+        .expect("a shell");
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(text(&done.stderr), "");
+}
