@@ -180,6 +180,7 @@ impl Forwarder {
             pit_bytes: self.pit.bytes(),
             cs_entries: self.cs.len(),
             cs_bytes: self.cs.bytes(),
+            cs_table_bytes: self.cs.memory(),
             cs_capacity_bytes: self.cs.capacity(),
             cs_hits: self.cs.hits,
             cs_misses: self.cs.misses,

@@ -21,6 +21,8 @@ pub struct Status {
     pub cs_entries: usize,
     /// Bytes of the content store in use, entries included.
     pub cs_bytes: usize,
+    /// Bytes of the content store's tables alone, spare room included.
+    pub cs_table_bytes: usize,
     /// Bytes that the content store may use.
     pub cs_capacity_bytes: usize,
     /// Interests that the content store answered.

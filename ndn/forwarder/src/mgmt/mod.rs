@@ -1,20 +1,37 @@
 //! NFD's management protocol: what the forwarder serves, and what clients need to use it.
+//!
+//! The protocol is that of `redmine.named-data.net/projects/nfd/wiki/Management`. Commands are signed Interests for
+//! `/localhost/nfd/<module>/<verb>/<ControlParameters>` (and `/localhop/nfd/rib/…` where the policy allows it), in the
+//! form of Packet Format 0.3 or in the older one with the signature in the name. Datasets are versioned and segmented.
+//!
+//! | module | commands | datasets |
+//! |---|---|---|
+//! | faces | create, update, destroy | list, query, channels; notifications: events |
+//! | fib | add-nexthop, remove-nexthop | list |
+//! | rib | register, unregister | list |
+//! | cs | config, erase | info |
+//! | strategy-choice | set, unset | list |
+//! | status | | general |
+//!
+//! Where NFD counts packets of the content store's capacity, this forwarder counts bytes.
 
+mod client;
+mod dataset;
+mod element;
+mod face_status;
+mod general_status;
+mod parameters;
+mod policy;
 pub(crate) mod server;
+pub mod types;
 
-/// Whose commands are obeyed.
-#[derive(Debug, Clone, Default)]
-pub struct CommandPolicy {}
-
-/// What happened to a face.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaceEventKind {
-    /// It was added.
-    Created,
-    /// It is being removed.
-    Destroyed,
-    /// It came up.
-    Up,
-    /// It went down.
-    Down,
-}
+pub use client::{Scope, command, command_name, dataset_name};
+pub use dataset::{
+    ChannelStatus, CsInfo, Dataset, FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice,
+};
+pub use face_status::{FaceEvent, FaceEventKind, FaceQueryFilter, FaceStatus, PacketCounters};
+pub use general_status::GeneralStatus;
+pub use parameters::{
+    ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS,
+};
+pub use policy::{CommandPolicy, Trust};

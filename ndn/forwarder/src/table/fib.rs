@@ -75,11 +75,6 @@ impl Fib {
         self.names.touch(name)
     }
 
-    /// Next hops of this very name.
-    pub(crate) fn get(&self, name: &HashedName<'_>) -> &[NextHop] {
-        self.names.get(name).map_or(&[], NextHops::as_slice)
-    }
-
     /// Sets the next hops of a name; none removes it. False when the name is too long.
     pub(crate) fn set(&mut self, name: &HashedName<'_>, hops: Vec<NextHop>) -> bool {
         match NextHops::new(hops) {

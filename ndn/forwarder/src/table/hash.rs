@@ -87,6 +87,7 @@ impl HashKey {
     }
 
     /// The hash of a whole name.
+    #[cfg(test)]
     pub(crate) fn name(&self, name: NameRef<'_>) -> u64 {
         let mut hashes = NameHashes::default();
         hashes.push(self, name);

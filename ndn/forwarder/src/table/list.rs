@@ -81,12 +81,6 @@ impl List {
     pub(crate) fn last(&self) -> Option<u32> {
         (self.tail != NIL).then_some(self.tail)
     }
-
-    /// Forgets everything, keeping the memory.
-    pub(crate) fn clear(&mut self) {
-        self.head = NIL;
-        self.tail = NIL;
-    }
 }
 
 #[cfg(test)]

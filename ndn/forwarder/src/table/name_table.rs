@@ -115,6 +115,8 @@ pub(crate) struct NameTable<V> {
     index: HashIndex,
     entries: Slab<Option<Entry<V>>, 10>,
     lengths: Lengths,
+    /// Bytes of names outside their entries.
+    key_bytes: usize,
 }
 
 impl<V> NameTable<V> {
@@ -123,6 +125,7 @@ impl<V> NameTable<V> {
             index: HashIndex::new(),
             entries: Slab::new(),
             lengths: Lengths::new(),
+            key_bytes: 0,
         }
     }
 
@@ -133,8 +136,7 @@ impl<V> NameTable<V> {
 
     /// Bytes of memory held, not counting what the values hold outside.
     pub(crate) fn memory(&self) -> usize {
-        let keys: usize = self.iter_entries().map(|e| e.key.memory()).sum();
-        self.index.memory() + self.entries.memory() + keys
+        self.index.memory() + self.entries.memory() + self.key_bytes
     }
 
     #[inline]
@@ -151,6 +153,7 @@ impl<V> NameTable<V> {
     }
 
     /// The value at this very name.
+    #[cfg(test)]
     pub(crate) fn get(&self, name: &HashedName<'_>) -> Option<&V> {
         self.entry(self.find(name.full(), name.value())?)
             .map(|e| &e.value)
@@ -189,11 +192,9 @@ impl<V> NameTable<V> {
             return Ok(Some(std::mem::replace(&mut entry.value, value)));
         }
         let id = self.entries.take();
-        *self.entries.get_mut(id) = Some(Entry {
-            key: Key::new(name.value()),
-            hash,
-            value,
-        });
+        let key = Key::new(name.value());
+        self.key_bytes += key.memory();
+        *self.entries.get_mut(id) = Some(Entry { key, hash, value });
         self.index.insert(hash, id);
         self.lengths.add(name.len());
         Ok(None)
@@ -206,7 +207,9 @@ impl<V> NameTable<V> {
         self.index.remove(hash, id);
         self.lengths.remove(name.len());
         self.entries.give_back(id);
-        self.entries.get_mut(id).take().map(|e| e.value)
+        let entry = self.entries.get_mut(id).take()?;
+        self.key_bytes -= entry.key.memory();
+        Some(entry.value)
     }
 
     fn iter_entries(&self) -> impl Iterator<Item = &Entry<V>> {

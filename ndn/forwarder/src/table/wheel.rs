@@ -139,7 +139,11 @@ impl Wheel {
         }
         while self.tick < now_tick {
             let tick = self.next_tick(now_tick);
-            while let id @ 0..NIL = self.heads[(tick & MASK) as usize] {
+            loop {
+                let id = self.heads[(tick & MASK) as usize];
+                if id == NIL {
+                    break;
+                }
                 self.cancel(id);
                 let due = self.timers[id as usize].due;
                 if tick_of(due) <= tick {

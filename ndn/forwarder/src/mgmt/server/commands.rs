@@ -1,0 +1,233 @@
+//! What the commands on routes, strategies and the content store do.
+
+use super::Request;
+use crate::face::FaceId;
+use crate::forwarder::Forwarder;
+use crate::mgmt::{ControlParameters, ControlResponse};
+use crate::output::RouteError;
+use crate::rib::{CHILD_INHERIT, Route, origin};
+use crate::strategy::StrategyKind;
+use crate::table::fib::NextHop;
+use crate::table::name_table::MAX_COMPONENTS;
+use ndn_packet::Name;
+
+/// Most packets that one command erases.
+const ERASE_LIMIT: u64 = 1 << 16;
+const ADMIT: u64 = 1;
+const SERVE: u64 = 2;
+
+/// What was done, or why not.
+pub(super) type Answer = Result<ControlParameters, Box<ControlResponse>>;
+
+/// A refusal.
+pub(super) fn refusal(code: u64, text: impl Into<String>) -> Box<ControlResponse> {
+    Box::new(ControlResponse::error(code, text))
+}
+
+fn bad(text: &str) -> Box<ControlResponse> {
+    refusal(400, text)
+}
+
+impl Forwarder {
+    /// Does a command that is allowed; `None` when its answer comes later.
+    pub(super) fn execute(&mut self, request: &Request) -> Option<ControlResponse> {
+        let parameters = request
+            .name
+            .get(4)
+            .and_then(|c| ControlParameters::decode(c.value).ok());
+        let Some(parameters) = parameters else {
+            return Some(*bad("Malformed command"));
+        };
+        let verb = (request.module.as_str(), request.verb.as_str());
+        if verb == ("faces", "create") {
+            return self.create_face(request, parameters);
+        }
+        let answer = match verb {
+            ("faces", "update") => self.update_face(request, parameters),
+            ("faces", "destroy") => self.destroy_face(parameters),
+            ("fib", "add-nexthop") => self.add_next_hop(request, parameters),
+            ("fib", "remove-nexthop") => self.remove_next_hop(request, parameters),
+            ("rib", "register") => self.register(request, parameters),
+            ("rib", "unregister") => self.unregister(request, parameters),
+            ("strategy-choice", "set") => self.choose_strategy(parameters),
+            ("strategy-choice", "unset") => self.unchoose_strategy(parameters),
+            ("cs", "config") => self.configure_cs(&parameters),
+            ("cs", "erase") => self.erase(parameters),
+            _ => Err(refusal(501, "Unsupported command")),
+        };
+        Some(answer.map_or_else(|error| *error, ControlResponse::ok))
+    }
+
+    fn add_next_hop(&mut self, request: &Request, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        check_length(name)?;
+        let face = chosen_face(request, &p);
+        let slot = self
+            .faces
+            .slot(face)
+            .ok_or_else(|| refusal(410, "Face not found"))?;
+        let cost = p.cost.unwrap_or(0);
+        let hop = NextHop {
+            face: slot,
+            cost: u32::try_from(cost).unwrap_or(u32::MAX),
+        };
+        let affected = self.rib.add_direct(name, hop);
+        self.update_fib(affected);
+        Ok(ControlParameters {
+            face_id: Some(face.0),
+            cost: Some(cost),
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn remove_next_hop(&mut self, request: &Request, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        let face = chosen_face(request, &p);
+        if let Some(slot) = self.faces.slot(face) {
+            let affected = self.rib.remove_direct(name, slot);
+            self.update_fib(affected);
+        }
+        Ok(ControlParameters {
+            face_id: Some(face.0),
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn register(&mut self, request: &Request, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        check_length(name)?;
+        let face = chosen_face(request, &p);
+        let slot = self
+            .faces
+            .slot(face)
+            .ok_or_else(|| refusal(410, "Face not found"))?;
+        let expiry = p
+            .expiration_ms
+            .map(|ms| self.now.saturating_add(ms.saturating_mul(1_000_000)));
+        let route = Route {
+            face: slot,
+            origin: p.origin.unwrap_or(origin::APP),
+            cost: p.cost.unwrap_or(0),
+            flags: p.flags.unwrap_or(CHILD_INHERIT),
+            expiry,
+        };
+        self.insert_route(name, route)
+            .map_err(|error| match error {
+                RouteError::NoSuchFace(_) => refusal(410, "Face not found"),
+                RouteError::PrefixTooLong => refusal(414, error.to_string()),
+                RouteError::TooManyRoutes => refusal(503, error.to_string()),
+            })?;
+        Ok(ControlParameters {
+            face_id: Some(face.0),
+            origin: Some(route.origin),
+            cost: Some(route.cost),
+            flags: Some(route.flags),
+            expiration_ms: p.expiration_ms,
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn unregister(&mut self, request: &Request, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        let face = chosen_face(request, &p);
+        let origin = p.origin.unwrap_or(origin::APP);
+        if let Some(slot) = self.faces.slot(face) {
+            self.withdraw_route(name, slot, origin);
+        }
+        Ok(ControlParameters {
+            face_id: Some(face.0),
+            origin: Some(origin),
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn choose_strategy(&mut self, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        let strategy = p
+            .strategy
+            .as_ref()
+            .ok_or_else(|| bad("Strategy is required"))?;
+        let kind = StrategyKind::from_name(strategy.as_ref())
+            .ok_or_else(|| refusal(404, "Strategy not registered"))?;
+        check_length(name)?;
+        self.set_strategy(name, kind);
+        Ok(ControlParameters {
+            strategy: Some(kind.name()),
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn unchoose_strategy(&mut self, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        if name.is_empty() {
+            return Err(bad("the choice for / cannot be taken back; set another"));
+        }
+        self.unset_strategy(name);
+        Ok(ControlParameters {
+            name: p.name,
+            ..Default::default()
+        })
+    }
+
+    fn configure_cs(&mut self, p: &ControlParameters) -> Answer {
+        if p.flags_are_odd() {
+            return Err(bad("Flags must be accompanied by Mask"));
+        }
+        if let Some(bytes) = p.capacity {
+            self.set_cs_capacity(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        self.cs.admit = p.flag(ADMIT).unwrap_or(self.cs.admit);
+        self.cs.serve = p.flag(SERVE).unwrap_or(self.cs.serve);
+        let flags = self.cs_flags();
+        Ok(ControlParameters {
+            capacity: Some(self.cs.capacity() as u64),
+            flags: Some(flags),
+            ..Default::default()
+        })
+    }
+
+    pub(super) fn cs_flags(&self) -> u64 {
+        u64::from(self.cs.admit) * ADMIT + u64::from(self.cs.serve) * SERVE
+    }
+
+    fn erase(&mut self, p: ControlParameters) -> Answer {
+        let name = required(&p.name)?;
+        if p.count == Some(0) {
+            return Err(bad("Count must be positive"));
+        }
+        let limit = p.count.unwrap_or(u64::MAX).min(ERASE_LIMIT);
+        let mut hashes = crate::table::hash::NameHashes::default();
+        hashes.push(&self.key, name.as_ref());
+        let (erased, more) = self.cs.erase(&hashes.last(name.as_ref()), limit as usize);
+        // Capacity tells a client that asked for more that it must ask again.
+        let again = more && p.count.is_none_or(|count| count > ERASE_LIMIT);
+        Ok(ControlParameters {
+            count: Some(erased as u64),
+            capacity: again.then_some(ERASE_LIMIT),
+            name: p.name,
+            ..Default::default()
+        })
+    }
+}
+
+/// The face that a command names, or else the one it came from.
+pub(super) fn chosen_face(request: &Request, p: &ControlParameters) -> FaceId {
+    p.face_id.filter(|id| *id != 0).map_or(request.face, FaceId)
+}
+
+fn required(name: &Option<Name>) -> Result<&Name, Box<ControlResponse>> {
+    name.as_ref().ok_or_else(|| bad("Name is required"))
+}
+
+fn check_length(name: &Name) -> Result<(), Box<ControlResponse>> {
+    if name.len() <= MAX_COMPONENTS {
+        Ok(())
+    } else {
+        Err(refusal(414, RouteError::PrefixTooLong.to_string()))
+    }
+}

@@ -1,0 +1,227 @@
+//! The datasets: made when somebody asks, kept for a while so that all segments are of one version.
+
+use super::commands::refusal;
+use super::{FRESHNESS, Request};
+use crate::forwarder::{Forwarder, nanos};
+use crate::mgmt::{
+    ChannelStatus, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus, FibEntry,
+    GeneralStatus, NextHopRecord, RibEntry, Route, StrategyChoice,
+};
+use bytes::{Bytes, BytesMut};
+use ndn_packet::{ComponentBuf, Data, Name, PitToken, SigningKey, content_type};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Bytes of content in a segment.
+const SEGMENT: usize = 8000;
+/// How long a version is kept after its last segment was asked for.
+const KEEP: Duration = Duration::from_secs(10);
+/// Bytes of versions kept, except that the newest is always kept.
+const MAX_BYTES: usize = 64 << 20;
+/// Versions kept.
+const MAX_VERSIONS: usize = 64;
+
+/// Versions of datasets, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    versions: VecDeque<Version>,
+    bytes: usize,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Version {
+    /// Its name, up to the version.
+    name: Name,
+    content: Bytes,
+    until: u64,
+}
+
+impl Store {
+    fn push(&mut self, now: u64, name: Name, content: Bytes) {
+        self.bytes += content.len();
+        self.versions.push_back(Version {
+            name,
+            content,
+            until: now + nanos(KEEP),
+        });
+        while self.versions.len() > 1 {
+            let crowded = self.bytes > MAX_BYTES || self.versions.len() > MAX_VERSIONS;
+            if !crowded && self.versions.front().is_some_and(|v| v.until > now) {
+                break;
+            }
+            if let Some(old) = self.versions.pop_front() {
+                self.bytes -= old.content.len();
+            }
+        }
+    }
+
+    fn segment(&mut self, now: u64, name: &Name, segment: u64) -> Option<Bytes> {
+        let version = self.versions.iter_mut().find(|v| v.name == *name)?;
+        version.until = now + nanos(KEEP);
+        let start = usize::try_from(segment).ok()?.checked_mul(SEGMENT)?;
+        let last = version.content.len().saturating_sub(1) / SEGMENT;
+        let end = (start + SEGMENT).min(version.content.len());
+        let content = version.content.get(start..end)?;
+        let wire = Data::builder(&name.append_segment(segment))
+            .freshness(FRESHNESS)
+            .final_block_id(ComponentBuf::segment(last as u64))
+            .content(content)
+            .sign(&SigningKey::DigestSha256);
+        Some(wire)
+    }
+}
+
+impl Forwarder {
+    pub(super) fn serve_dataset(&mut self, request: &Request) {
+        let name = &request.name;
+        let last = name.last();
+        if let Some(segment) = last.and_then(|c| c.as_segment()) {
+            return self.serve_segment(&name.parent().compact(), segment, request.token);
+        }
+        if last.is_some_and(|c| c.as_version().is_some()) {
+            return self.serve_segment(&name.compact(), 0, request.token);
+        }
+        let content = match self.make_dataset(request) {
+            Ok(content) => content,
+            Err(error) => {
+                let wire = Data::builder(name)
+                    .content_type(content_type::NACK)
+                    .freshness(FRESHNESS)
+                    .content(&error.encode())
+                    .sign(&SigningKey::DigestSha256);
+                return self.answer(wire, request.token);
+            }
+        };
+        let store = &mut self.manager.datasets;
+        store.last += 1;
+        let version = store.last;
+        let version = self.unix_ms(self.now).max(version);
+        self.manager.datasets.last = version;
+        let name = name.append_version(version);
+        self.manager.datasets.push(self.now, name.clone(), content);
+        self.serve_segment(&name, 0, request.token);
+    }
+
+    fn serve_segment(&mut self, version: &Name, segment: u64, token: Option<PitToken>) {
+        if let Some(wire) = self.manager.datasets.segment(self.now, version, segment) {
+            self.answer(wire, token);
+        }
+    }
+
+    fn make_dataset(&self, request: &Request) -> Result<Bytes, Box<ControlResponse>> {
+        let mut buf = BytesMut::new();
+        match (request.module.as_str(), request.verb.as_str()) {
+            ("faces", "list") => self.face_statuses().for_each(|face| face.put(&mut buf)),
+            ("faces", "query") => {
+                let filter = request
+                    .name
+                    .get(4)
+                    .and_then(|c| FaceQueryFilter::decode(c.value).ok());
+                let filter = filter.ok_or_else(|| refusal(400, "Malformed filter"))?;
+                self.face_statuses()
+                    .filter(|face| filter.matches(face))
+                    .for_each(|face| face.put(&mut buf));
+            }
+            ("faces", _) => {
+                for uri in &self.manager.channels {
+                    ChannelStatus {
+                        local_uri: uri.clone(),
+                    }
+                    .put(&mut buf);
+                }
+            }
+            ("fib", _) => self.put_fib(&mut buf),
+            ("rib", _) => self.put_rib(&mut buf),
+            ("strategy-choice", _) => self.put_strategies(&mut buf),
+            ("cs", _) => {
+                let info = CsInfo {
+                    capacity: self.cs.capacity() as u64,
+                    flags: self.cs_flags(),
+                    entries: self.cs.len() as u64,
+                    hits: self.cs.hits,
+                    misses: self.cs.misses,
+                    bytes: Some(self.cs.bytes() as u64),
+                };
+                info.put(&mut buf);
+            }
+            _ => self.general_status().put(&mut buf),
+        }
+        Ok(buf.freeze())
+    }
+
+    fn face_statuses(&self) -> impl Iterator<Item = FaceStatus> {
+        self.faces
+            .iter()
+            .map(|(_, face)| FaceStatus::new(face.id, &face.spec, &face.counters))
+    }
+
+    fn put_fib(&self, buf: &mut BytesMut) {
+        for (prefix, hops) in self.fib.iter() {
+            let hop = |h: &crate::table::fib::NextHop| {
+                Some(NextHopRecord {
+                    face_id: self.faces.get(h.face)?.id.0,
+                    cost: u64::from(h.cost),
+                })
+            };
+            FibEntry {
+                prefix: prefix.to_name(),
+                next_hops: hops.iter().filter_map(hop).collect(),
+            }
+            .put(buf);
+        }
+    }
+
+    fn put_rib(&self, buf: &mut BytesMut) {
+        for (prefix, routes) in self.rib.iter() {
+            let route = |r: &crate::rib::Route| {
+                Some(Route {
+                    face_id: self.faces.get(r.face)?.id.0,
+                    origin: r.origin,
+                    cost: r.cost,
+                    flags: r.flags,
+                    expires_ms: r.expiry.map(|at| at.saturating_sub(self.now) / 1_000_000),
+                })
+            };
+            RibEntry {
+                prefix: prefix.clone(),
+                routes: routes.iter().filter_map(route).collect(),
+            }
+            .put(buf);
+        }
+    }
+
+    fn put_strategies(&self, buf: &mut BytesMut) {
+        let default = StrategyChoice {
+            prefix: Name::new(),
+            strategy: self.config.default_strategy.name(),
+        };
+        default.put(buf);
+        for (prefix, kind) in self.strategies.iter() {
+            StrategyChoice {
+                prefix: prefix.to_name(),
+                strategy: kind.name(),
+            }
+            .put(buf);
+        }
+    }
+
+    fn general_status(&self) -> GeneralStatus {
+        let status = self.status();
+        GeneralStatus {
+            version: self.config.version.clone(),
+            start_ms: self.unix_ms(self.manager.started.unwrap_or(self.now)),
+            now_ms: self.unix_ms(self.now),
+            name_tree_entries: 0,
+            fib_entries: status.fib_entries as u64,
+            pit_entries: status.pit_entries as u64,
+            measurement_entries: status.learned_prefixes as u64,
+            cs_entries: status.cs_entries as u64,
+            packets: (&status.packets).into(),
+            satisfied_interests: status.satisfied_interests,
+            unsatisfied_interests: status.unsatisfied_interests,
+            pit_bytes: status.pit_bytes as u64,
+            floods: status.floods,
+        }
+    }
+}

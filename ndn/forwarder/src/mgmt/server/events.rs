@@ -1,0 +1,69 @@
+//! Notifications about faces: a sequence of Data, `/localhost/nfd/faces/events/seq=<n>`.
+
+use super::{FRESHNESS, Request};
+use crate::face::FaceId;
+use crate::forwarder::{Forwarder, nanos};
+use crate::mgmt::{FaceEvent, FaceEventKind, FaceStatus};
+use bytes::Bytes;
+use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
+use std::collections::VecDeque;
+
+/// Notifications kept for those who ask late.
+const KEPT: usize = 128;
+
+/// The notifications.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    next: u64,
+    /// Sequence number, time in nanoseconds, and packet; oldest first.
+    kept: VecDeque<(u64, u64, Bytes)>,
+    /// Somebody waits for the next one.
+    wanted: bool,
+}
+
+fn stream_name() -> Name {
+    Name::from_components(["localhost", "nfd", "faces", "events"].map(ComponentBuf::generic))
+}
+
+impl Forwarder {
+    /// Makes a notification, and sends it to those who wait for it.
+    pub(crate) fn announce_face(&mut self, face: FaceId, kind: FaceEventKind) {
+        let Some(entry) = self.faces.by_id(face) else {
+            return;
+        };
+        let face = FaceStatus::new(entry.id, &entry.spec, &entry.counters);
+        let events = &mut self.manager.events;
+        let seq = events.next;
+        events.next += 1;
+        let wire = Data::builder(&stream_name().append(ComponentBuf::sequence(seq)))
+            .freshness(FRESHNESS)
+            .content(&FaceEvent { kind, face }.encode())
+            .sign(&SigningKey::DigestSha256);
+        if events.kept.len() == KEPT {
+            events.kept.pop_front();
+        }
+        events.kept.push_back((seq, self.now, wire.clone()));
+        if std::mem::take(&mut events.wanted) {
+            self.answer(wire, None);
+        }
+    }
+
+    /// Answers with a notification that is there, or lets the Interest wait for the next.
+    pub(super) fn serve_event(&mut self, request: &Request) {
+        let events = &mut self.manager.events;
+        let found = match request.name.get(4) {
+            Some(component) => {
+                let seq = component.as_sequence();
+                events.kept.iter().find(|(n, ..)| Some(*n) == seq)
+            }
+            None => events
+                .kept
+                .back()
+                .filter(|(_, at, _)| self.now - at < nanos(FRESHNESS)),
+        };
+        match found.map(|(.., wire)| wire.clone()) {
+            Some(wire) => self.answer(wire, request.token),
+            None => events.wanted = true,
+        }
+    }
+}
