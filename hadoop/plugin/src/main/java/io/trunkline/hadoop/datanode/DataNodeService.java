@@ -79,7 +79,7 @@ public final class DataNodeService implements AutoCloseable {
   private void open(Xceivers xceivers) throws IOException {
     String refusal = refusal(dataNode.getConf());
     if (refusal.isEmpty()) {
-      resolver = new ReplicaResolver(node, dataNode.getFSDataset());
+      resolver = new ReplicaResolver(node, dataNode);
       listener = new NamedPeerServer(settings.dataNodeAddress(), node, resolver);
       xceivers.serve(listener);
       LOG.info("data by name is taken at {}", listener.getListeningString());

@@ -7,6 +7,7 @@ import java.io.IOException;
 import org.apache.hadoop.hdfs.protocol.BlockLocalPathInfo;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.ReplicaState;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.datanode.Replica;
 import org.apache.hadoop.hdfs.server.datanode.fsdataset.FsDatasetSpi;
 import org.slf4j.Logger;
@@ -20,7 +21,7 @@ final class ReplicaResolver implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ReplicaResolver.class);
   private static final int WAIT_MS = 500;
 
-  private final FsDatasetSpi<?> dataset;
+  private final DataNode dataNode;
   private final long source;
   private final Thread thread;
   private volatile boolean closed;
@@ -29,11 +30,11 @@ final class ReplicaResolver implements AutoCloseable {
    * Begins to answer.
    *
    * @param node the forwarder
-   * @param dataset the DataNode's replicas
+   * @param dataNode holds the replicas; it has none before it has registered
    * @throws IOException when the forwarder is down
    */
-  ReplicaResolver(NdnNode node, FsDatasetSpi<?> dataset) throws IOException {
-    this.dataset = dataset;
+  ReplicaResolver(NdnNode node, DataNode dataNode) throws IOException {
+    this.dataNode = dataNode;
     source =
         Native.blockSourceOpen(
             node.handle(),
@@ -86,7 +87,11 @@ final class ReplicaResolver implements AutoCloseable {
     }
     long block = Long.parseLong(parts[1]);
     long genstamp = Long.parseLong(parts[2]);
-    Replica replica = finalized(parts[0], block);
+    FsDatasetSpi<?> dataset = dataNode.getFSDataset();
+    if (dataset == null) {
+      return null;
+    }
+    Replica replica = finalized(dataset, parts[0], block);
     if (replica == null || genstamp >= 0 && genstamp != replica.getGenerationStamp()) {
       return null;
     }
@@ -94,7 +99,7 @@ final class ReplicaResolver implements AutoCloseable {
     ExtendedBlock extended =
         new ExtendedBlock(parts[0], block, length, replica.getGenerationStamp());
     BlockLocalPathInfo paths = dataset.getBlockLocalPathInfo(extended);
-    Replica after = finalized(parts[0], block);
+    Replica after = finalized(dataset, parts[0], block);
     if (after == null
         || after.getGenerationStamp() != replica.getGenerationStamp()
         || after.getNumBytes() != length
@@ -107,7 +112,7 @@ final class ReplicaResolver implements AutoCloseable {
 
   /** The one public way to a replica's state is marked as deprecated, without another in place. */
   @SuppressWarnings("deprecation")
-  private Replica finalized(String pool, long block) {
+  private static Replica finalized(FsDatasetSpi<?> dataset, String pool, long block) {
     Replica replica = dataset.getReplica(pool, block);
     return replica != null && replica.getState() == ReplicaState.FINALIZED ? replica : null;
   }

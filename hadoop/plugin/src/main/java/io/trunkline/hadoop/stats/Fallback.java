@@ -17,7 +17,7 @@ public enum Fallback {
   /** The operation carries a block token. */
   BLOCK_TOKEN("block_token", "named data cannot guard block access tokens"),
   /** The write has checksums that segments cannot carry. */
-  CHECKSUM_KIND("checksum_kind", "segments carry CRC32 and CRC32C alone"),
+  CHECKSUM_KIND("checksum_kind", "its checksums do not fit into segments"),
   /** A DataNode's upstream does not write by name. */
   UPSTREAM_PLAIN("upstream_plain", "the block does not come in by name"),
   /** The replica has no answer under its metadata name. */
