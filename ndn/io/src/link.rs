@@ -61,6 +61,10 @@ impl LinkCounters {
 }
 
 /// What came out of one frame.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large kind"
+)]
 pub(crate) enum Received {
     Packet(NetPacket),
     Hello(Hello),

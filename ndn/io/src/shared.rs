@@ -13,6 +13,9 @@ use crate::error::NodeError;
 use crate::socket::StreamPeer;
 use crate::status::NodeStatus;
 
+/// Something done to the forwarder on the loop's thread.
+pub(crate) type ForwarderCall = Box<dyn FnOnce(&mut Forwarder, Duration) + Send>;
+
 /// Something that the loop does between packets.
 pub(crate) enum Command {
     Wake(FaceId),
@@ -23,7 +26,7 @@ pub(crate) enum Command {
         woken: Arc<AtomicBool>,
         reply: mpsc::SyncSender<FaceId>,
     },
-    WithForwarder(Box<dyn FnOnce(&mut Forwarder, Duration) + Send>),
+    WithForwarder(ForwarderCall),
     Resolved(FaceId, io::Result<StreamPeer>),
     Status(mpsc::SyncSender<NodeStatus>),
     Shutdown,

@@ -212,11 +212,11 @@ impl Driver {
             FaceKind::Stream(Stream {
                 state: StreamState::Waiting,
                 past: LinkCounters::default(),
-                origin: StreamOrigin::Connected(Connector {
+                origin: StreamOrigin::Connected(Box::new(Connector {
                     config,
                     backoff,
                     request,
-                }),
+                })),
                 local_fields: false,
             }),
         );

@@ -16,6 +16,10 @@ use crate::stream::StreamFace;
 use crate::udp::{UdpFace, UdpPort};
 
 /// Something with a token of its own.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large kind"
+)]
 pub(super) enum Slot {
     Listener(Listener),
     Port(Port),
@@ -79,6 +83,10 @@ pub(super) struct Stream {
     pub local_fields: bool,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large kind"
+)]
 pub(super) enum StreamState {
     Up(StreamFace),
     Connecting(Socket),
@@ -90,7 +98,7 @@ pub(super) enum StreamOrigin {
     /// Came in at the listener in this slot.
     Accepted(usize),
     /// We connect, and connect again.
-    Connected(Connector),
+    Connected(Box<Connector>),
 }
 
 pub(super) struct Connector {

@@ -1,0 +1,243 @@
+//! What strangers may send: it is counted, and nobody else suffers.
+
+mod common;
+
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
+use ndn_io::{ClientOptions, FaceUri, Node};
+use ndn_packet::lp::types::MAX_PACKET_SIZE;
+use ndn_packet::{Interest, tlv};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+fn address(node: &Node) -> std::net::SocketAddr {
+    match &node.listening()[0] {
+        FaceUri::Tcp(endpoint) | FaceUri::Udp(endpoint) => endpoint.resolve().unwrap(),
+        FaceUri::Unix(_) => panic!("no address"),
+    }
+}
+
+fn interest(segment: u64) -> Vec<u8> {
+    Interest::builder(&prefix().append_segment(segment))
+        .nonce(segment as u32)
+        .build()
+        .to_vec()
+}
+
+struct Noise(u64);
+
+impl Noise {
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut next = || {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 32) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    /// Something that begins well.
+    fn mangled(&mut self) -> Vec<u8> {
+        let mut frame = interest(1);
+        let noise = self.bytes(8);
+        for pair in noise.chunks(2) {
+            let at = pair[0] as usize % frame.len();
+            frame[at] = pair[1];
+        }
+        frame
+    }
+}
+
+#[test]
+fn noise_on_streams() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let place = format!("unix://{}", path.display());
+    let node = node(vec![listen("tcp://127.0.0.1:0"), listen(&place)]);
+    let _source = serve(&node, 1000);
+    let mut good = client(&uri(&place), &ClientOptions::default());
+    let mut noise = Noise(88172645463325252);
+    for round in 0..150 {
+        let bytes = match round % 3 {
+            0 => noise.bytes(3000),
+            1 => (0..20).flat_map(|_| noise.mangled()).collect(),
+            _ => [&[0x64, 0xfd, 0x20, 0x00][..], &noise.bytes(0x2000)].concat(),
+        };
+        // The node may close the face before all is written.
+        let _ = TcpStream::connect(address(&node))
+            .unwrap()
+            .write_all(&bytes);
+        let _ = UnixStream::connect(&path).unwrap().write_all(&bytes);
+    }
+    fetch(&mut good, 100, 1000, 8);
+    eventually("the noisy are gone", || faces(&node).len() == 1);
+}
+
+#[test]
+fn malformed_frames_are_counted_and_the_face_stays() {
+    let node = node(vec![listen("tcp://127.0.0.1:0")]);
+    let _source = serve(&node, 100);
+    let mut stream = TcpStream::connect(address(&node)).unwrap();
+    stream.write_all(&[0x05, 0x02, 0x07, 0x00]).unwrap();
+    stream.write_all(&[0x99, 0x00]).unwrap();
+    let mut oversized = Vec::new();
+    tlv::write_tlv(&mut oversized, 0x06, &vec![0; 100_000]);
+    stream.write_all(&oversized).unwrap();
+    stream.write_all(&interest(3)).unwrap();
+    // A stranger hears the answer and nothing before it.
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer).unwrap();
+    assert!(matches!(answer[0], 0x06 | 0x64), "{answer:?}");
+    let face = &faces(&node)[0];
+    assert_eq!((face.link.malformed, face.link.oversize_in), (2, 1));
+    // No length is that large: the stream has lost its frames.
+    stream
+        .write_all(&[0x06, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0])
+        .unwrap();
+    eventually("closed", || faces(&node).is_empty());
+}
+
+#[test]
+fn noise_in_datagrams() {
+    let mut listener = listen("udp://127.0.0.1:0");
+    listener.max_faces = 10;
+    let node = node(vec![listener]);
+    let _source = serve(&node, 1000);
+    let mut good = client(&node.listening()[0], &ClientOptions::default());
+    let mut noise = Noise(1234567);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..500 {
+        socket.send_to(&noise.bytes(100), address(&node)).unwrap();
+        socket.send_to(&noise.mangled(), address(&node)).unwrap();
+        // Fragments of packets that never become whole.
+        let mut fragment = Vec::new();
+        tlv::write_tlv(&mut fragment, 0x51, &noise.bytes(8));
+        tlv::write_tlv(&mut fragment, 0x52, &[0]);
+        tlv::write_tlv(&mut fragment, 0x53, &[40]);
+        tlv::write_tlv(&mut fragment, 0x50, &noise.bytes(1000));
+        let mut frame = Vec::new();
+        tlv::write_tlv(&mut frame, 0x64, &fragment);
+        socket.send_to(&frame, address(&node)).unwrap();
+    }
+    for _ in 0..50 {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.send_to(&interest(1), address(&node)).unwrap();
+    }
+    fetch(&mut good, 100, 1000, 8);
+    let listener = &node.status().unwrap().listeners[0];
+    assert_eq!(listener.open_faces, 10);
+    assert!(listener.refused > 0);
+    let own = socket.local_addr().unwrap().port();
+    let noisy = faces(&node)
+        .into_iter()
+        .find(|face| face.spec.remote_uri.ends_with(&format!(":{own}")))
+        .expect("a face");
+    assert!(noisy.link.malformed > 0, "{:?}", noisy.link);
+    eventually("fragments are given up", || {
+        faces(&node)
+            .iter()
+            .any(|f| f.id == noisy.id && f.link.reassembly_drops > 100)
+    });
+}
+
+/// An idle packet with one field of number `typ`.
+fn idle(typ: u32, value: &[u8]) -> Vec<u8> {
+    let (mut field, mut frame) = (Vec::new(), Vec::new());
+    tlv::write_tlv(&mut field, typ, value);
+    tlv::write_tlv(&mut frame, 0x64, &field);
+    frame
+}
+
+const SHM_OFFER: u32 = 0x3b8;
+const SHM_SWITCH: u32 = 0x3bc;
+
+#[test]
+fn offers_of_memory_that_are_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let node = node(vec![listen(&format!("unix://{}", path.display()))]);
+    let _source = serve(&node, 100);
+    let offer = idle(SHM_OFFER, &(1u32 << 20).to_be_bytes());
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(4096 + (2 << 20)).unwrap();
+    let memory = rustix::fs::memfd_create("t", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    for descriptor in [None, Some(file.as_fd()), Some(memory.as_fd())] {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        stream
+            .write_all(&idle(MAX_PACKET_SIZE, &[0, 1, 4, 0]))
+            .unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let list = descriptor.map(|d| [d]);
+        if let Some(list) = &list {
+            control.push(SendAncillaryMessage::ScmRights(list));
+        }
+        let slice = [IoSlice::new(&offer)];
+        rustix::net::sendmsg(&stream, &slice, &mut control, SendFlags::empty()).unwrap();
+        // A switch to memory that was never agreed on changes nothing either.
+        stream.write_all(&idle(SHM_SWITCH, &[])).unwrap();
+        stream.write_all(&interest(1)).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let mut answer = vec![0; 60];
+        stream.read_exact(&mut answer).unwrap();
+        assert!(!faces(&node)[0].shared_memory);
+        drop(stream);
+        eventually("closed", || faces(&node).is_empty());
+    }
+}
+
+#[test]
+fn a_peer_that_reads_nothing_costs_a_bounded_queue() {
+    let mut listener = listen("tcp://127.0.0.1:0");
+    listener.link.send_queue_bytes = 1 << 20;
+    let node = node(vec![listener]);
+    let _source = serve(&node, 8000);
+    let mut greedy = TcpStream::connect(address(&node)).unwrap();
+    greedy
+        .set_write_timeout(Some(Duration::from_millis(200)))
+        .unwrap();
+    let start = Instant::now();
+    for segment in 0..20_000 {
+        if greedy.write_all(&interest(segment)).is_err() || start.elapsed().as_secs() > 20 {
+            break;
+        }
+    }
+    eventually("drops", || faces(&node)[0].link.queue_drops > 0);
+    let face = &faces(&node)[0];
+    assert!(face.queued_bytes <= 1 << 20);
+    assert_eq!(
+        face.link.marks, 0,
+        "nothing is marked below the threshold of 2 MiB"
+    );
+    // Others are served meanwhile.
+    fetch(
+        &mut client(&node.listening()[0], &ClientOptions::default()),
+        100,
+        8000,
+        8,
+    );
+}
+
+#[test]
+fn long_queues_are_marked() {
+    let mut listener = listen("tcp://127.0.0.1:0");
+    listener.link.mark_threshold_bytes = 100_000;
+    let node = node(vec![listener]);
+    let _source = serve(&node, 8000);
+    let mut slow = TcpStream::connect(address(&node)).unwrap();
+    for segment in 0..5_000 {
+        slow.write_all(&interest(segment)).unwrap();
+        if segment % 1000 == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    eventually("marks", || faces(&node)[0].link.marks > 0);
+}
