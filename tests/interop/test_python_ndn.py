@@ -217,7 +217,7 @@ def test_own_tools_fetch_from_put(bench: Bench) -> None:
     target = bench.folder / "target.bin"
     tools = [sys.executable, "-m", "ndn.bin.tools"]
     done = subprocess.run(
-        [*tools, "catchunks", "/tl/tools", "-f", "-o", str(target)],
+        [*tools, "catchunks", "/tl/tools/32=metadata", "-f", "-o", str(target)],
         env=bench.environment,
         capture_output=True,
         timeout=60,
@@ -309,14 +309,14 @@ def nfdc(bench: Bench, *arguments: str) -> str:
 
 
 def test_nfdc_reads_the_datasets(bench: Bench) -> None:
-    assert "nfd" in nfdc(bench, "status").lower()
+    assert "trunkline" in nfdc(bench, "status")
     assert "unix://" in nfdc(bench, "face")
     assert "/localhost/nfd" in nfdc(bench, "route")
     assert "/localhost/nfd/strategy/" in nfdc(bench, "strategy")
 
 
 def test_nfdc_chooses_a_strategy(bench: Bench) -> None:
-    nfdc(bench, "set-strategy", "/py/multi", "/localhost/nfd/strategy/multicast")
+    nfdc(bench, "Set-Strategy", "/py/multi", "/localhost/nfd/strategy/multicast")
     listed = json.loads(bench.trunkline("fwd", "strategy", "list", "--json").stdout)
     chosen = {entry["prefix"]: entry["strategy"] for entry in listed}
     assert "/localhost/nfd/strategy/multicast" in chosen["/py/multi"]

@@ -44,9 +44,6 @@ pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
 
     let node =
         Node::start(config.node).map_err(|e| CliError::failed(path.display().to_string(), e))?;
-    for uri in node.listening() {
-        tracing::info!(%uri, "listening");
-    }
     let ended = loop {
         match wait.recv_timeout(WATCH) {
             Ok(signal) => {

@@ -126,7 +126,7 @@ struct Reading {
 }
 
 enum Phase {
-    First(Exchange),
+    First(Box<Exchange>),
     Others(Box<Consumer>),
 }
 
@@ -142,7 +142,7 @@ impl Reading {
             ..ExchangeConfig::new(name)
         };
         Reading {
-            phase: Phase::First(Exchange::new(question, now)),
+            phase: Phase::First(Box::new(Exchange::new(question, now))),
             content: Vec::new(),
             over: None,
         }

@@ -35,7 +35,7 @@ pub struct Fetch {
 }
 
 enum Phase {
-    Asking(Exchange),
+    Asking(Box<Exchange>),
     Flowing(Box<Consumer>),
     Failed(CliError),
 }
@@ -48,7 +48,7 @@ impl Fetch {
             question.verify = plan.consumer.verify.clone();
             question.timeout = plan.consumer.max_stall;
             question.seed = plan.consumer.seed;
-            Phase::Asking(Exchange::new(question, now))
+            Phase::Asking(Box::new(Exchange::new(question, now)))
         } else {
             Phase::Flowing(Box::new(consumer(&plan, plan.object.clone(), None, now)))
         };

@@ -21,6 +21,6 @@ console.log(JSON.stringify({
   faces: faces.map((f) => f.uri),
   rib: rib.map((e) => e.name.toString()),
   strategies: strategies.map((s) => [s.name.toString(), s.strategy.toString()]),
-  capacity: cs.capacity,
+  capacity: Number(cs.capacity),
 }));
 process.exit(0);
