@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         ),
         names => {
             for case in &CASES {
-                if names.is_empty() || names.iter().any(|name| case.name == *name) {
+                if names.is_empty() || names.contains(&case.name) {
                     println!("{}", measure(case)?);
                 }
             }

@@ -90,17 +90,17 @@ pub enum ClientError {
         /// Its text.
         text: String,
     },
-    /// The forwarder did not answer.
+    /// The forwarder did not answer a management command, or not in its terms.
     #[error(
-        "face {uri}: no answer to {what} within {waited:?}; check that an NDN forwarder listens there"
+        "face {uri}: no answer to {what} but {seen}; check that an NDN forwarder listens there"
     )]
     NoAnswer {
         /// The face.
         uri: FaceUri,
         /// What was asked.
         what: String,
-        /// How long.
-        waited: std::time::Duration,
+        /// What was seen instead of an answer.
+        seen: String,
     },
     /// The event loop could not be set up.
     #[error("cannot set up the client's loop: {0}")]

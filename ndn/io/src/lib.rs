@@ -12,6 +12,7 @@
 mod app;
 mod chunk;
 mod client;
+mod command;
 mod config;
 mod conn;
 mod driver;

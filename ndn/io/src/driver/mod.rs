@@ -113,6 +113,8 @@ impl Driver {
                 .open_listener(listener)
                 .map_err(|error| StartError::Listen { uri, error })?;
         }
+        let channels = driver.listening().iter().map(ToString::to_string).collect();
+        driver.forwarder.set_channels(channels);
         for (prefix, strategy) in &config.strategies {
             driver.forwarder.set_strategy(prefix, *strategy);
         }
