@@ -20,10 +20,12 @@ class FallbackTest {
 
   @Test
   void aDataNodeWithoutThePlugin() throws Exception {
-    Configuration without = new Configuration(false);
-    without.set("dfs.datanode.plugins", "");
+    Configuration conf = TestCluster.conf();
     Configuration with = new Configuration(false);
-    try (TestCluster cluster = new TestCluster(TestCluster.conf(), 3, with, without, with)) {
+    with.set("dfs.datanode.plugins", conf.get("dfs.datanode.plugins"));
+    conf.unset("dfs.datanode.plugins");
+    Configuration without = new Configuration(false);
+    try (TestCluster cluster = new TestCluster(conf, 3, with, without, with)) {
       for (int i = 0; i < 4; i++) {
         cluster.write("/mixed" + i, DATA);
         cluster.check("/mixed" + i, DATA, 3);

@@ -13,10 +13,13 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -61,7 +64,7 @@ final class TestCluster implements AutoCloseable {
     conf.setLong("dfs.blocksize", BLOCK_BYTES);
     conf.setInt("dfs.replication", 3);
     conf.setInt("dfs.client.socket-timeout", 20_000);
-    conf.setInt("dfs.namenode.heartbeat.recheck-interval", 2000);
+    conf.setInt("dfs.namenode.heartbeat.recheck-interval", 500);
     conf.setInt("dfs.heartbeat.interval", 1);
     conf.setInt("trunkline.ndn.pull.timeout.ms", 6000);
     return conf;
@@ -122,27 +125,35 @@ final class TestCluster implements AutoCloseable {
       return;
     }
     org.apache.hadoop.fs.Path file = new org.apache.hadoop.fs.Path(path);
-    DFSTestUtil.waitReplication(fs(), file, (short) replicas);
     int at = 0;
     for (LocatedBlock block : DFSTestUtil.getAllBlocks(fs(), file)) {
       int length = (int) block.getBlockSize();
       byte[] expected = Arrays.copyOfRange(data, at, at + length);
-      int found = 0;
-      for (int i = 0; i < mini.getDataNodes().size(); i++) {
-        DataNode dataNode = mini.getDataNodes().get(i);
-        for (DatanodeInfo where : block.getLocations()) {
-          if (where.getXferPort() == dataNode.getXferPort()) {
-            File replica = mini.getBlockFile(i, block.getBlock());
-            assertTrue(replica != null, block + " is not on " + where);
-            assertArrayEquals(expected, Files.readAllBytes(replica.toPath()), block.toString());
-            found++;
-          }
-        }
+      for (File replica : replicas(block, replicas)) {
+        assertArrayEquals(expected, Files.readAllBytes(replica.toPath()), block.toString());
       }
-      assertTrue(found >= replicas, block + " has " + found + " replicas");
       at += length;
     }
     assertEquals(data.length, at);
+  }
+
+  /** Waits for so many finalized replicas on DataNodes that live. */
+  private List<File> replicas(LocatedBlock block, int count) throws Exception {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(90);
+    while (true) {
+      List<File> found = new ArrayList<>();
+      for (DataNode dataNode : mini.getDataNodes()) {
+        var dataset = dataNode.getFSDataset();
+        if (dataset.isValidBlock(block.getBlock())) {
+          found.add(new File(dataset.getBlockLocalPathInfo(block.getBlock()).getBlockPath()));
+        }
+      }
+      if (found.size() >= count) {
+        return found;
+      }
+      assertTrue(System.nanoTime() - deadline < 0, block + " has " + found.size() + " replicas");
+      Thread.sleep(100);
+    }
   }
 
   /** Stops the DataNode at a place of the pipeline that a stream writes to. */
