@@ -14,7 +14,7 @@ use crate::outbox::Outbox;
 use crate::wire;
 
 /// Wait before a fetch asks again; doubles each time.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// A name is taken for absent after this many Nacks: one may come of a face
 /// that is just being mended.
 const MAX_NACKS: u32 = 2;
