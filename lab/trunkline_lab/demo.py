@@ -7,15 +7,140 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from . import paths, payload, report, transfer
+from .report import mib
 from .say import say
-from .transfer import PHASES, Transfer
+from .transfer import Cost
+
+Value = Callable[["Run", Cost], float]
 
 REPLICATION = 3
 DATANODES = 4
+PHASES = ("write", "first read", "second read")
+
+
+@dataclass
+class Run:
+    """A put and two gets on one plane; `faults` says what was wrong or can't be proved."""
+
+    plane: str
+    hosts: list[str]
+    file_bytes: int
+    costs: dict[str, Cost] = field(default_factory=dict)
+    sha256_ok: bool = True
+    faults: list[str] = field(default_factory=list)
+
+    def bytes_out(self) -> dict[str, int]:
+        """Bytes out of each host over put and gets."""
+        return {h: sum(c.links.out.get(h, 0) for c in self.costs.values()) for h in self.hosts}
+
+    def bytes_in(self) -> dict[str, int]:
+        """Bytes into each host over put and gets."""
+        return {h: sum(c.links.into.get(h, 0) for c in self.costs.values()) for h in self.hosts}
+
+    def cache_hits(self) -> int:
+        """Segments of the second read out of the router's cache (which answers for a few other names as well)."""
+        second = self.costs[PHASES[2]]
+        return min(second.cache_hits, second.client("segments_read"))
+
+
+def run_plane(plane: str, source: Path, directory: Path) -> Run:
+    """Puts `source`, gets it twice, compares."""
+    size = source.stat().st_size
+    wanted = payload.sha256(source)
+    with transfer.rig(plane, directory, datanodes=DATANODES, cache_bytes=2 * size + (64 << 20)) as rig:
+        run = Run(plane, rig.hosts, size)
+        say(f"{plane}: put")
+        run.costs[PHASES[0]] = rig.put(source, "/file", REPLICATION)
+        for number, phase in enumerate(PHASES[1:], start=1):
+            say(f"{plane}: get {number} of 2")
+            copy = directory / f"copy-{number}"
+            run.costs[phase] = rig.get("/file", copy)
+            if payload.sha256(copy) != wanted:
+                run.sha256_ok = False
+                run.faults.append(f"{phase}: the bytes read are not the bytes written")
+            copy.unlink()
+    if plane == "ndn":
+        for phase, cost in run.costs.items():
+            doubts = (
+                transfer.doubts_of_write(cost, size, REPLICATION)
+                if phase == PHASES[0]
+                else transfer.doubts_of_read(cost, size)
+            )
+            run.faults += [f"{phase}: {doubt}" for doubt in doubts]
+    return run
+
+
+def as_json(runs: list[Run]) -> dict[str, Any]:
+    """The document of out/demo.json."""
+    planes: dict[str, Any] = {}
+    for run in runs:
+        planes[run.plane] = {
+            "write_s": round(run.costs[PHASES[0]].wall_s, 3),
+            "read_s": [round(run.costs[phase].wall_s, 3) for phase in PHASES[1:]],
+            "host_bytes_out": run.bytes_out(),
+            "host_bytes_in": run.bytes_in(),
+            "sha256_ok": run.sha256_ok,
+        }
+        if run.plane == "ndn":
+            planes[run.plane]["cache_hits"] = run.cache_hits()
+    return {"file_bytes": runs[0].file_bytes, "replication": REPLICATION, "planes": planes}
+
+
+def render(runs: list[Run]) -> str:
+    """The tables a person reads."""
+    planes = [run.plane for run in runs]
+    both = len(runs) == 2
+
+    def saved(values: list[float]) -> list[str]:
+        return [f"{1 - values[1] / values[0]:.0%}" if values[0] else ""] if both else []
+
+    def by_phase(title: str, value: Value, text: Callable[[float], str], *, total: bool = False) -> str:
+        rows = [[title, *planes, *(["saved"] if both else [])]]
+        sums = [0.0] * len(runs)
+        for phase in PHASES:
+            values = [value(run, run.costs[phase]) for run in runs]
+            sums = [a + b for a, b in zip(sums, values, strict=True)]
+            rows.append([f"  {phase}", *map(text, values), *saved(values)])
+        if total:
+            rows.append(["  total", *map(text, sums), *saved(sums)])
+        return report.table(rows)
+
+    hosts = [["MiB by host, put and both gets", *(f"{plane} {way}" for plane in planes for way in ("out", "in"))]]
+    for host in runs[0].hosts:
+        cells = [(run.bytes_out()[host], run.bytes_in()[host]) for run in runs]
+        hosts.append([f"  {host}", *(mib(count) for pair in cells for count in pair)])
+    parts = [
+        f"{mib(runs[0].file_bytes)} MiB, replication {REPLICATION}, {DATANODES} DataNodes, stock Hadoop 3.5.0 on "
+        f"loopback addresses\n{report.machine()}",
+        by_phase("seconds, from start to exit of FsShell", lambda run, cost: cost.wall_s, "{:.2f}".format),
+        by_phase("CPU seconds, all hosts and the router", lambda run, cost: sum(cost.cpu_s.values()), "{:.1f}".format),
+        report.table(hosts),
+        by_phase(
+            "MiB over the hosts' links, out and in", lambda run, cost: cost.links.total(run.hosts), mib, total=True
+        ),
+    ]
+    notes = []
+    for run in runs:
+        unknown = sum(cost.links.unknown for cost in run.costs.values())
+        notes.append(
+            f"{run.plane}: sha256 {'right' if run.sha256_ok else 'WRONG'}"
+            + (f"; {unknown} bytes could not be given to a host" if unknown else "")
+        )
+        if run.plane == "ndn":
+            write, second = run.costs[PHASES[0]], run.costs[PHASES[2]]
+            notes += [
+                f"ndn: {write.client('named_writes')} blocks written by name in "
+                f"{write.client('segments_published')} segments",
+                f"ndn: {run.cache_hits()} of the second read's {second.client('segments_read')} segments came from "
+                "the router's cache",
+            ]
+    return "\n\n".join([*parts, "\n".join(notes)])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +150,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    names = arguments.planes.split(",")
     directory = paths.OUT / "demo"
     directory.mkdir(parents=True, exist_ok=True)
     source = arguments.file
@@ -34,79 +158,12 @@ def main(arguments: argparse.Namespace) -> int:
         size = payload.parse_size(arguments.size)
         say(f"making a file of {size} bytes, half text, half random")
         payload.make(source, size)
-    done = [
-        transfer.run(name, source.resolve(), directory / name, replication=REPLICATION, datanodes=DATANODES)
-        for name in names
-    ]
-    print(render(done))
+    runs = [run_plane(plane, source.resolve(), directory / plane) for plane in arguments.planes.split(",")]
+    print(render(runs))
     result = paths.OUT / "demo.json"
-    result.write_text(json.dumps(as_json(done), indent=2) + "\n")
+    result.write_text(json.dumps(as_json(runs), indent=2) + "\n")
     say(f"written: {result.relative_to(paths.ROOT)}")
-    faults = [f"{t.plane}: the bytes read are not the bytes written" for t in done if not t.sha256_ok]
-    faults += [f"{t.plane}: {reason}" for t in done for reason in t.unproven]
+    faults = [f"{run.plane}: {fault}" for run in runs for fault in run.faults]
     for fault in faults:
         print(f"FAILED: {fault}")
     return 1 if faults else 0
-
-
-def as_json(done: list[Transfer]) -> dict[str, Any]:
-    """The document of out/demo.json."""
-    planes: dict[str, Any] = {}
-    for run in done:
-        planes[run.plane] = {
-            "write_s": round(run.phases["write"].wall_s, 3),
-            "read_s": [round(run.phases[name].wall_s, 3) for name in PHASES[1:]],
-            "host_bytes_out": run.bytes_out(),
-            "host_bytes_in": run.bytes_into(),
-            "sha256_ok": run.sha256_ok,
-        }
-        if run.plane == "ndn":
-            planes[run.plane]["cache_hits"] = run.phases[PHASES[2]].cache_hits
-    return {"file_bytes": done[0].file_bytes, "replication": REPLICATION, "planes": planes}
-
-
-def render(done: list[Transfer]) -> str:
-    """The table a person reads."""
-    lines = [
-        f"{done[0].file_bytes / (1 << 20):.0f} MiB, replication {REPLICATION}, {DATANODES} DataNodes, "
-        f"stock Hadoop 3.5.0 on loopback; {report.machine()}",
-        "",
-    ]
-    heads = [run.plane for run in done]
-    both = len(done) == 2
-
-    def versus(values: list[float]) -> list[str]:
-        return [f"{1 - values[1] / values[0]:+.0%}" if values[0] else ""] if both else []
-
-    rows = [["seconds (FsShell, JVM start included)", *heads, *(["saved"] if both else [])]]
-    for name in PHASES:
-        walls = [run.phases[name].wall_s for run in done]
-        rows.append([f"  {name}", *(f"{w:.2f}" for w in walls), *versus(walls)])
-    rows.append(["CPU seconds, all hosts"])
-    for name in PHASES:
-        cpus = [run.phases[name].cpu_total([*run.hosts, "router"]) for run in done]
-        rows.append([f"  {name}", *(f"{c:.1f}" for c in cpus), *versus(cpus)])
-    lines += [report.table(rows), ""]
-
-    rows = [["MiB over each host's link", *(f"{run.plane} {way}" for run in done for way in ("out", "in"))]]
-    for host in done[0].hosts:
-        row = [f"  {host}"]
-        for run in done:
-            row += [report.human_bytes(run.bytes_out()[host]), report.human_bytes(run.bytes_into()[host])]
-        rows.append(row)
-    lines += [report.table(rows), ""]
-
-    rows = [["MiB over host links, out and in", *heads, *(["saved"] if both else [])]]
-    totals = [0.0] * len(done)
-    for name in PHASES:
-        values = [float(run.phases[name].bytes.total(run.hosts)) for run in done]
-        totals = [a + b for a, b in zip(totals, values, strict=True)]
-        rows.append([f"  {name}", *map(report.human_bytes, values), *versus(values)])
-    rows.append(["  total", *map(report.human_bytes, totals), *versus(totals)])
-    lines += [report.table(rows), ""]
-    for run in done:
-        unknown = sum(p.bytes.unknown for p in run.phases.values())
-        lines.append(
-            f"{run.plane}: sha256 {'ok' if run.sha256_ok else 'WRONG'}; {unknown} bytes on sockets of no known host"
-        )
-    return "\n".join(lines)

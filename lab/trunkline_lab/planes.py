@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,50 +23,61 @@ def tcp() -> Plane:
 
 
 class Router:
-    """One `trunkline fwd run`: the only hop between the hosts of the named-data plane."""
+    """One `trunkline fwd run`: the only hop between the hosts of the named-data plane.
+
+    Hosts connect over TCP; it is asked over a Unix socket, since `/localhost` names never cross a link.
+    """
 
     def __init__(self, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int) -> None:
         self.stage = stage
+        # Unix socket paths end at 107 bytes, so it can't lie in `directory`.
+        self._runtime = tempfile.TemporaryDirectory(prefix="trunkline-")
+        self.control = f"unix://{self._runtime.name}/router.sock"
         self.address = loopback.address(ROUTER_ADDRESS)
         self.face = f"tcp://{self.address}:{Ports().free(self.address)}"
         self.config = directory / "conf" / "router.toml"
         self.config.parent.mkdir(parents=True, exist_ok=True)
         self.config.write_text(
-            f'[[face]]\nlisten = "{self.face}"\n\n'
-            f"[content_store]\ncapacity = {cache_bytes}\n\n"
-            "[management]\nlocalhop = true\n"
+            f'[[face]]\nlisten = "{self.face}"\nscope = "non-local"\n\n'
+            f'[[face]]\nlisten = "{self.control}"\n\n'
+            # No routes: the first Interest under a block's name goes to all hosts, the others where its Data came from.
+            f'[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\n\n'
+            f"[content_store]\ncapacity = {cache_bytes}\n"
         )
         self.process: Process | None = None
 
     def start(self) -> None:
-        """Starts it (again after `kill`); returns when it answers."""
+        """Starts it (again after `kill`); returns when it takes connections."""
         command = [str(paths.built(paths.TRUNKLINE)), "fwd", "run", "--config", str(self.config)]
         self.process = self.stage.start("router", "router", command)
-        wait_until("the router's answer", self._answers, 20, self.process)
+        wait_until("the router's listener", self._listens, 20, self.process)
 
     def kill(self) -> None:
         """SIGKILL, as a power cut would."""
         assert self.process is not None
         self.process.kill()
 
-    def _answers(self) -> bool:
-        return self._ask("status").returncode == 0
+    def _listens(self) -> bool:
+        host, _, port = self.face.removeprefix("tcp://").rpartition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
 
-    def _ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(paths.TRUNKLINE), "fwd", *arguments, "--json", "--face", self.face],
+    def cache_hits(self) -> int:
+        """Interests that its content store has answered so far."""
+        return int(self.status()["content_store"]["hits"])
+
+    def status(self) -> dict[str, Any]:
+        """`trunkline fwd status --json`."""
+        answer = subprocess.run(
+            [str(paths.TRUNKLINE), "fwd", "status", "--json", "--face", self.control],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=20,
             check=False,
         )
-
-    def status(self) -> dict[str, Any]:
-        """`trunkline fwd status --json`."""
-        answer = self._ask("status")
         if answer.returncode != 0:
-            raise RuntimeError(f"the router at {self.face} did not answer: {answer.stderr.strip()}")
+            raise RuntimeError(f"the router at {self.control} did not answer: {answer.stderr.strip()}")
         return dict(json.loads(answer.stdout))
 
 
@@ -97,12 +110,21 @@ def pasted(face: str) -> Properties:
 
 
 def stats_file(directory: Path, host: str) -> Path:
-    """Where the JVMs of a host append their counters as they end."""
-    return directory / "stats" / f"{host}.json"
+    """Where a JVM of a host writes its counters; {pid} is put in by the plug-in."""
+    (directory / "stats").mkdir(parents=True, exist_ok=True)
+    return directory / "stats" / f"{host}-{{pid}}.json"
 
 
-def read_stats(stats: Path) -> list[dict[str, Any]]:
-    """The JSON objects that JVMs appended, one a line."""
-    if not stats.exists():
-        return []
-    return [dict(json.loads(line)) for line in stats.read_text().splitlines() if line.strip()]
+Counters = dict[str, int]
+
+
+def transport_counters(directory: Path, host: str) -> Counters:
+    """The plug-in's counters of a host, summed over its JVMs; fallbacks are counted as `fallback.<reason>`."""
+    total: Counters = {}
+    for path in (directory / "stats").glob(f"{host}-*.json"):
+        record = json.loads(path.read_text())
+        fallbacks = {f"fallback.{reason}": count for reason, count in record.get("fallbacks", {}).items()}
+        for key, value in {**record, **fallbacks}.items():
+            if isinstance(value, int) and key != "pid":
+                total[key] = total.get(key, 0) + value
+    return total

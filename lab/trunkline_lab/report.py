@@ -17,7 +17,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def human_bytes(count: float) -> str:
+def mib(count: float) -> str:
     """Bytes in MiB with one digit, as tables show them."""
     return f"{count / (1 << 20):.1f}"
 

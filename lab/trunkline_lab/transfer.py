@@ -1,110 +1,141 @@
-"""One file written and read twice on one plane, with what it cost: the experiment behind the demo and the benches."""
+"""Files written and read on one plane, with what each command cost: the experiment behind the demo and the benches."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import payload, planes
-from .cluster import Cluster
+from . import planes
+from .cluster import FSSHELL, Cluster
 from .hostbytes import HostBytes, LinkBytes
 from .network import pick_loopback
 from .procs import Process, Stage
 from .say import say
 
-PHASES = ("write", "first read", "second read")
+BLOCK_BYTES = 128 << 20  # HDFS's default
 
 
 @dataclass
-class Phase:
-    """What one FsShell command cost: seconds from its start to its exit, CPU of all hosts, bytes on their links."""
+class Cost:
+    """What one FsShell command cost: seconds from its start to its exit, CPU and bytes by host."""
 
     wall_s: float
-    cpu_s: dict[str, float]
-    bytes: LinkBytes
-    cache_hits: int = 0
+    cpu_s: dict[str, float]  # of every host, the router's too
+    links: LinkBytes
+    cache_hits: int  # in the router
+    counters: dict[str, planes.Counters]  # of the plug-in, by host
 
-    def cpu_total(self, hosts: list[str]) -> float:
-        return sum(self.cpu_s.get(host, 0.0) for host in hosts)
+    def client(self, counter: str) -> int:
+        """A counter of the client's plug-in."""
+        return self.counters.get("client", {}).get(counter, 0)
 
-
-@dataclass
-class Transfer:
-    """A put and its gets on one plane."""
-
-    plane: str
-    hosts: list[str]
-    file_bytes: int
-    phases: dict[str, Phase] = field(default_factory=dict)
-    sha256_ok: bool = False
-    unproven: list[str] = field(default_factory=list)  # why it can't be said that named data carried the bytes
-
-    def bytes_out(self) -> dict[str, int]:
-        """Bytes out of each host over all phases."""
-        return {h: sum(p.bytes.out.get(h, 0) for p in self.phases.values()) for h in self.hosts}
-
-    def bytes_into(self) -> dict[str, int]:
-        """Bytes into each host over all phases."""
-        return {h: sum(p.bytes.into.get(h, 0) for p in self.phases.values()) for h in self.hosts}
+    def fallbacks(self) -> dict[str, planes.Counters]:
+        """Operations that went by stock TCP after all, by host and reason."""
+        found = {
+            host: {k: n for k, n in counters.items() if k.startswith("fallback.") and n}
+            for host, counters in self.counters.items()
+        }
+        return {host: reasons for host, reasons in found.items() if reasons}
 
 
-def run(
-    plane_name: str, source: Path, directory: Path, *, replication: int, reads: int = 2, datanodes: int = 4
-) -> Transfer:
-    """Starts a cluster on the plane "tcp" or "ndn", writes `source`, reads it back `reads` times, ends everything."""
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    size = source.stat().st_size
-    loopback = pick_loopback()
-    with Stage(directory / "logs") as stage:
-        router = None
-        if plane_name == "ndn":
-            router = planes.Router(stage, directory, loopback, cache_bytes=2 * size + (64 << 20))
-            router.start()
-            plane = planes.ndn(router, directory)
-        else:
-            plane = planes.tcp()
-        cluster = Cluster(stage, directory, loopback, plane, datanodes=datanodes)
-        say(f"{plane_name}: starting a NameNode and {datanodes} DataNodes")
-        cluster.start()
-        names = dict(cluster.hosts)
-        if router:
-            names[router.address] = "router"
-        result = Transfer(plane_name, list(cluster.hosts.values()), size)
-        with HostBytes(loopback.cidr, names, cluster.processes) as meter:
-            watch = _Watch(stage, meter, router)
-            say(f"{plane_name}: put")
-            result.phases["write"] = watch.phase(lambda: cluster.put(source, "/file", replication=replication))
-            wanted = payload.sha256(source)
-            same = []
-            for number in range(reads):
-                say(f"{plane_name}: get {number + 1} of {reads}")
-                copy = directory / f"copy-{number + 1}"
-                result.phases[PHASES[1 + number]] = watch.phase(lambda copy=copy: cluster.get("/file", copy))
-                same.append(payload.sha256(copy) == wanted)
-                copy.unlink()
-            result.sha256_ok = all(same)
-            if meter.overruns:
-                raise RuntimeError(
-                    f"the kernel dropped word of ended sockets {meter.overruns} times; counts are too low"
-                )
-    shutil.rmtree(directory / "data", ignore_errors=True)
-    return result
+class Rig:
+    """A running cluster on one plane whose commands are measured."""
 
+    def __init__(self, cluster: Cluster, meter: HostBytes, router: planes.Router | None) -> None:
+        self.cluster, self._meter, self._router = cluster, meter, router
+        self.hosts = list(cluster.hosts.values())
 
-class _Watch:
-    """Measures one command at a time."""
+    @property
+    def plane(self) -> str:
+        return self.cluster.plane.name
 
-    def __init__(self, stage: Stage, meter: HostBytes, router: planes.Router | None) -> None:
-        self._stage, self._meter, self._router = stage, meter, router
+    def put(self, source: Path, target: str, replication: int) -> Cost:
+        """`FsShell -put`, measured."""
+        return self._measure(lambda: self.cluster.put(source, target, replication=replication))
+
+    def get(self, source: str, target: Path) -> Cost:
+        """`FsShell -get` by a fresh client, measured."""
+        return self._measure(lambda: self.cluster.get(source, target))
+
+    def remove(self, path: str) -> None:
+        """Deletes a file, so that the next does not fill the disk."""
+        self.cluster.client(FSSHELL, "-rm", "-skipTrash", path, name="rm")
 
     def _cache_hits(self) -> int:
-        return int(self._router.status()["cs_hits"]) if self._router else 0
+        return self._router.cache_hits() if self._router else 0
 
-    def phase(self, command: object) -> Phase:
-        cpu, link, hits = self._stage.cpu_s(), self._meter.read(), self._cache_hits()
-        process: Process = command()  # type: ignore[operator]
-        spent = {host: s - cpu.get(host, 0.0) for host, s in self._stage.cpu_s().items()}
+    def _counters(self) -> dict[str, planes.Counters]:
+        """The plug-in's counters by host; a DataNode writes its own down a moment after an operation has ended."""
+        if self._router is None:
+            return {}
+        time.sleep(0.3)
+        return {host: planes.transport_counters(self.cluster.directory, host) for host in self.hosts}
+
+    def _measure(self, command: Callable[[], Process]) -> Cost:
+        counters, hits = self._counters(), self._cache_hits()
+        cpu, links = self.cluster.stage.cpu_s(), self._meter.read()
+        process = command()
+        spent = {host: s - cpu.get(host, 0.0) for host, s in self.cluster.stage.cpu_s().items()}
+        links = self._meter.read() - links
+        if self._meter.overruns:
+            raise RuntimeError(f"the kernel dropped word of ended sockets {self._meter.overruns} times")
         assert process.wall_s is not None
-        return Phase(process.wall_s, spent, self._meter.read() - link, self._cache_hits() - hits)
+        grown = {
+            host: {key: value - counters[host].get(key, 0) for key, value in now.items()}
+            for host, now in self._counters().items()
+        }
+        return Cost(process.wall_s, spent, links, self._cache_hits() - hits, grown)
+
+
+@contextmanager
+def rig(plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int) -> Iterator[Rig]:
+    """Starts a cluster on the plane "tcp" or "ndn"; ends it, and removes its data, however the block is left."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    loopback = pick_loopback()
+    try:
+        with Stage(directory / "logs") as stage:
+            router = None
+            if plane_name == "ndn":
+                router = planes.Router(stage, directory, loopback, cache_bytes)
+                router.start()
+            plane = planes.ndn(router, directory) if router else planes.tcp()
+            cluster = Cluster(stage, directory, loopback, plane, datanodes=datanodes)
+            say(f"{plane_name}: starting a NameNode and {datanodes} DataNodes")
+            cluster.start()
+            addresses = dict(cluster.hosts)
+            if router:
+                addresses[router.address] = "router"
+            with HostBytes(loopback.cidr, addresses, cluster.processes) as meter:
+                yield Rig(cluster, meter, router)
+    finally:
+        shutil.rmtree(directory / "data", ignore_errors=True)
+
+
+def doubts_of_write(cost: Cost, file_bytes: int, replication: int) -> list[str]:
+    """What keeps one from saying that named data carried a write; empty when the counters prove it."""
+    blocks = -(-file_bytes // BLOCK_BYTES)
+    pulled = sum(counters.get("bytes_pulled", 0) for counters in cost.counters.values())
+    return [
+        *_less("blocks written by name", cost.client("named_writes"), blocks),
+        *_less("bytes published by the client", cost.client("bytes_published"), file_bytes),
+        *_less("bytes pulled by the DataNodes", pulled, replication * file_bytes),
+        *_fallen_back(cost),
+    ]
+
+
+def doubts_of_read(cost: Cost, file_bytes: int) -> list[str]:
+    """The same of a read."""
+    return [*_less("bytes read by name", cost.client("bytes_read"), file_bytes), *_fallen_back(cost)]
+
+
+def _less(what: str, value: int, least: int) -> list[str]:
+    return [f"{what}: {value}, not {least}"] if value < least else []
+
+
+def _fallen_back(cost: Cost) -> list[str]:
+    return [f"{host} fell back to stock TCP: {reasons}" for host, reasons in cost.fallbacks().items()]

@@ -70,14 +70,9 @@ class Bed:
         logs = {p.log for p in self.stage.processes if p.host == host}
         return "\n".join(log.read_text(errors="replace") for log in sorted(logs))
 
-    def transport(self, host: str) -> dict[str, int]:
-        """The plug-in's transport counters of a host, summed over its JVMs that have ended."""
-        total: dict[str, int] = {}
-        for record in planes.read_stats(planes.stats_file(self.cluster.directory, host)):
-            for key, value in record.items():
-                if isinstance(value, int):
-                    total[key] = total.get(key, 0) + value
-        return total
+    def transport(self, host: str) -> planes.Counters:
+        """The plug-in's transport counters of a host, summed over its JVMs."""
+        return planes.transport_counters(self.cluster.directory, host)
 
 
 class SlowWriter:

@@ -1,0 +1,200 @@
+"""`make bench`: our figures beside their peers', medians of several runs, as a table and in out/bench.json.
+
+HDFS is measured on both planes side by side, by turns. Peers of the forwarder (NFD, NDNd) are quoted from their own
+measurement on a machine like this one: lab/peers.json says what, how and from which version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from . import paths, payload, report, transfer
+from .say import say
+
+REPLICATION = 3
+DATANODES = 4
+
+
+@dataclass
+class Figure:
+    """One measured number; `ratio` is ours over the peer's."""
+
+    name: str
+    value: float
+    unit: str
+    peer: str
+    peer_value: float | None
+    runs: int
+
+    def as_json(self) -> dict[str, Any]:
+        ratio = None if not self.peer_value else round(self.value / self.peer_value, 3)
+        return {
+            "name": self.name,
+            "value": round(self.value, 4),
+            "unit": self.unit,
+            "peer": self.peer,
+            "peer_value": None if self.peer_value is None else round(self.peer_value, 4),
+            "ratio": ratio,
+        }
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A peer's figure, quoted."""
+
+    peer: str
+    value: float
+
+
+def peers() -> dict[str, Peer]:
+    """Quoted figures by the name of ours."""
+    quoted = json.loads((paths.LAB / "peers.json").read_text())["figures"]
+    return {name: Peer(entry["peer"], entry["value"]) for name, entry in quoted.items()}
+
+
+def hdfs(size: int, runs: int) -> Iterator[Figure]:
+    """Puts and gets of one file on both planes by turns; both clusters stand at once, only one works."""
+    directory = paths.OUT / "bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    source = directory / "input"
+    payload.make(source, size)
+    costs: dict[str, list[transfer.Cost]] = {
+        f"{plane} {what}": [] for plane in ("tcp", "ndn") for what in ("put", "get")
+    }
+    with ExitStack() as stack:
+        rigs = [
+            stack.enter_context(transfer.rig(plane, directory / plane, datanodes=DATANODES, cache_bytes=256 << 20))
+            for plane in ("tcp", "ndn")
+        ]
+        for number in range(runs + 1):  # the first warms the daemons up and is not counted
+            for rig in rigs if number % 2 else rigs[::-1]:
+                say(f"hdfs {rig.plane}: put and get, {'warm-up' if number == 0 else f'run {number} of {runs}'}")
+                copy = directory / "copy"
+                copy.unlink(missing_ok=True)
+                put, get = rig.put(source, "/file", REPLICATION), rig.get("/file", copy)
+                if payload.sha256(copy) != payload.sha256(source):
+                    raise RuntimeError(f"{rig.plane}: the bytes read are not the bytes written")
+                if rig.plane == "ndn":
+                    doubts = transfer.doubts_of_write(put, size, REPLICATION) + transfer.doubts_of_read(get, size)
+                    if doubts:
+                        raise RuntimeError(f"ndn: named data did not carry it all: {'; '.join(doubts)}")
+                rig.remove("/file")
+                if number:
+                    costs[f"{rig.plane} put"].append(put)
+                    costs[f"{rig.plane} get"].append(get)
+        hosts = rigs[0].hosts
+
+    def median(what: str, value: Callable[[transfer.Cost], float]) -> float:
+        return statistics.median(value(cost) for cost in costs[what])
+
+    measures: list[tuple[str, str, str, str, Callable[[transfer.Cost], float]]] = [
+        ("hdfs.put.r3", "wall", "s", "put", lambda c: c.wall_s),
+        ("hdfs.put.r3", "cpu", "CPU-s", "put", lambda c: sum(c.cpu_s.values())),
+        ("hdfs.put.r3", "bytes", "bytes", "put", lambda c: c.links.total(hosts)),
+        ("hdfs.get", "wall", "s", "get", lambda c: c.wall_s),
+        ("hdfs.get", "cpu", "CPU-s", "get", lambda c: sum(c.cpu_s.values())),
+    ]
+    for prefix, what, unit, phase, value in measures:
+        ours, theirs = median(f"ndn {phase}", value), median(f"tcp {phase}", value)
+        yield Figure(f"{prefix}.ndn_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
+        yield Figure(f"{prefix}.ndn.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+
+
+def forwarder(runs: int) -> Iterator[Figure]:
+    """`ndn/io`'s throughput example: forwarder, producer and consumer as three processes; digests made and verified."""
+    quoted = peers()
+
+    def figure(name: str, value: float, unit: str, peer_of: str | None = None) -> Figure:
+        peer = quoted.get(peer_of or name)
+        return Figure(name, value, unit, peer.peer if peer else "", peer.value if peer else None, runs)
+
+    env = {"THROUGHPUT_RUNS": str(runs)}
+    for case in _example("ndn-io", "throughput", ["unix.8000B", "unix.8000B.socket", "unix.jumbo", "unix.rtt"], env):
+        name = f"forwarder.{case['case']}"
+        if "p50_us" in case:
+            yield figure("forwarder.rtt.p50_us", case["p50_us"], "us")
+            yield figure("forwarder.rtt.p99_us", case["p99_us"], "us")
+            continue
+        like = "forwarder.unix.8000B"
+        yield figure(f"{name}.gbit_s", case["gbit_s"], "Gbit/s", f"{like}.gbit_s")
+        for process, cost in case["cpu_s_per_gb"].items():
+            suffix = "cpu_s_per_gb" if process == "forwarder" else f"{process}_cpu_s_per_gb"
+            yield figure(f"{name}.{suffix}", cost, "CPU-s/GB", f"{like}.{suffix}")
+
+
+def _example(package: str, example: str, arguments: list[str], env: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Builds and runs a Rust example that prints JSON lines."""
+    say(f"{package}: {example} {' '.join(arguments)}")
+    command = ["cargo", "run", "-q", "--release", "-p", package, "--example", example, "--", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=paths.ROOT,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with status {done.returncode}")
+    for line in done.stdout.splitlines():
+        yield json.loads(line)
+
+
+def render(figures: list[Figure]) -> str:
+    """The table a person reads."""
+    rows = [["name", "value", "unit", "ratio", "peer's", "runs", "peer"]]
+    for figure in figures:
+        entry = figure.as_json()
+        rows.append(
+            [
+                figure.name,
+                _short(figure.value),
+                figure.unit,
+                "" if entry["ratio"] is None else f"{entry['ratio']:.2f}",
+                "" if figure.peer_value is None else _short(figure.peer_value),
+                str(figure.runs),
+                figure.peer,
+            ]
+        )
+    return f"{report.machine()}\n\n{report.table(rows)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", default="", help="prefix of the figures wanted")
+    parser.add_argument("--runs", type=int, default=5, help="runs per figure (default %(default)s)")
+    parser.add_argument("--size", default="1GiB", help="file of the HDFS benches (default %(default)s)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    groups: dict[str, Callable[[], Iterator[Figure]]] = {
+        "forwarder.": lambda: forwarder(arguments.runs),
+        "hdfs.": lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
+    }
+    wanted = arguments.only
+    figures = [
+        figure
+        for prefix, measure in groups.items()
+        if prefix.startswith(wanted) or wanted.startswith(prefix)
+        for figure in measure()
+        if figure.name.startswith(wanted)
+    ]
+    if not figures:
+        raise ValueError(f"ONLY={wanted}: no figure begins so; there are {', '.join(groups)}")
+    print(render(figures))
+    result = paths.OUT / "bench.json"
+    result.write_text(json.dumps([figure.as_json() for figure in figures], indent=2) + "\n")
+    say(f"written: {result.relative_to(paths.ROOT)}")
+    return 0
