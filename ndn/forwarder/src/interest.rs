@@ -27,6 +27,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) name: &'a HashedName<'a>,
     /// Congestion mark that it came with.
     pub(crate) mark: Option<u64>,
+    /// Whether this downstream had asked before and asks again: only then has something been lost, perhaps.
+    pub(crate) again: bool,
 }
 
 impl Forwarder {
@@ -83,6 +85,7 @@ impl Forwarder {
         {
             interest = Cow::Owned(less);
         }
+        let again = found.is_ok_and(|id| self.pit.get(id).ins.iter().any(|r| r.face == face));
         let Some(id) = self.record_downstream(found, face, packet, &interest, name) else {
             return self.count(face, |c| c.dropped_pit_full += 1);
         };
@@ -91,6 +94,7 @@ impl Forwarder {
             interest: &interest,
             name,
             mark: packet.congestion_mark,
+            again,
         };
         if let Some(next_hop) = packet.next_hop_face.filter(|_| local_fields) {
             // The application knows what it does: neither routes nor scope are looked at.

@@ -88,6 +88,7 @@ impl Forwarder {
                 interest: &interest,
                 name,
                 mark: None,
+                again: true,
             },
         )
     }

@@ -289,3 +289,24 @@ fn strategies_are_known_by_label_and_by_name() {
         None
     );
 }
+
+#[test]
+fn a_downstream_that_asks_for_the_first_time_waits_with_the_others() {
+    for strategy in StrategyKind::ALL {
+        let (mut w, app, ups) = star(strategy);
+        let late = w.local();
+        let asked = faces(&w.receive(app, interest("/a/1", 1)));
+        assert!(!asked.is_empty());
+        w.wait(ms(100));
+        assert!(
+            w.receive(late, interest("/a/1", 2)).is_empty(),
+            "{strategy}: what is on its way must not cross the link twice"
+        );
+        assert!(
+            !w.receive(late, interest("/a/1", 3)).is_empty(),
+            "{strategy}: who asks again has lost something, perhaps"
+        );
+        let answer = w.receive(ups[0], data("/a/1"));
+        assert_eq!(faces(&answer), [app, late], "{strategy}");
+    }
+}

@@ -7,7 +7,7 @@ use crate::table::pit::Entry;
 impl Forwarder {
     pub(super) fn best_route(&mut self, id: u32, arrival: &Arrival<'_>) {
         let is_new = !self.pit.get(id).has_pending_out(self.now);
-        if !is_new && self.is_suppressed(id) {
+        if !is_new && self.is_suppressed(id, arrival) {
             return;
         }
         let (hops, _) = self.next_hops(arrival);

@@ -111,8 +111,12 @@ impl Forwarder {
         }
     }
 
-    /// Whether it is too early to forward an Interest that is pending again; the pause doubles each time it is not.
-    fn is_suppressed(&mut self, id: u32) -> bool {
+    /// Whether an Interest that is pending already stays here: that of another downstream always (it waits with the
+    /// others for what is on its way), that of one which asks again until a pause has passed, twice as long each time.
+    fn is_suppressed(&mut self, id: u32, arrival: &Arrival<'_>) -> bool {
+        if !arrival.again {
+            return true;
+        }
         let (min, max) = (
             nanos(self.config.retx_suppression_min),
             nanos(self.config.retx_suppression_max),

@@ -12,6 +12,9 @@ impl Forwarder {
         for hop in self.next_hops(arrival).0 {
             let now = self.now;
             let asked = self.pit.get_mut(id).out_mut(hop.face);
+            if !arrival.again && asked.as_ref().is_some_and(|r| r.is_pending(now)) {
+                continue;
+            }
             let pause = asked.map(|r| {
                 (
                     r.sent,

@@ -25,7 +25,7 @@ use crate::table::hash::{HashedName, NameHashes};
 impl Forwarder {
     pub(super) fn self_learning(&mut self, id: u32, arrival: &Arrival<'_>) {
         let is_new = !self.pit.get(id).has_pending_out(self.now);
-        if !is_new && self.is_suppressed(id) {
+        if !is_new && self.is_suppressed(id, arrival) {
             return;
         }
         let candidates = self.candidates(arrival);
