@@ -269,10 +269,10 @@ pub struct PutArgs {
     /// The file; `-` or nothing for standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// Bytes of content a segment (at most 8000 toward strangers; up to 65000 where all faces on
-    /// the way are jumbo) [default: 8000, or 64512 where this face is jumbo]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub segment_size: Option<u64>,
+    /// Bytes of content a segment; up to 8000 pass everywhere, up to 65000 between Trunkline's
+    /// own forwarders
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8000")]
+    pub segment_size: u64,
     /// How long caches may call a segment fresh
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
     pub freshness: Duration,

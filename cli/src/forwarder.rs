@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ndn_io::{
     App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, Host, find_forwarder,
@@ -15,20 +16,28 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::error::{CliError, Exit, io_cause};
 use crate::nfd;
 
+/// How long a forwarder may take to say whether it takes jumbo packets; others than ours never do.
+const HELLO_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Set by SIGINT or SIGTERM.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// From now on the signals set the flag instead of ending the process.
+    /// From now on the signals set the flag instead of ending the process; a second one ends it.
     ///
     /// # Errors
     /// The system refuses.
     pub fn on_signals() -> Result<Self, CliError> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, flag.clone())
-                .map_err(|e| CliError::failed("signals", e))?;
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                Exit::Interrupted as i32,
+                flag.clone(),
+            )
+            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
+            .map_err(|e| CliError::failed("signals", e))?;
         }
         Ok(Stop(flag))
     }
@@ -80,7 +89,22 @@ pub fn serve<A: App>(
     nfd::register(client, prefix)?;
     registered();
     drive(client, app, stop, over)?;
-    nfd::unregister(client, prefix)
+    // The route goes with the face in any case; this is for those who look in between.
+    if let Err(error) = nfd::unregister(client, prefix) {
+        tracing::debug!(%error, "not unregistered");
+    }
+    Ok(())
+}
+
+/// Whether the forwarder takes packets of 64 KiB.
+///
+/// # Errors
+/// It went away.
+pub fn agrees_to_jumbo(client: &mut Client) -> Result<bool, CliError> {
+    let uri = client.uri().clone();
+    client
+        .settle(HELLO_PATIENCE)
+        .map_err(|e| client_error(&uri, &e))
 }
 
 /// Whether the forwarder is on this host, so that it listens to `/localhost` commands.

@@ -69,6 +69,21 @@ fn jumbo_segments_pass_between_our_own() {
 }
 
 #[test]
+fn jumbo_segments_are_refused_where_they_do_not_pass() {
+    let bench = Bench::start("jumbo = false\n");
+    bench.file("source", 100_000);
+    let (code, said) = bench.fails(&["put", "/t/jumbo", "source", "--segment-size", "64512"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("takes 8800") && said.contains("less"),
+        "{said}"
+    );
+    let (_put, _) = bench.serve(&["put", "/t/plain", "source"]);
+    bench.ok(&["get", "/t/plain", "-q", "-o", "copy"]);
+    assert!(same(&bench.path("source"), &bench.path("copy")));
+}
+
+#[test]
 fn standard_input_and_output() {
     let bench = Bench::start("");
     let mut put = common::Running(
@@ -227,12 +242,16 @@ fn a_forwarder_that_goes_is_named() {
 #[test]
 fn wrong_arguments_are_named() {
     let bench = Bench::start("");
-    bench.file("source", 10);
+    bench.file("source", 100_000);
     for (arguments, words) in [
         (&["put", "/t/x", "missing"][..], ["missing", "no such file"]),
         (
-            &["put", "/t/x", "source", "--segment-size", "1MiB"],
-            ["--segment-size", "out of range"],
+            &["put", "/t/x", "source", "--segment-size", "66550"],
+            ["--segment-size", "makes packets of"],
+        ),
+        (
+            &["put", "/t/x", "source", "--segment-size", "0"],
+            ["--segment-size", "65000"],
         ),
         (
             &["put", "/t/x", "source", "--sign", "hmac:nokey"],

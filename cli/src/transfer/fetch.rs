@@ -13,6 +13,7 @@ use ndn_endpoint::rdr::{self, Metadata};
 use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, Exchange, ExchangeError, FailReason};
 use ndn_packet::{Data, Interest, NackReason, Name, content_type};
 
+use super::WindowSpec;
 use crate::error::{CliError, Exit};
 
 /// What is fetched and how.
@@ -22,7 +23,9 @@ pub struct FetchPlan {
     pub object: Name,
     /// Whether its newest version is asked for first.
     pub metadata: bool,
-    /// All of the consumer's settings but the name.
+    /// Congestion control.
+    pub window: WindowSpec,
+    /// All of the consumer's settings but name, window and buffer.
     pub consumer: ConsumerConfig,
 }
 
@@ -50,7 +53,13 @@ impl Fetch {
             question.seed = plan.consumer.seed;
             Phase::Asking(Box::new(Exchange::new(question, now)))
         } else {
-            Phase::Flowing(Box::new(consumer(&plan, plan.object.clone(), None, now)))
+            Phase::Flowing(Box::new(consumer(
+                &plan,
+                plan.object.clone(),
+                None,
+                None,
+                now,
+            )))
         };
         Fetch {
             plan,
@@ -196,6 +205,7 @@ impl Fetch {
                         &self.plan,
                         metadata.name,
                         metadata.last,
+                        metadata.segment_bytes,
                         now,
                     )))
                 }
@@ -205,15 +215,22 @@ impl Fetch {
     }
 }
 
-fn consumer(plan: &FetchPlan, prefix: Name, last: Option<u64>, now: Duration) -> Consumer {
-    Consumer::new(
-        ConsumerConfig {
-            prefix,
-            last,
-            ..plan.consumer.clone()
-        },
-        now,
-    )
+/// The consumer of the stream under `prefix`, whose segments have so many bytes if that is known.
+fn consumer(
+    plan: &FetchPlan,
+    prefix: Name,
+    last: Option<u64>,
+    segment_bytes: Option<u64>,
+    now: Duration,
+) -> Consumer {
+    let config = ConsumerConfig {
+        prefix,
+        last,
+        window: plan.window.config(),
+        max_buffered_segments: plan.window.buffer(segment_bytes),
+        ..plan.consumer.clone()
+    };
+    Consumer::new(config, now)
 }
 
 /// `thing: cause; way out`, as the cores say it, with the exit status.
@@ -249,6 +266,7 @@ mod tests {
             consumer: ConsumerConfig::new(object.clone()),
             object,
             metadata,
+            window: WindowSpec::Cubic,
         }
     }
 

@@ -26,20 +26,20 @@ pub fn get(args: &GetArgs) -> Result<(), CliError> {
     let sink = Sink::open(&args.output)?;
     let to_stdout = sink.is_stdout();
     let mut consumer = ConsumerConfig::new(args.name.clone());
-    consumer.window = args.window.config();
-    consumer.max_buffered_segments = args.window.buffer();
     consumer.max_stall = args.timeout;
     consumer.verify = verify;
     consumer.seed = forwarder::seed();
     let plan = FetchPlan {
         object: args.name.clone(),
         metadata: !args.no_metadata,
+        window: args.window,
         consumer,
     };
 
     let stop = Stop::on_signals()?;
     let mut client = forwarder::connect(args.face.face.as_deref())?;
-    let writer = Writer::start(sink).map_err(|e| CliError::failed("writing thread", e))?;
+    let Sink { output, end } = sink;
+    let writer = Writer::start(output).map_err(|e| CliError::failed("writing thread", e))?;
     let mut app = Getter {
         fetch: Fetch::new(plan, client.now()),
         writer,
@@ -60,7 +60,7 @@ pub fn get(args: &GetArgs) -> Result<(), CliError> {
             "stopped before it was whole",
         ));
     }
-    let wrote = app.writer.finish().and_then(Sink::finish);
+    let wrote = app.writer.finish().and_then(|()| end.reach());
     wrote.map_err(|e| CliError::file(&args.output, &e))?;
     let report = Report {
         name: app.fetch.versioned().unwrap_or(&args.name).to_string(),

@@ -12,9 +12,13 @@ mod writer;
 use std::str::FromStr;
 
 use ndn_endpoint::WindowConfig;
+use ndn_packet::MAX_PACKET;
 
 pub use get::get;
 pub use put::put;
+
+/// Memory that a transfer may hold for the network, unless a fixed window asks for more.
+const BUFFER_BYTES: u64 = 64 << 20;
 
 /// What `--window` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +58,13 @@ impl WindowSpec {
         }
     }
 
-    /// Segments that may be outstanding or unread.
-    fn buffer(self) -> usize {
+    /// Segments that may be outstanding or unread, where each has so many bytes if that is known.
+    fn buffer(self, segment_bytes: Option<u64>) -> usize {
+        let segments =
+            (BUFFER_BYTES / segment_bytes.unwrap_or(MAX_PACKET as u64).max(1)).clamp(64, 8192);
         match self {
-            WindowSpec::Fixed(n) => (2 * n).max(1024),
-            WindowSpec::Cubic | WindowSpec::Aimd => 4096,
+            WindowSpec::Fixed(n) => n.max(segments as usize),
+            WindowSpec::Cubic | WindowSpec::Aimd => segments as usize,
         }
     }
 }
@@ -71,6 +77,9 @@ mod tests {
     fn windows() {
         assert_eq!("cubic".parse(), Ok(WindowSpec::Cubic));
         assert_eq!("fixed:100".parse(), Ok(WindowSpec::Fixed(100)));
+        assert_eq!(WindowSpec::Cubic.buffer(Some(64 << 10)), 1024);
+        assert_eq!(WindowSpec::Cubic.buffer(Some(0)), 8192);
+        assert_eq!(WindowSpec::Fixed(5000).buffer(Some(64 << 10)), 5000);
         for bad in ["", "fixed", "fixed:", "fixed:0", "fixed:x", "bbr"] {
             assert!(bad.parse::<WindowSpec>().is_err(), "{bad}");
         }

@@ -100,6 +100,18 @@ impl Publication {
         Ok(wire)
     }
 
+    /// Bytes of the largest packet: that of the first segment, some bytes more for larger
+    /// segment numbers and signatures of other lengths.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn largest(&self) -> io::Result<usize> {
+        let first = self.segmenter.segment(0, &self.key, |offset, content| {
+            self.source.read(offset, content)
+        })?;
+        Ok(first.map_or(0, |wire| wire.len()) + 16)
+    }
+
     fn metadata(&self) -> Bytes {
         let mut metadata = self.segmenter.metadata();
         metadata.mtime_ns = self.source.modified_ns();

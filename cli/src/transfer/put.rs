@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ndn_io::App;
-use ndn_packet::{Data, MAX_JUMBO_PACKET, NackReason, NetKind, NetPacket};
+use ndn_io::{App, Client};
+use ndn_packet::{Data, MAX_JUMBO_PACKET, MAX_PACKET, NackReason, NetKind, NetPacket};
 use serde_json::json;
 
 use super::publication::{Publication, unix_time_us};
@@ -13,12 +13,6 @@ use crate::error::CliError;
 use crate::forwarder::{self, Stop};
 use crate::output;
 use crate::units::show_size;
-
-/// Content of a segment where nothing else is asked for: fits a packet of 8800 bytes with its
-/// name and any signature.
-const SEGMENT_BYTES: u64 = 8000;
-/// What name, signature and headers may take of a packet.
-const HEADROOM: u64 = 576;
 
 /// Runs `trunkline put`.
 ///
@@ -39,6 +33,10 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
     );
     let stop = Stop::on_signals()?;
     let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let segment = publication
+        .largest()
+        .map_err(|e| CliError::file(&args.file, &e))?;
+    check_size(args, segment, &mut client)?;
     let facts = json!({
         "name": publication.object().to_string(),
         "versioned": publication.versioned().to_string(),
@@ -85,13 +83,33 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
 }
 
 fn segment_bytes(args: &PutArgs) -> Result<u32, CliError> {
-    let bytes = args.segment_size.unwrap_or(SEGMENT_BYTES);
-    let name_bytes = args.name.wire_len() as u64;
-    let most = (MAX_JUMBO_PACKET as u64).saturating_sub(HEADROOM + name_bytes);
-    u32::try_from(bytes)
+    u32::try_from(args.segment_size)
         .ok()
-        .filter(|n| (1..=most).contains(&u64::from(*n)))
-        .ok_or_else(|| CliError::usage("--segment-size", format!("{bytes} bytes are out of range")).or(format!("give 1 to {most}; at most 8000 where not every forwarder on the way is Trunkline's")))
+        .filter(|n| (1..MAX_JUMBO_PACKET as u32).contains(n))
+        .ok_or_else(|| {
+            let thing = format!("--segment-size {}", args.segment_size);
+            CliError::usage(thing, "is out of range").or("give 1 to 65000")
+        })
+}
+
+/// Sees to it that segments pass the forwarder: what is too large would be dropped unseen.
+fn check_size(args: &PutArgs, segment: usize, client: &mut Client) -> Result<(), CliError> {
+    let most = if segment <= MAX_PACKET {
+        return Ok(());
+    } else if forwarder::agrees_to_jumbo(client)? {
+        MAX_JUMBO_PACKET
+    } else {
+        MAX_PACKET
+    };
+    if segment <= most {
+        return Ok(());
+    }
+    let cause = format!(
+        "makes packets of {segment} bytes; the forwarder at {} takes {most}",
+        client.uri()
+    );
+    let thing = format!("--segment-size {}", args.segment_size);
+    Err(CliError::usage(thing, cause).or(format!("give {} less", segment - most)))
 }
 
 /// Answers Interests from a publication.

@@ -7,18 +7,32 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use tempfile::{Builder, NamedTempFile};
+use tempfile::{Builder, TempPath};
 
 use crate::error::CliError;
 
-/// A place for the bytes of an object, in order.
-pub enum Sink {
+/// A place for the bytes of an object.
+pub struct Sink {
+    /// Where they are written.
+    pub output: Output,
+    /// What is to be done when all are.
+    pub end: End,
+}
+
+/// Where bytes are written, in order.
+pub enum Output {
     /// Standard output.
     Stdout(io::Stdout),
-    /// A device or pipe that is there already and is written as it is.
-    Special(File),
-    /// A file that takes its name at the end.
-    Temporary(NamedTempFile, PathBuf),
+    /// A file, a device or a pipe.
+    File(File),
+}
+
+/// What is to be done when the object is whole. Dropped instead, it leaves nothing behind.
+pub enum End {
+    /// Nothing.
+    Leave,
+    /// Give the temporary file its name.
+    Name(TempPath, PathBuf),
 }
 
 impl Sink {
@@ -28,7 +42,10 @@ impl Sink {
     /// The path and why it can't be written.
     pub fn open(path: &Path) -> Result<Self, CliError> {
         if path == Path::new("-") {
-            return Ok(Sink::Stdout(io::stdout()));
+            return Ok(Sink {
+                output: Output::Stdout(io::stdout()),
+                end: End::Leave,
+            });
         }
         let failed = |e: io::Error| CliError::file(path, &e);
         match fs::metadata(path) {
@@ -39,11 +56,11 @@ impl Sink {
                 );
             }
             Ok(found) if is_special(&found) => {
-                return OpenOptions::new()
-                    .write(true)
-                    .open(path)
-                    .map(Sink::Special)
-                    .map_err(failed);
+                let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                return Ok(Sink {
+                    output: Output::File(file),
+                    end: End::Leave,
+                });
             }
             _ => {}
         }
@@ -54,35 +71,40 @@ impl Sink {
         let name = path
             .file_name()
             .map_or_else(|| "object".into(), |n| n.to_string_lossy());
-        Builder::new()
+        let temporary = Builder::new()
             .prefix(&format!(".{name}."))
             .suffix(".part")
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(folder)
-            .map(|file| Sink::Temporary(file, path.to_owned()))
-            .map_err(failed)
+            .map_err(failed)?;
+        let (file, temporary) = temporary.into_parts();
+        Ok(Sink {
+            output: Output::File(file),
+            end: End::Name(temporary, path.to_owned()),
+        })
     }
 
     /// Whether the object goes to standard output, where nothing else may then be written.
     pub fn is_stdout(&self) -> bool {
-        matches!(self, Sink::Stdout(_))
+        matches!(self.output, Output::Stdout(_))
     }
+}
 
+impl Output {
     /// Writes all of `parts`, in order, without joining them.
     ///
     /// # Errors
     /// What the system says.
     pub fn write_all(&mut self, parts: &[Bytes]) -> io::Result<()> {
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
-        let writer: &mut dyn Write = match self {
-            Sink::Stdout(out) => out,
-            Sink::Special(file) => file,
-            Sink::Temporary(file, _) => file.as_file_mut(),
-        };
         let mut rest: &mut [IoSlice<'_>] = &mut slices;
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
-            match writer.write_vectored(rest) {
+            let written = match self {
+                Output::Stdout(out) => out.write_vectored(rest),
+                Output::File(file) => file.write_vectored(rest),
+            };
+            match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => IoSlice::advance_slices(&mut rest, n),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -92,15 +114,27 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives the object its name. Without this call nothing is left behind.
+    /// Sees to it that nothing is kept back.
     ///
     /// # Errors
     /// What the system says.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         match self {
-            Sink::Stdout(mut out) => out.flush(),
-            Sink::Special(_) => Ok(()),
-            Sink::Temporary(file, path) => file.persist(path).map(drop).map_err(|e| e.error),
+            Output::Stdout(out) => out.flush(),
+            Output::File(_) => Ok(()),
+        }
+    }
+}
+
+impl End {
+    /// Gives the object its name.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn reach(self) -> io::Result<()> {
+        match self {
+            End::Leave => Ok(()),
+            End::Name(temporary, path) => temporary.persist(path).map_err(|e| e.error),
         }
     }
 }
@@ -123,20 +157,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("object");
         let mut sink = Sink::open(&path).expect("a sink");
-        sink.write_all(&[
+        let parts = [
             Bytes::from_static(b"ab"),
             Bytes::new(),
             Bytes::from_static(b"c"),
-        ])
-        .expect("written");
+        ];
+        sink.output.write_all(&parts).expect("written");
         assert!(!path.exists());
-        sink.finish().expect("named");
+        sink.end.reach().expect("named");
         assert_eq!(fs::read(&path).expect("the file"), b"abc");
 
         let mut sink = Sink::open(&path).expect("a sink");
-        sink.write_all(&[Bytes::from_static(b"other")])
+        sink.output
+            .write_all(&[Bytes::from_static(b"other")])
             .expect("written");
-        drop(sink);
+        drop(sink.end);
         assert_eq!(fs::read(&path).expect("the file"), b"abc");
         assert_eq!(entries(folder.path()), 1);
     }
@@ -144,10 +179,10 @@ mod tests {
     #[test]
     fn a_device_is_written_as_it_is() {
         let mut sink = Sink::open(Path::new("/dev/null")).expect("a sink");
-        assert!(matches!(sink, Sink::Special(_)));
-        sink.write_all(&[Bytes::from_static(b"gone")])
+        assert!(matches!(sink.end, End::Leave));
+        sink.output
+            .write_all(&[Bytes::from_static(b"gone")])
             .expect("written");
-        sink.finish().expect("finished");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::sink::Sink;
+use super::sink::Output;
 
 /// Bytes that are handed over at once where they come fast.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_millis(50);
 /// The transfer's end of the writing thread.
 pub struct Writer {
     batches: Option<SyncSender<Vec<Bytes>>>,
-    thread: Option<JoinHandle<(Sink, io::Result<()>)>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
     batch: Vec<Bytes>,
     batch_bytes: usize,
     since: Duration,
@@ -32,11 +32,11 @@ impl Writer {
     ///
     /// # Errors
     /// No thread can be had.
-    pub fn start(sink: Sink) -> io::Result<Self> {
+    pub fn start(output: Output) -> io::Result<Self> {
         let (batches, waiting) = sync_channel(WAITING_BATCHES);
         let thread = std::thread::Builder::new()
             .name(String::from("writer"))
-            .spawn(move || write(sink, &waiting))?;
+            .spawn(move || write(output, &waiting))?;
         Ok(Writer {
             batches: Some(batches),
             thread: Some(thread),
@@ -111,44 +111,48 @@ impl Writer {
         }
     }
 
-    /// Waits until all is written, and gives the sink back.
+    /// Waits until all is written.
     ///
     /// # Errors
     /// Why something could not be written.
-    pub fn finish(mut self) -> io::Result<Sink> {
+    pub fn finish(mut self) -> io::Result<()> {
         if let Some(batches) = self.batches.take() {
             // Fails only where the thread has ended, and then its own error is told below.
             let _ = batches.send(std::mem::take(&mut self.batch));
         }
-        let Some(thread) = self.thread.take() else {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        };
-        let (sink, written) = thread
-            .join()
-            .map_err(|_| io::Error::other("the writing thread panicked"))?;
-        written.map(|()| sink)
+        match self.thread.take() {
+            Some(thread) => thread
+                .join()
+                .map_err(|_| io::Error::other("the writing thread panicked"))?,
+            None => Ok(()),
+        }
     }
 }
 
-fn write(mut sink: Sink, batches: &Receiver<Vec<Bytes>>) -> (Sink, io::Result<()>) {
+fn write(mut output: Output, batches: &Receiver<Vec<Bytes>>) -> io::Result<()> {
     while let Ok(batch) = batches.recv() {
-        if let Err(error) = sink.write_all(&batch) {
-            return (sink, Err(error));
-        }
+        output.write_all(&batch)?;
     }
-    (sink, Ok(()))
+    output.flush()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sink::Sink;
     use super::*;
     use std::path::Path;
+
+    fn writer(path: &str) -> Writer {
+        let sink = Sink::open(Path::new(path)).expect("a sink");
+        Writer::start(sink.output).expect("a thread")
+    }
 
     #[test]
     fn writes_in_order() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("f");
-        let mut writer = Writer::start(Sink::open(&path).expect("a sink")).expect("a thread");
+        let sink = Sink::open(&path).expect("a sink");
+        let mut writer = Writer::start(sink.output).expect("a thread");
         let mut expected = Vec::new();
         for i in 0..200u8 {
             let part = vec![i; 5000];
@@ -159,14 +163,16 @@ mod tests {
             }
             writer.push(Duration::ZERO, part.into());
         }
-        writer.finish().and_then(Sink::finish).expect("written");
+        writer
+            .finish()
+            .and_then(|()| sink.end.reach())
+            .expect("written");
         assert!(std::fs::read(&path).expect("the file") == expected);
     }
 
     #[test]
     fn small_batches_go_after_a_while() {
-        let mut writer =
-            Writer::start(Sink::open(Path::new("/dev/null")).expect("a sink")).expect("a thread");
+        let mut writer = writer("/dev/null");
         assert_eq!(writer.deadline(), None);
         writer.push(Duration::from_secs(1), Bytes::from_static(b"x"));
         assert_eq!(writer.deadline(), Some(Duration::from_secs(1) + LINGER));
@@ -176,8 +182,7 @@ mod tests {
 
     #[test]
     fn tells_why_it_could_not_write() {
-        let mut writer =
-            Writer::start(Sink::open(Path::new("/dev/full")).expect("a sink")).expect("a thread");
+        let mut writer = writer("/dev/full");
         writer.push(Duration::ZERO, Bytes::from_static(b"x"));
         let Err(error) = writer.finish() else {
             panic!("written to a full device")
