@@ -130,7 +130,6 @@ fn run(case: &Case) -> Result<Value> {
     let uri = forwarder.line()?;
     let mut producer = Process::start(&["producer", &uri, shm, &segment])?;
     producer.line()?;
-    forwarder.line()?;
     let before = (forwarder.cpu()?, producer.cpu()?);
     let mut consumer = Process::start(&["consumer", &uri, shm, &segment, &bytes, &window])?;
     let mut result: Value = serde_json::from_str(&consumer.line()?)?;
@@ -143,6 +142,7 @@ fn run(case: &Case) -> Result<Value> {
             "consumer": per_gb(consumer.cpu()?),
         });
     }
+    result["forwarder_peak_mb"] = json!(forwarder.peak_memory_mb()?);
     Ok(result)
 }
 
@@ -182,6 +182,19 @@ impl Process {
     }
 }
 
+impl Process {
+    fn peak_memory_mb(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib: u64 = peak
+            .ok_or("no peak")?
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()?;
+        Ok(kib / 1000)
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -197,20 +210,13 @@ fn say(text: &str) {
 fn forwarder(uri: &str, shared_memory: bool) -> Result<()> {
     let mut listener = ListenConfig::new(FaceUri::parse(uri)?);
     listener.link.shared_memory = shared_memory;
+    // All is on this host; UDP alone would not let the producer register its prefix.
+    listener.link.scope = Some(ndn_forwarder::FaceScope::Local);
     let node = Node::start(NodeConfig {
         listeners: vec![listener],
         ..NodeConfig::default()
     })?;
     say(&node.listening()[0].to_string());
-    let producer = loop {
-        if let Some(face) = node.status()?.faces.first() {
-            break face.id;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    let prefix = prefix();
-    node.with_forwarder(move |forwarder, _| forwarder.add_route(&prefix, producer, 0))??;
-    say("routed");
     wait_for_end()
 }
 
@@ -234,6 +240,7 @@ fn connect(uri: &str, shared_memory: bool) -> Result<Client> {
 fn producer(uri: &str, shared_memory: bool, segment_bytes: usize) -> Result<()> {
     let mut client = connect(uri, shared_memory)?;
     let mut source = Source::new(segment_bytes);
+    client.register(&prefix())?;
     say("ready");
     client.run(&mut source, |_| false)?;
     Ok(())

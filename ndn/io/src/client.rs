@@ -196,9 +196,9 @@ impl Client {
                 app.on_deadline(self.now, &mut self.outgoing);
             }
             let finished = done(app);
-            self.send();
             if finished {
-                return Ok(());
+                self.send();
+                return self.flush();
             }
             let ask_at = self.now + ASK_INTERVAL;
             self.step(app, ask_at)?;

@@ -113,8 +113,11 @@ pub(crate) fn tune_stream(socket: &Socket, unix: bool, buffer_bytes: usize) -> i
     )
 }
 
-/// Asks for kernel buffers and says where the system grants less.
+/// Asks for kernel buffers (0 leaves the system's) and says where the system grants less.
 pub(crate) fn set_buffers(socket: &Socket, bytes: usize, what: &str) {
+    if bytes == 0 {
+        return;
+    }
     for (name, sysctl, set, get) in [
         (
             "receive",
@@ -177,34 +180,38 @@ pub(crate) fn listen_stream(uri: &FaceUri, unix_mode: Option<u32>) -> io::Result
     Ok(socket)
 }
 
-/// Opens the sockets of a multicast face: one that hears the group, and one to speak from, whose
-/// own packets do not come back.
+/// Opens the sockets of a multicast face: one that hears the group, and one to speak from.
+/// What is spoken is heard by other processes of this host, and by oneself.
 pub(crate) fn multicast(
     group: SocketAddr,
     local: Option<IpAddr>,
     buffer_bytes: usize,
 ) -> io::Result<(Socket, Socket)> {
-    let domain = Domain::for_address(group);
-    let hear = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    let local = match local {
+        Some(local) => local,
+        // The address that the routing table takes toward the group.
+        None => connect_udp(group, None, 0)?
+            .local_addr()?
+            .as_socket()
+            .map_or_else(|| unspecified(&group).ip(), |address| address.ip()),
+    };
+    let hear = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP))?;
     hear.set_reuse_address(true)?;
     hear.set_nonblocking(true)?;
     set_buffers(&hear, buffer_bytes, "a multicast face");
     hear.bind(&group.into())?;
-    let speak = bind_udp(unspecified(&group), buffer_bytes)?;
+    let speak = bind_udp(SocketAddr::new(local, 0), buffer_bytes)?;
     match (group.ip(), local) {
-        (IpAddr::V4(group), local) => {
-            let interface = match local {
-                Some(IpAddr::V4(address)) => address,
-                _ => std::net::Ipv4Addr::UNSPECIFIED,
-            };
-            hear.join_multicast_v4(&group, &interface)?;
-            speak.set_multicast_if_v4(&interface)?;
-            speak.set_multicast_loop_v4(false)?;
+        (IpAddr::V4(group), IpAddr::V4(local)) => {
+            hear.join_multicast_v4(&group, &local)?;
+            speak.set_multicast_if_v4(&local)?;
+            speak.set_multicast_loop_v4(true)?;
         }
-        (IpAddr::V6(group), _) => {
+        (IpAddr::V6(group), IpAddr::V6(_)) => {
             hear.join_multicast_v6(&group, 0)?;
-            speak.set_multicast_loop_v6(false)?;
+            speak.set_multicast_loop_v6(true)?;
         }
+        _ => return Err(io::Error::from(io::ErrorKind::AddrNotAvailable)),
     }
     Ok((hear, speak))
 }

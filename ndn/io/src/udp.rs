@@ -118,36 +118,29 @@ impl UdpPort {
             } = buffers.metas[i];
             total += len;
             let stride = stride.max(1);
-            if len < FREEZE_FROM {
-                for datagram in buffers.chunks[i].as_ref()[..len].chunks(stride) {
-                    sink(addr, copy(datagram, small));
-                }
+            if len == 0 {
+                continue;
+            }
+            let whole = if len < FREEZE_FROM {
+                Bytes::copy_from_slice(&buffers.chunks[i].as_ref()[..len])
             } else {
                 let fresh = buffers.pool.take();
-                let whole = std::mem::replace(&mut buffers.chunks[i], fresh).freeze(len);
-                for start in (0..len).step_by(stride) {
-                    let datagram = whole.slice(start..len.min(start + stride));
-                    let moved = SmallFrames::takes(datagram.len());
-                    sink(
-                        addr,
-                        if moved {
-                            small.copy(&datagram)
-                        } else {
-                            datagram
-                        },
-                    );
-                }
+                std::mem::replace(&mut buffers.chunks[i], fresh).freeze(len)
+            };
+            for start in (0..len).step_by(stride) {
+                let datagram = whole.slice(start..len.min(start + stride));
+                let moved = SmallFrames::takes(datagram.len());
+                sink(
+                    addr,
+                    if moved {
+                        small.copy(&datagram)
+                    } else {
+                        datagram
+                    },
+                );
             }
         }
         total
-    }
-}
-
-fn copy(datagram: &[u8], small: &mut SmallFrames) -> Bytes {
-    if SmallFrames::takes(datagram.len()) {
-        small.copy(datagram)
-    } else {
-        Bytes::copy_from_slice(datagram)
     }
 }
 

@@ -128,6 +128,28 @@ fn nodes_speak_over_every_kind_of_face() {
 }
 
 #[test]
+fn nodes_on_a_multicast_link_hear_each_other() {
+    let open = || {
+        let mut face = FaceConfig::new(uri("udp://224.0.23.170:36363"));
+        face.local_bind = Some("127.0.0.1".parse().unwrap());
+        face.routes = vec![(prefix(), 1)];
+        connecting(face)
+    };
+    let (near, far) = (open(), open());
+    let _source = serve(&far, 8000);
+    let reader = common::reader(100, 8000, 4, near.status().unwrap().uptime);
+    let shared = Arc::new(Mutex::new(reader));
+    let app = near
+        .attach(Box::new(Shared(shared.clone())), "reader")
+        .unwrap();
+    app.wake();
+    eventually("read", || shared.lock().unwrap().consumer.is_done());
+    let face = &faces(&near)[0];
+    assert_eq!(face.spec.link_type, ndn_forwarder::LinkType::MultiAccess);
+    assert_eq!(face.link.malformed, 0);
+}
+
+#[test]
 fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f.sock");

@@ -285,11 +285,11 @@ impl Driver {
     ) -> Option<usize> {
         let face = UdpFace::new(peer, link, random_u64().ok()?);
         let multicast = peer.ip().is_multicast();
-        let (remote, local) = (
+        let (remote, local_uri) = (
             FaceUri::udp(peer).to_string(),
             FaceUri::udp(local).to_string(),
         );
-        let mut spec = spec(remote, local, false, persistency, link);
+        let mut spec = spec(remote, local_uri, false, persistency, link);
         spec.mtu = Some(face.mtu() as u64);
         if multicast {
             spec.link_type = LinkType::MultiAccess;
@@ -301,6 +301,8 @@ impl Driver {
             origin,
             last_heard: self.now,
             multicast,
+            own: multicast.then_some(local),
+            hellos: 0,
         };
         Some(self.add_face(spec, FaceKind::Udp(udp)))
     }

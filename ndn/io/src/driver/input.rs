@@ -176,6 +176,9 @@ impl Driver {
         else {
             return;
         };
+        if udp.own == Some(from) {
+            return;
+        }
         udp.last_heard = now;
         // Those who speak on a multicast link number their fragments each for themselves.
         let sender = if udp.multicast {

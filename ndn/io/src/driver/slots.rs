@@ -118,6 +118,10 @@ pub(super) struct Udp {
     pub origin: UdpOrigin,
     pub last_heard: Duration,
     pub multicast: bool,
+    /// Own address on a multicast link, where one hears oneself.
+    pub own: Option<SocketAddr>,
+    /// How often we have introduced ourselves.
+    pub hellos: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,10 @@ use super::slots::{FaceKind, Slot, StreamState, UdpOrigin};
 /// How often an opened UDP face introduces itself: a peer that restarts has forgotten it.
 const HELLO_INTERVAL: Duration = Duration::from_secs(5);
 
+/// While there is no answer it does so this often, at first.
+const HELLO_AGAIN: Duration = Duration::from_millis(200);
+const HASTY_HELLOS: u32 = 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     /// A waiting face tries again to connect.
@@ -80,17 +84,28 @@ impl Driver {
         }
     }
 
-    /// An opened UDP face introduces itself, now and every few seconds.
+    /// An opened UDP face introduces itself, now and again: soon where the peer may not have
+    /// heard it, then every few seconds.
     pub(super) fn say_hello(&mut self, id: FaceId) {
-        let again = self.now + HELLO_INTERVAL;
-        if let Some((at, face)) = self.face(id)
-            && let FaceKind::Udp(udp) = &mut face.kind
-            && udp.origin == UdpOrigin::Opened
-            && udp.face.say_hello()
-        {
-            self.make_dirty(at);
-            self.timers.set(again, Timer::Hello(id));
+        let now = self.now;
+        let Some((at, face)) = self.face(id) else {
+            return;
+        };
+        let FaceKind::Udp(udp) = &mut face.kind else {
+            return;
+        };
+        if udp.origin != UdpOrigin::Opened || !udp.face.say_hello() {
+            return;
         }
+        udp.hellos += 1;
+        let unanswered = !udp.face.link.is_jumbo() && udp.hellos < HASTY_HELLOS;
+        let wait = if unanswered {
+            HELLO_AGAIN
+        } else {
+            HELLO_INTERVAL
+        };
+        self.make_dirty(at);
+        self.timers.set(now + wait, Timer::Hello(id));
     }
 
     fn check_idle(&mut self, id: FaceId) {
