@@ -1,7 +1,6 @@
 //! What `nodeOpen` is given, as JSON.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use ndn_packet::Name;
 use serde::Deserialize;
@@ -51,9 +50,6 @@ struct Raw {
     #[serde(default)]
     name: Option<String>,
 }
-
-/// Freshness of segments: their names never stand for other bytes.
-pub(crate) const SEGMENT_FRESHNESS: Duration = Duration::from_secs(3600);
 
 impl NodeSettings {
     /// A node that stands alone, with defaults.

@@ -328,11 +328,13 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
     };
     let blocks = settings.root.append_generic("blocks");
     let datanodes = settings.root.append_generic("datanodes");
-    let mut forwarder = ndn_forwarder::Config::default();
-    forwarder.cs_capacity_bytes = settings.cs_bytes;
-    forwarder.pit_max_entries = settings.pit_entries;
-    forwarder.pit_max_per_face = settings.pit_entries;
-    forwarder.seed = seed.hash_one("forwarder");
+    let forwarder = ndn_forwarder::Config {
+        cs_capacity_bytes: settings.cs_bytes,
+        pit_max_entries: settings.pit_entries,
+        pit_max_per_face: settings.pit_entries,
+        seed: seed.hash_one("forwarder"),
+        ..ndn_forwarder::Config::default()
+    };
     // Whatever the address, the other end is another node, not an application
     // of ours that may manage this forwarder.
     let link = LinkOptions {

@@ -1,5 +1,8 @@
 //! Producing a stream of segments: JVM threads publish, the loop answers.
 //!
+//! Segments carry no freshness: their names stand for the same bytes for ever,
+//! and a reader who got damaged ones asks past the caches with MustBeFresh.
+//!
 //! A segment is copied once, from the Java array into the packet's buffer, and
 //! digested on the publishing thread. The newest segments are retained; an
 //! Interest that comes before its segment waits for it.
@@ -13,7 +16,6 @@ use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
 
 use crate::clock::Clock;
-use crate::config::SEGMENT_FRESHNESS;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::retention::Share;
@@ -135,7 +137,6 @@ impl StreamProducer {
         let now = self.now()?;
         let name = self.prefix().append_segment(segment);
         let packet = Data::builder(&name)
-            .freshness(SEGMENT_FRESHNESS)
             .content_with(len, fill)
             .sign(&SigningKey::DigestSha256)?;
         if packet.len() > MAX_JUMBO_PACKET {

@@ -66,6 +66,9 @@ struct Inner {
     known: Option<u64>,
     /// Threads that wait in `take`.
     takers: usize,
+    /// Threads that verify what they have read. A place is kept for each, so
+    /// that a segment which does not verify can be put back.
+    verifying: usize,
     /// Nothing more is asked for until something is read: segments still to
     /// read before the loop is worth waking.
     starved: Option<usize>,
@@ -111,6 +114,7 @@ impl Pull {
                 config,
                 known: None,
                 takers: 0,
+                verifying: 0,
                 starved: None,
                 restart: None,
                 closed: false,
@@ -161,16 +165,21 @@ impl Pull {
         loop {
             if let Some(data) = self.next(&mut inner, segment)? {
                 let wake = inner.fed();
+                inner.verifying += 1;
                 drop(inner);
                 if wake {
                     self.shared.outbox.wake();
                 }
-                if Verifier::DigestSha256.verify(&data) {
+                let verified = Verifier::DigestSha256.verify(&data);
+                inner = self.shared.lock();
+                inner.verifying -= 1;
+                if verified {
                     return Ok(Some(data.content()));
                 }
                 tracing::warn!(name = %self.prefix(), segment, "segment does not verify; asked for again");
-                inner = self.shared.lock();
-                inner.consumer.reject(segment);
+                if !inner.consumer.reject(segment) {
+                    inner.restart = Some(segment);
+                }
                 self.shared.outbox.wake();
                 continue;
             }
@@ -269,6 +278,13 @@ impl Inner {
         }
     }
 
+    /// Whether another Interest leaves a place for what is being verified.
+    fn has_room(&self) -> bool {
+        let stats = self.consumer.stats();
+        let taken = stats.outstanding + stats.buffered + self.verifying;
+        self.verifying == 0 || taken < self.config.max_buffered_segments
+    }
+
     /// What the taker's side asked for since the loop last came by.
     fn catch_up(&mut self, now: Duration, ended: &Ended) {
         if let Some(first) = self.restart.take() {
@@ -294,7 +310,9 @@ impl PullApp {
             return;
         }
         inner.catch_up(now, &self.0.ended);
-        while let Some(interest) = inner.consumer.poll_interest(now) {
+        while inner.has_room()
+            && let Some(interest) = inner.consumer.poll_interest(now)
+        {
             out.extend(wire::interest(interest));
         }
         let stats = inner.consumer.stats();

@@ -24,6 +24,11 @@ fn metadata(reader: &NamedNode) -> Option<BlockMetadata> {
 /// Reads block 7 as a client does: metadata, then all segments, each checked
 /// against its checksums.
 fn read(reader: &NamedNode) -> (BlockMetadata, Vec<u8>) {
+    read_and(reader, |_| {})
+}
+
+/// The same, doing something before each segment.
+fn read_and(reader: &NamedNode, mut before: impl FnMut(u64)) -> (BlockMetadata, Vec<u8>) {
     let facts = metadata(reader).expect("metadata");
     let last = facts.length.div_ceil(facts.segment_bytes).max(1) - 1;
     let settings = PullSettings {
@@ -37,6 +42,7 @@ fn read(reader: &NamedNode) -> (BlockMetadata, Vec<u8>) {
         .expect("a pull");
     let mut data = Vec::new();
     for n in 0..=last {
+        before(n);
         let content = pull
             .take(n, PATIENCE)
             .expect("no failure")
@@ -265,4 +271,25 @@ fn closing_wakes_the_resolver() {
         assert!(waits.join().expect("no panic").is_err());
     });
     assert_eq!(metadata(&node), None);
+}
+
+#[test]
+fn a_router_that_restarts_in_mid_read() {
+    let mut running = Some(router("tcp://127.0.0.1:0"));
+    let face = address(running.as_ref().expect("it runs"));
+    let (datanode, reader) = (node(&face, "d1"), node(&face, "reader"));
+    let source = datanode
+        .open_blocks(&name("/hadoop/blocks"), DEFAULT_SEGMENT_BYTES, 8)
+        .expect("a source");
+    let resolver = Resolver::start(&source);
+    let files = write("restart", 5, random(4_000_000));
+    resolver.add(&files, 5);
+    let (_, data) = read_and(&reader, |n| {
+        if n == 20 {
+            drop(running.take());
+            std::thread::sleep(Duration::from_millis(200));
+            running = Some(router(&face));
+        }
+    });
+    assert!(data == files.data);
 }

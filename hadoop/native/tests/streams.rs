@@ -7,7 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::*;
-use trunkline_native::{HEADER_LEN, NamedNode, NativeError, Pull, PullSettings, StreamProducer};
+use ndn_io::App;
+use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
+use trunkline_native::{
+    FetchSettings, HEADER_LEN, NamedNode, NativeError, Pull, PullSettings, StreamProducer,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -49,7 +53,19 @@ fn three(face: &str) -> Vec<Arc<NamedNode>> {
 
 #[test]
 fn three_pulls_cross_the_producers_link_once() {
-    let router = router("tcp://127.0.0.1:0");
+    let socket =
+        std::env::temp_dir().join(format!("trunkline-streams-{}.sock", std::process::id()));
+    for listen in [
+        "tcp://127.0.0.1:0",
+        "udp://127.0.0.1:0",
+        &format!("unix://{}", socket.display()),
+    ] {
+        three_pulls(listen);
+    }
+}
+
+fn three_pulls(listen: &str) {
+    let router = router(listen);
     let face = address(&router);
     let client = node(&face, "client");
     let datanodes = three(&face);
@@ -72,19 +88,18 @@ fn three_pulls_cross_the_producers_link_once() {
     let bytes = COUNT * (HEADER_LEN + BODY) as u64;
     let out = uplink(&client, "out_bytes");
     assert!(
-        out >= bytes && out < bytes * 102 / 100,
+        out >= bytes && out < bytes * 104 / 100,
         "{out} bytes left the client for {bytes}"
     );
     for datanode in &datanodes {
         let came = uplink(datanode, "in_bytes");
         assert!(
-            came >= bytes && came < bytes * 102 / 100,
+            came >= bytes && came < bytes * 104 / 100,
             "{came} bytes came for {bytes}"
         );
     }
     let totals = status(&client)["producers"].clone();
     assert_eq!(totals["published"], COUNT);
-    assert_eq!(totals["answered"], COUNT, "{totals}");
 }
 
 #[test]
@@ -301,4 +316,131 @@ fn the_bound_for_retained_bytes_is_kept() {
     assert!(first.stats().is_none());
     drop(second);
     open(3).expect("room again");
+}
+
+#[test]
+fn eight_writers_at_once() {
+    let router = router("tcp://127.0.0.1:0");
+    let face = address(&router);
+    let client = node(&face, "client");
+    let datanodes = three(&face);
+    thread::scope(|scope| {
+        for block in 0..8 {
+            let prefix = name(&format!("/hadoop/blocks/BP-1/{}/v=1", 200 + block));
+            let producer = client.open_producer(&prefix, 128).expect("a producer");
+            for datanode in &datanodes {
+                let pull = datanode.open_pull(&prefix, live(32)).expect("a pull");
+                scope.spawn(move || take_all(&pull, 60));
+            }
+            scope.spawn(move || {
+                (0..60).for_each(|n| publish(&producer, n));
+                producer.close(PATIENCE);
+            });
+        }
+    });
+    let bytes = 8 * 60 * (HEADER_LEN + BODY) as u64;
+    let out = uplink(&client, "out_bytes");
+    assert!(
+        out < bytes * 104 / 100,
+        "{out} bytes left the client for {bytes}"
+    );
+    let closed = |node: &NamedNode| status(node)["pulls"]["open"] == 0;
+    assert!(datanodes.iter().all(|node| closed(node)));
+    assert_eq!(status(&datanodes[0])["pulls"]["taken"], 480);
+}
+
+/// A producer whose packets are damaged the first time each.
+struct Damaging {
+    seen: std::collections::HashSet<Vec<u8>>,
+}
+
+impl App for Damaging {
+    fn on_packet(&mut self, _now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let NetKind::Interest(interest) = packet.packet else {
+            return;
+        };
+        let name = interest.name_owned();
+        let n = name
+            .last()
+            .and_then(|last| last.as_segment())
+            .expect("a segment");
+        let mut content = vec![0; HEADER_LEN + BODY];
+        fill(n, &mut content);
+        let mut wire = Data::builder(&name)
+            .content(&content)
+            .sign(&SigningKey::DigestSha256)
+            .to_vec();
+        if n % 3 == 0 && self.seen.insert(name.value().to_vec()) {
+            wire[40_000] ^= 1;
+        }
+        let data = Data::parse(wire.into()).expect("still well formed");
+        out.push(NetPacket::data(data).with_pit_token(packet.pit_token));
+    }
+}
+
+#[test]
+fn damaged_segments_are_asked_for_again_and_never_delivered() {
+    let router = router("tcp://127.0.0.1:0");
+    let damaging = Damaging {
+        seen: Default::default(),
+    };
+    let handle = router
+        .attach(Box::new(damaging), "damaging")
+        .expect("attached");
+    handle
+        .register(&name("/hadoop/blocks/BP-1/300"))
+        .expect("registered");
+    let datanode = node(&address(&router), "d1");
+    let settings = PullSettings {
+        first: 0,
+        last: Some(29),
+        window: 8,
+        live: false,
+    };
+    let pull = datanode
+        .open_pull(&name("/hadoop/blocks/BP-1/300/v=1"), settings)
+        .expect("a pull");
+    take_all(&pull, 30);
+    assert_eq!(pull.stats().expect("open").rejected, 10);
+}
+
+#[test]
+fn closing_the_node_wakes_everybody() {
+    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
+        .expect("a node alone");
+    let pull = node
+        .open_pull(&name("/hadoop/blocks/BP-1/400/v=1"), live(8))
+        .expect("a pull");
+    let source = node
+        .open_blocks(&name("/hadoop/blocks"), 64_512, 8)
+        .expect("a source");
+    let producer = node
+        .open_producer(&name("/hadoop/blocks/BP-1/401/v=1"), 8)
+        .expect("a producer");
+    thread::scope(|scope| {
+        let take = scope.spawn(|| pull.take(0, PATIENCE));
+        let next = scope.spawn(|| {
+            while source
+                .next_request(PATIENCE)
+                .is_ok_and(|asked| asked.is_some())
+            {}
+        });
+        let fetch = scope.spawn(|| {
+            let settings = FetchSettings {
+                must_be_fresh: true,
+                can_be_prefix: true,
+                timeout: PATIENCE,
+            };
+            node.fetch(&name("/hadoop/blocks/BP-1/402/32=metadata"), settings)
+        });
+        thread::sleep(Duration::from_millis(100));
+        let started = Instant::now();
+        node.close();
+        assert!(take.join().expect("no panic").is_err());
+        next.join().expect("no panic");
+        assert!(fetch.join().expect("no panic").is_err());
+        assert!(started.elapsed() < PATIENCE / 4);
+    });
+    let late: Result<(), NativeError> = producer.publish(0, 1, |_| Ok(()));
+    assert!(late.is_err());
 }

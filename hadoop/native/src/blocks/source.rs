@@ -17,7 +17,6 @@ use super::replica::Replica;
 use super::request::{self, Asked, BlockKey};
 use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT, METADATA_FRESHNESS};
-use crate::config::SEGMENT_FRESHNESS;
 use crate::error::{NativeError, Result};
 use crate::metadata::BlockMetadata;
 use crate::outbox::Outbox;
@@ -383,7 +382,6 @@ fn read(
 ) -> Option<NetPacket> {
     let name = interest.name_owned();
     let made = Data::builder(&name)
-        .freshness(SEGMENT_FRESHNESS)
         .final_block_id(ComponentBuf::segment(replica.last_segment()))
         .content_with(HEADER_LEN + header.body_len(), |content| {
             replica.read(header, content)
