@@ -5,9 +5,10 @@ use crate::forwarder::Forwarder;
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, origin};
 use crate::strategy::StrategyKind;
-use crate::table::hash::HashedName;
+use crate::table::hash::{HashedName, NameHashes};
 use crate::table::name_table::MAX_COMPONENTS;
 use ndn_packet::Name;
+use smallvec::SmallVec;
 
 impl Forwarder {
     /// Adds a static route, or changes its cost. Names under the prefix that have routes of their own inherit it.
@@ -57,7 +58,7 @@ impl Forwarder {
     pub(crate) fn update_fib(&mut self, prefixes: Vec<Name>) {
         for prefix in prefixes {
             let hops = self.rib.next_hops(&prefix);
-            let mut hashes = crate::table::hash::NameHashes::default();
+            let mut hashes = NameHashes::default();
             hashes.push(&self.key, prefix.as_ref());
             self.fib.set(&hashes.last(prefix.as_ref()), hops);
         }
@@ -72,6 +73,59 @@ impl Forwarder {
             .collect()
     }
 
+    /// Looks up the routes of several names at once, so that the waits for memory overlap: calls `f` with each name and
+    /// its next hops, as [`Forwarder::lookup_route`] gives them.
+    pub fn lookup_routes(&self, names: &[Name], mut f: impl FnMut(&Name, &[(FaceId, u64)])) {
+        let mut hashes = NameHashes::default();
+        let places: Vec<_> = names
+            .iter()
+            .map(|name| hashes.push(&self.key, name.as_ref()))
+            .collect();
+        let hashed = || {
+            names
+                .iter()
+                .zip(&places)
+                .map(|(name, place)| hashes.get(*place, name.as_ref()))
+        };
+        std::hint::black_box(hashed().fold(0, |read, name| read ^ self.fib.touch_index(&name)));
+        std::hint::black_box(hashed().fold(0, |read, name| read ^ self.fib.touch_entry(&name)));
+        let mut found: SmallVec<[(FaceId, u64); 8]> = SmallVec::new();
+        for (name, hashed) in names.iter().zip(hashed()) {
+            let hops = self.fib.lookup(&hashed).1.iter();
+            found.clear();
+            found
+                .extend(hops.filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost)))));
+            f(name, &found);
+        }
+    }
+
+    /// How many of these very names the content store holds Data of. Counts neither as hits nor as use.
+    pub fn count_cached(&self, names: &[Name]) -> usize {
+        let mut hashes = NameHashes::default();
+        let places: Vec<_> = names
+            .iter()
+            .map(|name| hashes.push(&self.key, name.as_ref()))
+            .collect();
+        let hashed = || {
+            names
+                .iter()
+                .zip(&places)
+                .map(|(name, place)| hashes.get(*place, name.as_ref()))
+        };
+        std::hint::black_box(
+            hashed().fold(0, |read, name| read ^ self.cs.touch_index(name.full())),
+        );
+        let nodes: SmallVec<[u32; 64]> = hashed()
+            .filter_map(|name| self.cs.touch_node(name.full()))
+            .collect();
+        std::hint::black_box(
+            nodes
+                .iter()
+                .fold(0, |read, id| read ^ self.cs.touch_name(*id)),
+        );
+        hashed().filter(|name| self.cs.holds(name)).count()
+    }
+
     /// Chooses the strategy for a prefix and all names under it that have no choice of their own; false when the
     /// prefix is too long.
     pub fn set_strategy(&mut self, prefix: &Name, strategy: StrategyKind) -> bool {
@@ -79,7 +133,7 @@ impl Forwarder {
             self.config.default_strategy = strategy;
             return true;
         }
-        let mut hashes = crate::table::hash::NameHashes::default();
+        let mut hashes = NameHashes::default();
         hashes.push(&self.key, prefix.as_ref());
         self.strategies
             .insert(&hashes.last(prefix.as_ref()), strategy)
@@ -88,7 +142,7 @@ impl Forwarder {
 
     /// Takes the choice for a prefix back; false when there was none. That for `/` stays.
     pub fn unset_strategy(&mut self, prefix: &Name) -> bool {
-        let mut hashes = crate::table::hash::NameHashes::default();
+        let mut hashes = NameHashes::default();
         hashes.push(&self.key, prefix.as_ref());
         self.strategies
             .remove(&hashes.last(prefix.as_ref()))
@@ -109,7 +163,7 @@ impl Forwarder {
 
     /// Drops all content under a prefix from the content store; returns how many packets.
     pub fn erase_cs(&mut self, prefix: &Name) -> usize {
-        let mut hashes = crate::table::hash::NameHashes::default();
+        let mut hashes = NameHashes::default();
         hashes.push(&self.key, prefix.as_ref());
         self.cs.erase(&hashes.last(prefix.as_ref()), usize::MAX).0
     }

@@ -6,7 +6,7 @@
 
 use super::NIL;
 use super::hash::HashedName;
-use super::index::HashIndex;
+use super::index::{HashIndex, tag_of};
 use super::list::List;
 use super::slab::Slab;
 use bytes::Bytes;
@@ -17,9 +17,10 @@ const MAX_COMPONENTS: usize = 64;
 /// Most nodes that one search for fresh Data below a prefix looks at.
 const MAX_SEARCH: usize = 256;
 
+/// A name or prefix; fills one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Node {
-    hash: u64,
     /// Until when the Data is fresh, nanoseconds.
     fresh_until: u64,
     /// The Data; empty in a node that is but a prefix.
@@ -29,24 +30,26 @@ struct Node {
     child: u32,
     prev: u32,
     next: u32,
+    /// What the index has of the name's hash.
+    tag: u32,
+    /// Length of this node's name in bytes.
+    name_len: u16,
     /// Where the name's value starts in `wire`.
     name_at: u8,
-    /// Length of this node's name in bytes.
-    name_len: u32,
 }
 
 impl Default for Node {
     fn default() -> Self {
         Node {
-            hash: 0,
             fresh_until: 0,
             wire: Bytes::new(),
             parent: NIL,
             child: NIL,
             prev: NIL,
             next: NIL,
-            name_at: 0,
+            tag: 0,
             name_len: 0,
+            name_at: 0,
         }
     }
 }
@@ -136,7 +139,7 @@ impl ContentStore {
 
     #[inline]
     fn name_of(&self, id: u32) -> &[u8] {
-        let len = self.nodes.get(id).name_len as usize;
+        let len = usize::from(self.nodes.get(id).name_len);
         let data = self.data_below(id);
         let at = usize::from(data.name_at);
         data.wire.get(at..at + len).unwrap_or_default()
@@ -146,21 +149,40 @@ impl ContentStore {
     fn find_node(&self, hash: u64, name: &[u8]) -> Option<u32> {
         self.index.find(hash, |id| {
             let node = self.nodes.get(id);
-            node.hash == hash && node.name_len as usize == name.len() && self.name_of(id) == name
+            usize::from(node.name_len) == name.len() && self.name_of(id) == name
         })
     }
 
-    /// The slot that a search for this hash will go to first.
+    /// Reads what a search for this hash will read first; see [`HashIndex::touch`].
     #[inline]
-    pub(crate) fn peek(&self, hash: u64) -> Option<u32> {
-        self.index.peek(hash)
+    pub(crate) fn touch_index(&self, hash: u64) -> u64 {
+        self.index.touch(hash)
     }
 
-    /// Reads the node and the head of its packet, for a search that follows.
+    /// The node with Data that a search for this hash will probably find.
     #[inline]
-    pub(crate) fn touch(&self, id: u32) -> u64 {
-        let node = self.nodes.get(id);
-        u64::from(node.wire.first().copied().unwrap_or(0)) + node.hash
+    pub(crate) fn touch_node(&self, hash: u64) -> Option<u32> {
+        let id = self.index.peek(hash)?;
+        (!self.nodes.get(id).wire.is_empty()).then_some(id)
+    }
+
+    /// Reads the name of a node's Data, which a search compares.
+    #[inline]
+    pub(crate) fn touch_name(&self, id: u32) -> u64 {
+        let wire = &self.nodes.get(id).wire;
+        let at = |n: usize| u64::from(wire.get(n).copied().unwrap_or(0));
+        at(0) ^ at(64)
+    }
+
+    /// Reads what it takes to send a node's Data: the packet's end, its count of users, its place in the order of use.
+    #[inline]
+    pub(crate) fn touch_packet(&self, id: u32) -> u64 {
+        let wire = &self.nodes.get(id).wire;
+        let end = wire
+            .get(wire.len().saturating_sub(64))
+            .copied()
+            .unwrap_or(0);
+        u64::from(end) ^ u64::from(wire.is_unique()) ^ self.order.read_neighbours(id)
     }
 
     /// A Data that satisfies an Interest of this name; counts as use.
@@ -181,6 +203,12 @@ impl ContentStore {
                 None
             }
         }
+    }
+
+    /// Whether a Data of this very name is held.
+    pub(crate) fn holds(&self, name: &HashedName<'_>) -> bool {
+        self.find_node(name.full(), name.value())
+            .is_some_and(|id| !self.nodes.get(id).wire.is_empty())
     }
 
     fn search(&self, name: &HashedName<'_>, query: Query) -> Option<u32> {
@@ -229,14 +257,18 @@ impl ContentStore {
     /// Keeps a Data of this name, fresh until `fresh_until` (nanoseconds); false when it is not admitted.
     pub(crate) fn insert(&mut self, name: &HashedName<'_>, wire: &Bytes, fresh_until: u64) -> bool {
         let n = name.len();
-        if !self.admit || n > MAX_COMPONENTS || wire.len() + (n + 1) * NODE_BYTES > self.capacity {
+        if !self.admit
+            || n > MAX_COMPONENTS
+            || name.value().len() > usize::from(u16::MAX)
+            || wire.len() + (n + 1) * NODE_BYTES > self.capacity
+        {
             return false;
         }
         let Some(name_at) = name_offset(wire) else {
             return false;
         };
         let kept = if wire.len() < self.copy_below {
-            Bytes::copy_from_slice(wire)
+            copied(wire)
         } else {
             wire.clone()
         };
@@ -266,9 +298,10 @@ impl ContentStore {
     fn add_node(&mut self, name: &HashedName<'_>, n: usize) -> u32 {
         let id = self.nodes.take();
         let hash = name.hash(n);
+        let name_len = name.prefix(n).len() as u16;
         *self.nodes.get_mut(id) = Node {
-            hash,
-            name_len: name.prefix(n).len() as u32,
+            tag: tag_of(hash),
+            name_len,
             ..Node::default()
         };
         self.index.insert(hash, id);
@@ -311,7 +344,7 @@ impl ContentStore {
         self.order.remove(id);
         while id != NIL {
             let &Node {
-                hash,
+                tag,
                 parent,
                 child,
                 prev,
@@ -330,7 +363,7 @@ impl ContentStore {
             if next != NIL {
                 self.nodes.get_mut(next).prev = prev;
             }
-            self.index.remove(hash, id);
+            self.index.remove_tagged(tag, id);
             self.nodes.give_back(id);
             self.bytes -= NODE_BYTES;
             id = parent;
@@ -356,6 +389,13 @@ impl ContentStore {
         }
         (erased, false)
     }
+}
+
+/// A copy that can be shared at once: a buffer's first sharing allocates, better now than when it is sent.
+fn copied(wire: &[u8]) -> Bytes {
+    let copy = Bytes::copy_from_slice(wire);
+    drop(copy.clone());
+    copy
 }
 
 /// Where the name's value starts in an Interest or Data.

@@ -69,10 +69,16 @@ impl Fib {
             .map_or((0, &[]), |(n, hops)| (n, hops.as_slice()))
     }
 
-    /// See [`NameTable::touch`].
+    /// See [`NameTable::touch_index`].
     #[inline]
-    pub(crate) fn touch(&self, name: &HashedName<'_>) -> u64 {
-        self.names.touch(name)
+    pub(crate) fn touch_index(&self, name: &HashedName<'_>) -> u64 {
+        self.names.touch_index(name)
+    }
+
+    /// See [`NameTable::touch_entry`].
+    #[inline]
+    pub(crate) fn touch_entry(&self, name: &HashedName<'_>) -> u64 {
+        self.names.touch_entry(name)
     }
 
     /// Sets the next hops of a name; none removes it. False when the name is too long.

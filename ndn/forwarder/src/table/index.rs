@@ -15,8 +15,9 @@ pub(crate) struct HashIndex {
     len: usize,
 }
 
+/// The part of a hash that an index keeps.
 #[inline]
-fn tag_of(hash: u64) -> u32 {
+pub(crate) fn tag_of(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
@@ -65,6 +66,16 @@ impl HashIndex {
         }
     }
 
+    /// Reads the memory that a search for this hash begins at. Nothing depends on what is there, so that many such
+    /// reads are under way at once.
+    #[inline]
+    pub(crate) fn touch(&self, hash: u64) -> u64 {
+        self.slots
+            .get(self.home(tag_of(hash)))
+            .copied()
+            .unwrap_or(0)
+    }
+
     /// An entry that probably has this hash: reads the same memory as [`HashIndex::find`] and nothing else.
     #[inline]
     pub(crate) fn peek(&self, hash: u64) -> Option<u32> {
@@ -83,12 +94,17 @@ impl HashIndex {
 
     /// Removes the entry with this hash and slab slot; false when there is none.
     pub(crate) fn remove(&mut self, hash: u64, id: u32) -> bool {
+        self.remove_tagged(tag_of(hash), id)
+    }
+
+    /// As [`HashIndex::remove`], for one who kept but the hash's [tag](tag_of).
+    pub(crate) fn remove_tagged(&mut self, tag: u32, id: u32) -> bool {
         if self.slots.is_empty() {
             return false;
         }
-        let wanted = (u64::from(tag_of(hash)) << 32) | (u64::from(id) + 1);
+        let wanted = (u64::from(tag) << 32) | (u64::from(id) + 1);
         let mask = self.slots.len() - 1;
-        let mut hole = self.home(tag_of(hash));
+        let mut hole = self.home(tag);
         while self.slots[hole] != wanted {
             if self.slots[hole] == 0 {
                 return false;

@@ -68,6 +68,18 @@ impl List {
         }
     }
 
+    /// Reads what [`List::touch`] will change; the slot must have been in the list once.
+    #[inline]
+    pub(crate) fn read_neighbours(&self, id: u32) -> u64 {
+        let read = |id: u32| {
+            self.links
+                .get(id as usize)
+                .map_or(0, |links| u64::from(links.prev ^ links.next))
+        };
+        let Links { prev, next } = self.links[id as usize];
+        read(prev) ^ read(next)
+    }
+
     /// Moves a slot that is in the list to the front.
     #[inline]
     pub(crate) fn touch(&mut self, id: u32) {

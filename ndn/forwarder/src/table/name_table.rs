@@ -170,14 +170,21 @@ impl<V> NameTable<V> {
 
     /// Reads what a search for this name will read first; returns a number made of it, so that the reads happen.
     #[inline]
-    pub(crate) fn touch(&self, name: &HashedName<'_>) -> u64 {
-        let mut seen = 0;
-        for n in self.lengths.up_to(name.len()) {
-            if let Some(id) = self.index.peek(name.hash(n)) {
-                seen ^= u64::from(id) + 1;
-            }
-        }
-        seen
+    pub(crate) fn touch_index(&self, name: &HashedName<'_>) -> u64 {
+        self.lengths
+            .up_to(name.len())
+            .fold(0, |seen, n| seen ^ self.index.touch(name.hash(n)))
+    }
+
+    /// Reads what a search for this name will read next, after [`NameTable::touch_index`].
+    #[inline]
+    pub(crate) fn touch_entry(&self, name: &HashedName<'_>) -> u64 {
+        let id = self
+            .lengths
+            .up_to(name.len())
+            .find_map(|n| self.index.peek(name.hash(n)));
+        id.and_then(|id| self.entry(id))
+            .map_or(0, |entry| entry.hash)
     }
 
     /// Sets the value at a name, returning the old one. `Err` when the name has more than [`MAX_COMPONENTS`].

@@ -217,10 +217,16 @@ impl Pit {
         found.ok_or(sibling)
     }
 
-    /// See [`NameTable::touch`](super::name_table::NameTable::touch).
+    /// Reads what a search for this hash will read first.
     #[inline]
-    pub(crate) fn touch(&self, hash: u64) -> u64 {
-        self.index.peek(hash).map_or(0, u64::from)
+    pub(crate) fn touch_index(&self, hash: u64) -> u64 {
+        self.index.touch(hash)
+    }
+
+    /// Reads the entry that a token leads to.
+    #[inline]
+    pub(crate) fn touch_entry(&self, token: &PitToken) -> u64 {
+        self.by_token(token).map_or(0, u64::from)
     }
 
     /// Adds an entry without records for an Interest that has none yet; `has_sibling` is what [`Pit::find`] said.
