@@ -51,9 +51,9 @@ pub enum Command {
 /// How a client finds its forwarder.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FaceArg {
-    /// The forwarder to use, as unix:///path, tcp://host:port or udp://host:port [default: NFD's
-    /// client.conf, else unix:///run/nfd/nfd.sock]
-    #[arg(long, value_name = "URI", env = "TRUNKLINE_FACE")]
+    /// The forwarder to use, as unix:///path, tcp://host:port or udp://host:port [default: what
+    /// TRUNKLINE_FACE or NFD's client.conf says, else unix:///run/nfd/nfd.sock]
+    #[arg(long, value_name = "URI")]
     pub face: Option<String>,
 }
 

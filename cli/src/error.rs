@@ -19,6 +19,8 @@ pub enum Exit {
     Unverified = 5,
     /// Stopped by a signal before it was done.
     Interrupted = 130,
+    /// Nobody reads standard output any more; as a shell sees who is ended by SIGPIPE.
+    BrokenPipe = 141,
 }
 
 /// One failure in the house's form: `thing: cause; way out`.

@@ -19,14 +19,17 @@ use std::process::ExitCode;
 
 use args::{Cli, Command, FwdCommand};
 use clap::Parser;
-use error::CliError;
+use error::{CliError, Exit};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("trunkline: {error}");
+            // Who closes a pipe knows that it did.
+            if error.exit != Exit::BrokenPipe {
+                eprintln!("trunkline: {error}");
+            }
             error.code()
         }
     }

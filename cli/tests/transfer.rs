@@ -116,6 +116,34 @@ fn standard_input_and_output() {
 }
 
 #[test]
+fn a_reader_that_goes_ends_get_quietly() {
+    let bench = Bench::start("");
+    bench.file("source", 3_000_000);
+    let (_put, _) = bench.serve(&["put", "/t/head", "source"]);
+    let mut get = common::Running(
+        bench
+            .command(&["get", "/t/head"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process"),
+    );
+    let mut first = [0; 100];
+    let mut output = get.0.stdout.take().expect("an output");
+    output.read_exact(&mut first).expect("bytes");
+    drop(output);
+    assert_eq!(wait(&mut get.0), 141);
+    let mut said = String::new();
+    get.0
+        .stderr
+        .as_mut()
+        .expect("an error output")
+        .read_to_string(&mut said)
+        .expect("text");
+    assert_eq!(said, "");
+}
+
+#[test]
 fn an_empty_file_is_an_object_too() {
     let bench = Bench::start("");
     bench.file("empty", 0);

@@ -39,16 +39,14 @@ class Bench:
     def start(self, *command: str, log: str) -> subprocess.Popen[bytes]:
         """Starts a process that the test leaves running; its output lies in a file."""
         with open(self.folder / log, "wb") as output:
-            process = subprocess.Popen(
-                command, stdout=output, stderr=subprocess.STDOUT, env=self.environment
-            )
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=self.environment)
         self.processes.append(process)
         return process
 
     def trunkline(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         """Runs `trunkline` to its end, which must be a good one."""
         done = subprocess.run(
-            [str(self.binary), *arguments], capture_output=True, env=self.environment, timeout=60
+            [str(self.binary), *arguments], capture_output=True, env=self.environment, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr.decode(errors="replace")
         return done
@@ -59,9 +57,7 @@ class Bench:
         self.wait_for(lambda: b"serving" in (self.folder / "put.log").read_bytes(), process)
         return process
 
-    def wait_for(
-        self, condition: Callable[[], bool], process: subprocess.Popen[bytes] | None = None
-    ) -> None:
+    def wait_for(self, condition: Callable[[], bool], process: subprocess.Popen[bytes] | None = None) -> None:
         end = time.monotonic() + STOP_S
         while not condition():
             assert process is None or process.poll() is None, self.logs()
@@ -70,8 +66,7 @@ class Bench:
 
     def logs(self) -> str:
         return "\n".join(
-            f"--- {path.name}\n{path.read_text(errors='replace')}"
-            for path in sorted(self.folder.glob("*.log"))
+            f"--- {path.name}\n{path.read_text(errors='replace')}" for path in sorted(self.folder.glob("*.log"))
         )
 
     def stop(self) -> None:
@@ -102,9 +97,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     config = tmp_path / "fwd.toml"
     config.write_text(f'[[face]]\nlisten = "{bench.face}"\n')
     try:
-        forwarder = bench.start(
-            str(binary), "fwd", "run", "--config", str(config), log="fwd.log"
-        )
+        forwarder = bench.start(str(binary), "fwd", "run", "--config", str(config), log="fwd.log")
         bench.wait_for(lambda: accepts(bench.socket_path), forwarder)
         yield bench
     finally:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from conftest import Bench
 from ndn.app import NDNApp as OldApp
 from ndn.app_support import nfd_mgmt
 from ndn.appv2 import NDNApp, pass_all
@@ -21,8 +22,6 @@ from ndn.security import DigestSha256Signer, sha256_digest_checker
 from ndn.security.keychain import KeychainDigest
 from ndn.transport.stream_face import UnixFace
 from ndn.types import InterestNack, ValidResult
-
-from conftest import Bench
 
 SIZE = 8000
 
@@ -70,12 +69,12 @@ class Publisher:
         self.app = app
         self.name = Name.from_str(name)
         version = Component.from_version(1_700_000_000_000)
-        self.versioned = self.name + [version]
+        self.versioned = [*self.name, version]
         count = (len(content) + SIZE - 1) // SIZE
         last = Component.from_segment(count - 1)
         self.packets = {
-            bytes(Name.to_bytes(self.versioned + [Component.from_segment(i)])): app.make_data(
-                self.versioned + [Component.from_segment(i)],
+            bytes(Name.to_bytes([*self.versioned, Component.from_segment(i)])): app.make_data(
+                [*self.versioned, Component.from_segment(i)],
                 content[i * SIZE : (i + 1) * SIZE],
                 signer=DigestSha256Signer(),
                 freshness_period=10_000,
@@ -86,8 +85,7 @@ class Publisher:
         self.metadata = None
         if with_metadata:
             self.metadata = app.make_data(
-                self.name
-                + [Component.from_str("32=metadata"), version, Component.from_segment(0)],
+                [*self.name, Component.from_str("32=metadata"), version, Component.from_segment(0)],
                 Name.to_bytes(self.versioned),
                 signer=DigestSha256Signer(),
                 freshness_period=10,
@@ -156,18 +154,10 @@ def test_get_refuses_a_broken_digest(bench: Bench) -> None:
 def test_get_of_a_nack_by_application(bench: Bench) -> None:
     async def work(app: NDNApp) -> None:
         name = Name.from_str("/py/none")
-        metadata = name + [
-            Component.from_str("32=metadata"),
-            Component.from_version(1),
-            Component.from_segment(0),
-        ]
+        metadata = [*name, Component.from_str("32=metadata"), Component.from_version(1), Component.from_segment(0)]
 
         def answer(_name, _param, reply, _context) -> None:
-            reply(
-                app.make_data(
-                    metadata, b"", signer=DigestSha256Signer(), content_type=ContentType.NACK
-                )
-            )
+            reply(app.make_data(metadata, b"", signer=DigestSha256Signer(), content_type=ContentType.NACK))
 
         app.attach_handler(name, answer)
         assert await app.register(name)
@@ -197,7 +187,7 @@ def test_fetch_from_put(bench: Bench, segment_size: str) -> None:
         segment = 0
         while True:
             data_name, part, context = await app.express(
-                versioned + [Component.from_segment(segment)], digest_is_right, lifetime=4000
+                [*versioned, Component.from_segment(segment)], digest_is_right, lifetime=4000
             )
             assert Component.to_number(data_name[-1]) == segment
             assert len(part) <= int(segment_size)
@@ -219,6 +209,7 @@ def test_own_tools_fetch_from_put(bench: Bench) -> None:
     done = subprocess.run(
         [*tools, "catchunks", "/tl/tools/32=metadata", "-f", "-o", str(target)],
         env=bench.environment,
+        check=False,
         capture_output=True,
         timeout=60,
     )
@@ -230,9 +221,15 @@ def test_get_from_own_tools(bench: Bench) -> None:
     source = bench.folder / "source.txt"
     source.write_text("named data " * 5000)
     process = bench.start(
-        sys.executable, "-u", "-m", "ndn.bin.tools", "putchunks", "/py/tools", str(source),
+        sys.executable,
+        "-u",
+        "-m",
+        "ndn.bin.tools",
+        "putchunks",
+        "/py/tools",
+        str(source),
         log="putchunks.log",
-    )  # fmt: skip
+    )
     bench.wait_for(lambda: b"Start serving" in (bench.folder / "putchunks.log").read_bytes(), process)
     bench.wait_for(lambda: b"/py/tools" in bench.trunkline("fwd", "route", "list").stdout)
     assert bench.trunkline("get", "/py/tools").stdout == source.read_bytes()
@@ -274,9 +271,7 @@ def test_ping_answered_by_python_ndn(bench: Bench) -> None:
 
         app.attach_handler("/py/host", answer)
         assert await app.register("/py/host")
-        code, out, err = await trunkline(
-            bench, "ping", "/py/host", "--count", "3", "--interval", "50ms", "--json"
-        )
+        code, out, err = await trunkline(bench, "ping", "/py/host", "--count", "3", "--interval", "50ms", "--json")
         assert code == 0, err
         summary = json.loads(out)
         assert summary["sent"] == summary["received"] == 3
@@ -289,9 +284,7 @@ def test_python_ndn_pings_pingserver(bench: Bench) -> None:
     bench.wait_for(lambda: b"answering" in (bench.folder / "pingserver.log").read_bytes(), process)
 
     async def work(app: NDNApp) -> None:
-        name, _, _ = await app.express(
-            "/tl/host/ping/12345", digest_is_right, must_be_fresh=True, lifetime=2000
-        )
+        name, _, _ = await app.express("/tl/host/ping/12345", digest_is_right, must_be_fresh=True, lifetime=2000)
         assert Name.to_str(name) == "/tl/host/ping/12345"
 
     run_app(bench, work)
@@ -301,6 +294,7 @@ def nfdc(bench: Bench, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "ndn.bin.nfdc", *arguments],
         env=bench.environment,
+        check=False,
         capture_output=True,
         timeout=30,
     )
@@ -325,9 +319,7 @@ def test_nfdc_chooses_a_strategy(bench: Bench) -> None:
 def test_datasets_parse_with_python_ndn(bench: Bench) -> None:
     async def work(app: NDNApp) -> None:
         async def dataset(name: str) -> bytes:
-            _, content, _ = await app.express(
-                name, pass_all, can_be_prefix=True, must_be_fresh=True, lifetime=2000
-            )
+            _, content, _ = await app.express(name, pass_all, can_be_prefix=True, must_be_fresh=True, lifetime=2000)
             return bytes(content)
 
         assert await app.register("/py/dataset")
@@ -342,7 +334,7 @@ def test_datasets_parse_with_python_ndn(bench: Bench) -> None:
         assert {route.face_id for route in mine[0].routes} <= ids
         fib = nfd_mgmt.FibStatus.parse(await dataset("/localhost/nfd/fib/list"))
         assert any(Name.to_str(e.name) == "/py/dataset" for e in fib.entries)
-        info = nfd_mgmt.CsInfo.parse((await dataset("/localhost/nfd/cs/info")))
+        info = nfd_mgmt.CsInfo.parse(await dataset("/localhost/nfd/cs/info"))
         assert info is not None
 
     run_app(bench, work)

@@ -1,5 +1,6 @@
 //! `trunkline get`: fetches an object into a file, whole or not at all.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use ndn_endpoint::{ConsumerConfig, ConsumerStats};
@@ -61,7 +62,12 @@ pub fn get(args: &GetArgs) -> Result<(), CliError> {
         ));
     }
     let wrote = app.writer.finish().and_then(|()| end.reach());
-    wrote.map_err(|e| CliError::file(&args.output, &e))?;
+    wrote.map_err(|e| match e.kind() {
+        io::ErrorKind::BrokenPipe => {
+            CliError::new(Exit::BrokenPipe, "output", "closed by its reader")
+        }
+        _ => CliError::file(&args.output, &e),
+    })?;
     let report = Report {
         name: app.fetch.versioned().unwrap_or(&args.name).to_string(),
         bytes: app.bytes,

@@ -20,22 +20,29 @@ impl Progress {
             ProgressDrawTarget::stderr_with_hz(8)
         };
         let bar = ProgressBar::with_draw_target(total, target);
-        let form = match total {
-            Some(_) => "{bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}",
-            None => "{spinner} {binary_bytes} {binary_bytes_per_sec} {elapsed}",
+        let progress = Progress { bar };
+        progress.style(total.is_some());
+        if !hidden {
+            progress.bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        progress
+    }
+
+    fn style(&self, total_is_known: bool) {
+        let form = if total_is_known {
+            "{bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}"
+        } else {
+            "{spinner} {binary_bytes} {binary_bytes_per_sec} {elapsed}"
         };
         if let Ok(style) = ProgressStyle::with_template(form) {
-            bar.set_style(style);
+            self.bar.set_style(style);
         }
-        if !hidden {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
-        Progress { bar }
     }
 
     /// The total has become known.
     pub fn set_total(&self, bytes: u64) {
         if self.bar.length() != Some(bytes) {
+            self.style(true);
             self.bar.set_length(bytes);
         }
     }
