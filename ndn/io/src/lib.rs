@@ -8,6 +8,16 @@
 //! | an application inside that process | [`App`], [`AppHandle`] |
 //! | an application without a forwarder of its own | [`Client`], [`find_forwarder`] |
 //! | addresses | [`FaceUri`] |
+//!
+//! ```no_run
+//! use ndn_io::{FaceUri, ListenConfig, Node, NodeConfig};
+//!
+//! let listener = ListenConfig::new(FaceUri::parse("unix:///run/nfd/nfd.sock")?);
+//! let node = Node::start(NodeConfig { listeners: vec![listener], ..NodeConfig::default() })?;
+//! println!("{} faces", node.status()?.faces.len());
+//! node.shutdown();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod app;
 mod chunk;
@@ -20,6 +30,7 @@ mod error;
 mod find;
 mod hello;
 mod link;
+mod mark;
 mod node;
 mod queue;
 mod reader;

@@ -9,10 +9,8 @@ use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
 
 use crate::config::LinkOptions;
 use crate::hello::{Hello, MAX_HELLO_BYTES};
+use crate::mark::Marker;
 
-/// The first wait between two congestion marks while a queue stays long; it shrinks with the
-/// square root of the marks given, as CoDel's does.
-pub(crate) const MARK_INTERVAL: Duration = Duration::from_millis(5);
 /// An incomplete packet is given up this long after its last fragment.
 const REASSEMBLY_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -233,9 +231,7 @@ impl Link {
         interval: Option<Duration>,
         threshold_bytes: Option<usize>,
     ) {
-        self.marker.on = on.unwrap_or(self.marker.on);
-        self.marker.interval = interval.unwrap_or(self.marker.interval);
-        self.marker.threshold = threshold_bytes.unwrap_or(self.marker.threshold);
+        self.marker.set(on, interval, threshold_bytes);
     }
 
     /// When [`Link::on_deadline`] has something to do.
@@ -278,54 +274,6 @@ impl Link {
             self.counters.marks += 1;
         }
         Some(lp)
-    }
-}
-
-/// Decides which packets carry a congestion mark: the first one once the queue has been long
-/// for an interval, then one each interval, which shrinks while the queue stays long.
-struct Marker {
-    on: bool,
-    threshold: usize,
-    interval: Duration,
-    next: Option<Duration>,
-    given: u32,
-}
-
-impl Marker {
-    fn new(threshold: usize) -> Self {
-        Self {
-            on: threshold > 0,
-            threshold,
-            interval: MARK_INTERVAL,
-            next: None,
-            given: 0,
-        }
-    }
-
-    fn below(&mut self) {
-        self.next = None;
-        self.given = 0;
-    }
-
-    fn marks(&mut self, now: Duration, queued: usize) -> bool {
-        if queued <= self.threshold || !self.on {
-            if self.next.is_some() {
-                self.below();
-            }
-            return false;
-        }
-        match self.next {
-            None => {
-                self.next = Some(now + self.interval);
-                false
-            }
-            Some(next) if now < next => false,
-            Some(_) => {
-                self.given += 1;
-                self.next = Some(now + self.interval.div_f64(f64::from(self.given + 1).sqrt()));
-                true
-            }
-        }
     }
 }
 
@@ -422,16 +370,5 @@ mod tests {
             ));
         }
         assert_eq!(link.counters.malformed, 6);
-    }
-
-    #[test]
-    fn marks_start_after_an_interval_and_come_faster() {
-        let mut marker = Marker::new(1000);
-        let ms = Duration::from_millis;
-        let marked: Vec<u64> = (0..40).filter(|&t| marker.marks(ms(t), 2000)).collect();
-        assert_eq!(marked[0], 5);
-        assert!(marked.len() >= 6, "{marked:?}");
-        assert!(!marker.marks(ms(41), 10));
-        assert!(!marker.marks(ms(42), 2000));
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
@@ -14,6 +15,9 @@ use crate::uri::{FaceUri, unspecified};
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 3;
+/// Bytes that the kernel takes from us before TCP can send them. What is beyond waits in the
+/// face's own queue, where it is seen, marked and bounded.
+const UNSENT_BYTES: u32 = 512 * 1024;
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
 
@@ -75,10 +79,23 @@ pub(crate) fn connected(socket: &Socket) -> Option<io::Result<()>> {
         Ok(None) => {}
     }
     match socket.peer_addr() {
+        // On loopback a port that nobody listens on can be the one that the system has just
+        // given to the socket itself.
+        Ok(peer) if is_self(socket, &peer) => {
+            Some(Err(io::Error::from(io::ErrorKind::ConnectionRefused)))
+        }
         Ok(_) => Some(Ok(())),
         Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
         Err(error) => Some(Err(error)),
     }
+}
+
+fn is_self(socket: &Socket, peer: &SockAddr) -> bool {
+    peer.as_socket().is_some_and(|peer| {
+        socket
+            .local_addr()
+            .is_ok_and(|own| own.as_socket() == Some(peer))
+    })
 }
 
 fn no_stream() -> io::Error {
@@ -105,6 +122,7 @@ pub(crate) fn tune_stream(socket: &Socket, unix: bool, buffer_bytes: usize) -> i
         return Ok(());
     }
     socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
     socket.set_tcp_keepalive(
         &TcpKeepalive::new()
             .with_time(KEEPALIVE_IDLE)
@@ -113,21 +131,24 @@ pub(crate) fn tune_stream(socket: &Socket, unix: bool, buffer_bytes: usize) -> i
     )
 }
 
-/// Asks for kernel buffers (0 leaves the system's) and says where the system grants less.
+/// Asks for kernel buffers (0 leaves the system's) and says, once, where the system grants less.
 pub(crate) fn set_buffers(socket: &Socket, bytes: usize, what: &str) {
     if bytes == 0 {
         return;
     }
-    for (name, sysctl, set, get) in [
+    static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+    for (name, sysctl, told, set, get) in [
         (
             "receive",
             "net.core.rmem_max",
+            &TOLD[0],
             Socket::set_recv_buffer_size as fn(&Socket, usize) -> io::Result<()>,
             Socket::recv_buffer_size as fn(&Socket) -> io::Result<usize>,
         ),
         (
             "send",
             "net.core.wmem_max",
+            &TOLD[1],
             Socket::set_send_buffer_size,
             Socket::send_buffer_size,
         ),
@@ -137,7 +158,7 @@ pub(crate) fn set_buffers(socket: &Socket, bytes: usize, what: &str) {
         }
         // The kernel reports twice what it grants: half of it is its own bookkeeping.
         let granted = get(socket).map_or(0, |doubled| doubled / 2);
-        if granted < bytes {
+        if granted < bytes && !told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 asked_bytes = bytes,
                 granted_bytes = granted,

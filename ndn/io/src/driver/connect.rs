@@ -78,9 +78,11 @@ impl Driver {
             return;
         };
         let id = *id;
-        let StreamOrigin::Connected(connector) = &stream.origin else {
+        let StreamOrigin::Connected(connector) = &mut stream.origin else {
             return;
         };
+        connector.attempts += 1;
+        let attempt = connector.attempts;
         let buffer_bytes = connector.config.link.socket_buffer_bytes;
         match socket::connect_stream(peer, connector.config.local_bind, buffer_bytes) {
             Ok((socket, done)) => {
@@ -91,8 +93,10 @@ impl Driver {
                 } else if done {
                     self.on_connecting(at);
                 } else {
-                    self.timers
-                        .set(self.now + CONNECT_TIMEOUT, Timer::ConnectTimeout(id));
+                    self.timers.set(
+                        self.now + CONNECT_TIMEOUT,
+                        Timer::ConnectTimeout(id, attempt),
+                    );
                 }
             }
             Err(error) => self.stream_failed(at, &error),

@@ -16,7 +16,8 @@ use super::timers::Timer;
 use super::{Driver, is_loopback, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::conn::Conn;
-use crate::link::{LinkCounters, MARK_INTERVAL};
+use crate::link::LinkCounters;
+use crate::mark::MARK_INTERVAL;
 use crate::shm::Side;
 use crate::socket;
 use crate::stream::StreamFace;
@@ -215,6 +216,7 @@ impl Driver {
                 origin: StreamOrigin::Connected(Box::new(Connector {
                     config,
                     backoff,
+                    attempts: 0,
                     request,
                 })),
                 local_fields: false,

@@ -143,6 +143,7 @@ impl Driver {
     /// Runs until told to stop.
     pub fn run(mut self) {
         self.shared.enter_loop();
+        let _closing = Closing(self.shared.clone());
         let mut events = Events::with_capacity(1024);
         while !self.stop {
             let timeout = self.timeout();
@@ -236,7 +237,7 @@ impl Driver {
         }
     }
 
-    fn close(mut self) {
+    fn close(self) {
         for (_, slot) in &self.slots {
             if let Slot::Listener(listener) = slot
                 && let FaceUri::Unix(path) = &listener.config.uri
@@ -245,8 +246,15 @@ impl Driver {
                 tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
             }
         }
-        self.slots.clear();
-        self.shared.close();
+    }
+}
+
+/// Tells those who wait for the loop that it has ended, however it has.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -105,6 +105,8 @@ pub(super) struct Connector {
     pub config: FaceConfig,
     /// How long the next wait is.
     pub backoff: Duration,
+    /// Attempts so far: a time-out concerns the one it was set for.
+    pub attempts: u64,
     /// A management command waits to hear whether the first attempt succeeded.
     pub request: Option<u64>,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ndn_forwarder::{FaceId, FacePersistency};
 
 use super::Driver;
-use super::slots::{FaceKind, Slot, StreamState, UdpOrigin};
+use super::slots::{FaceKind, Slot, StreamOrigin, StreamState, UdpOrigin};
 
 /// How often an opened UDP face introduces itself: a peer that restarts has forgotten it.
 const HELLO_INTERVAL: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub(super) enum Timer {
     /// A waiting face tries again to connect.
     Connect(FaceId),
     /// An attempt to connect has taken too long.
-    ConnectTimeout(FaceId),
+    ConnectTimeout(FaceId, u64),
     /// An opened UDP face says hello.
     Hello(FaceId),
     /// An on-demand UDP face may have been idle for long.
@@ -65,9 +65,11 @@ impl Driver {
                     self.connect(at);
                 }
             }
-            Timer::ConnectTimeout(id) => {
+            Timer::ConnectTimeout(id, attempt) => {
                 if let Some((at, face)) = self.face(id)
                     && let FaceKind::Stream(stream) = &face.kind
+                    && let StreamOrigin::Connected(connector) = &stream.origin
+                    && connector.attempts == attempt
                     && matches!(stream.state, StreamState::Connecting(_))
                 {
                     self.stream_failed(at, &std::io::Error::from(std::io::ErrorKind::TimedOut));
