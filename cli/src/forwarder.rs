@@ -107,14 +107,16 @@ pub fn agrees_to_jumbo(client: &mut Client) -> Result<bool, CliError> {
         .map_err(|e| client_error(&uri, &e))
 }
 
-/// Whether the forwarder is on this host, so that it listens to `/localhost` commands.
+/// Whether a forwarder takes this face for one from its own host, so that it listens to
+/// `/localhost` commands: over UDP none does.
 pub fn is_local(uri: &FaceUri) -> bool {
     match uri {
         FaceUri::Unix(_) => true,
-        FaceUri::Tcp(e) | FaceUri::Udp(e) => match &e.host {
+        FaceUri::Tcp(endpoint) => match &endpoint.host {
             Host::Ip(ip) => IpAddr::to_canonical(ip).is_loopback(),
             Host::Name(name) => name == "localhost",
         },
+        FaceUri::Udp(_) => false,
     }
 }
 
@@ -157,7 +159,7 @@ mod tests {
             ("unix:///a", true),
             ("tcp://127.0.0.9", true),
             ("tcp://[::1]:6363", true),
-            ("udp://localhost", true),
+            ("udp://localhost", false),
             ("tcp://192.0.2.1", false),
             ("udp://router.example.org", false),
         ] {

@@ -267,7 +267,7 @@ fn the_content_store_is_seen_and_emptied() {
 
 #[test]
 fn two_forwarders_make_a_path() {
-    let port = free_port();
+    let port = common::free_port();
     let far = Bench::start(&format!("[[face]]\nlisten = \"tcp://127.0.0.1:{port}\"\n"));
     let near = Bench::start(&format!(
         "[[face]]\nconnect = \"tcp://127.0.0.1:{port}\"\n[[route]]\nprefix = \"/far\"\nnexthop = \"tcp://127.0.0.1:{port}\"\n"
@@ -276,14 +276,6 @@ fn two_forwarders_make_a_path() {
     let (_put, _) = far.serve(&["put", "/far/object", "source"]);
     near.ok(&["get", "/far/object", "-o", "copy"]);
     assert!(common::same(&source, &near.path("copy")));
-}
-
-/// A port that nobody listens on now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|l| l.local_addr())
-        .expect("a port")
-        .port()
 }
 
 #[test]

@@ -69,6 +69,56 @@ fn jumbo_segments_pass_between_our_own() {
 }
 
 #[test]
+fn transfers_go_over_tcp_and_udp_too() {
+    let port = common::free_port();
+    let bench = Bench::start(&format!(
+        "[[face]]\nlisten = \"tcp://127.0.0.1:{port}\"\n[[face]]\nlisten = \"udp://127.0.0.1:{port}\"\n\
+         [management]\nlocalhop = true\n[content_store]\ncapacity = 0\n"
+    ));
+    bench.file("source", 3_000_000);
+    for (how, segment) in [
+        ("tcp", "8000"),
+        ("udp", "8000"),
+        ("tcp", "64512"),
+        ("udp", "64512"),
+    ] {
+        let face = format!("{how}://127.0.0.1:{port}");
+        let name = format!("/t/{how}/{segment}");
+        let put = [
+            "put",
+            &name,
+            "source",
+            "--face",
+            &face,
+            "--segment-size",
+            segment,
+        ];
+        let (_put, _) = bench.serve(&put);
+        for get in [&face, &bench.face()] {
+            bench.ok(&["get", &name, "-o", "copy", "--face", get, "-q"]);
+            assert!(
+                same(&bench.path("source"), &bench.path("copy")),
+                "{name} {get}"
+            );
+        }
+    }
+}
+
+#[test]
+fn management_over_udp_says_where_to_manage() {
+    let port = common::free_port();
+    let bench = Bench::start(&format!("[[face]]\nlisten = \"udp://127.0.0.1:{port}\"\n"));
+    let (code, said) = bench.fails(&[
+        "fwd",
+        "status",
+        "--face",
+        &format!("udp://127.0.0.1:{port}"),
+    ]);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("from its own host"), "{said}");
+}
+
+#[test]
 fn jumbo_segments_are_refused_where_they_do_not_pass() {
     let bench = Bench::start("jumbo = false\n");
     bench.file("source", 100_000);

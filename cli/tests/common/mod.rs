@@ -229,3 +229,14 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn same(a: &Path, b: &Path) -> bool {
     std::fs::read(a).expect("a file") == std::fs::read(b).expect("a file")
 }
+
+/// A port that nobody listens on now, by TCP or UDP.
+pub fn free_port() -> u16 {
+    loop {
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = tcp.local_addr().expect("an address");
+        if std::net::UdpSocket::bind(address).is_ok() {
+            return address.port();
+        }
+    }
+}
