@@ -118,11 +118,15 @@ def stats_file(directory: Path, host: str) -> Path:
 Counters = dict[str, int]
 
 
+def stats(directory: Path, host: str) -> list[dict[str, Any]]:
+    """What the plug-in's JVMs of a host wrote down, one record each."""
+    return [dict(json.loads(path.read_text())) for path in (directory / "stats").glob(f"{host}-*.json")]
+
+
 def transport_counters(directory: Path, host: str) -> Counters:
     """The plug-in's counters of a host, summed over its JVMs; fallbacks are counted as `fallback.<reason>`."""
     total: Counters = {}
-    for path in (directory / "stats").glob(f"{host}-*.json"):
-        record = json.loads(path.read_text())
+    for record in stats(directory, host):
         fallbacks = {f"fallback.{reason}": count for reason, count in record.get("fallbacks", {}).items()}
         for key, value in {**record, **fallbacks}.items():
             if isinstance(value, int) and key != "pid":

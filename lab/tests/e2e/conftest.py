@@ -74,6 +74,31 @@ class Bed:
         """The plug-in's transport counters of a host, summed over its JVMs."""
         return planes.transport_counters(self.cluster.directory, host)
 
+    def total(self, counter: str) -> int:
+        """A transport counter summed over all hosts; "fallback" sums all its reasons."""
+        hosts = [self.transport(host) for host in self.cluster.hosts.values()]
+        return sum(n for host in hosts for k, n in host.items() if k == counter or k.startswith(f"{counter}."))
+
+    def pulls(self, counter: str) -> int:
+        """A counter of the segment streams pulled, summed over all hosts."""
+        return sum(
+            node["pulls"].get(counter, 0)
+            for host in self.cluster.hosts.values()
+            for record in planes.stats(self.cluster.directory, host)
+            for node in record["nodes"]
+        )
+
+    def assert_named(self) -> None:
+        """Blocks were written by name and pulled by name."""
+        if self.router is not None:
+            wait_until("counters", lambda: self.total("named_writes") > 0 and self.total("named_receives") > 0, 5)
+
+    def assert_fell_back(self) -> None:
+        """Something went by stock TCP instead of by name: one clear line in a log, and a counter."""
+        if self.router is not None:
+            wait_until("the fallback counter", lambda: self.total("fallback") > 0, 5)
+            assert any("by stock TCP" in self.log_of(host) for host in self.cluster.hosts.values())
+
 
 class SlowWriter:
     """`FsShell -put -d - path`, fed through a pipe so that the test knows what is in mid-write."""

@@ -1,12 +1,12 @@
 """What goes wrong in mid-write and mid-read, on real daemons: the bytes come out right, and the logs say how."""
 
-import re
 import time
 
 import pytest
 from conftest import MIB, SlowReader, SlowWriter
 
 from trunkline_lab import replicas
+from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -36,6 +36,7 @@ def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, 
     writer.write(data[24 * MIB :])
     writer.finish()
     bed.assert_whole("/file", data, tmp_path)
+    bed.assert_named()
 
 
 def test_the_client_is_killed_in_mid_write(bed, data, tmp_path):
@@ -63,6 +64,8 @@ def test_the_router_is_killed_and_restarted_in_mid_write(bed, data, tmp_path):
     writer.write(data[18 * MIB :])
     writer.finish()
     bed.assert_whole("/file", data, tmp_path)
+    bed.assert_named()
+    assert_says_how(bed)
 
 
 def test_the_router_is_killed_and_restarted_in_mid_read(bed, data, tmp_path):
@@ -77,6 +80,14 @@ def test_the_router_is_killed_and_restarted_in_mid_read(bed, data, tmp_path):
     time.sleep(2)
     bed.router.start()
     assert first + reader.finish() == data
+    assert bed.transport("client")["named_reads"] > 0
+    assert_says_how(bed)
+
+
+def assert_says_how(bed) -> None:
+    """Counters tell whether asking again or stock TCP carried the rest, and the log that the router was away."""
+    assert "face is down" in bed.log_of("client")
+    assert bed.pulls("retransmitted") + bed.pulls("reexpressed") + bed.total("fallback") > 0
 
 
 def test_the_router_stays_away(bed, data, tmp_path):
@@ -87,7 +98,8 @@ def test_the_router_stays_away(bed, data, tmp_path):
     source.write_bytes(data)
     bed.cluster.put(source, "/file")
     bed.assert_whole("/file", data, tmp_path)
-    assert re.search(r"WARN.*stock TCP", bed.log_of("client"))
+    bed.assert_fell_back()
+    assert bed.total("named_writes") == 0
 
 
 def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, tmp_path):
@@ -96,6 +108,7 @@ def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, 
     source.write_bytes(data)
     bed.cluster.put(source, "/file")
     bed.assert_whole("/file", data, tmp_path)
+    bed.assert_fell_back()
 
 
 def test_encrypted_transfer_goes_over_stock_tcp(make_bed, data, tmp_path):
@@ -104,3 +117,23 @@ def test_encrypted_transfer_goes_over_stock_tcp(make_bed, data, tmp_path):
     source.write_bytes(data)
     bed.cluster.put(source, "/file")
     bed.assert_whole("/file", data, tmp_path)
+    bed.assert_fell_back()
+    assert bed.total("named_writes") + bed.total("named_reads") == 0
+
+
+def test_a_wrong_setting_is_refused_with_its_name_and_the_fix(make_bed, data, tmp_path):
+    bed = make_bed()
+    if bed.router is None:
+        pytest.skip("stock TCP has no settings of ours")
+    source = tmp_path / "source"
+    source.write_bytes(data[:MIB])
+    for setting, value, said in [
+        ("trunkline.ndn.rot", "/hadoop", "did you mean trunkline.ndn.root"),
+        ("trunkline.ndn.face", "tpc://router:6363", "trunkline.ndn.face"),
+        ("trunkline.ndn.root", "hadoop/%zz", "trunkline.ndn.root"),
+    ]:
+        client = bed.cluster.start_client(
+            FSSHELL, "-D", f"{setting}={value}", "-put", str(source), "/file", name="wrong"
+        )
+        assert client.wait(60) != 0
+        assert said in client.log.read_text(errors="replace")

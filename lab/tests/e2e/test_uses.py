@@ -18,6 +18,7 @@ def test_append(bed, data, tmp_path):
     source.write_bytes(data[5 * MIB + 123 : 9 * MIB])
     bed.cluster.client(FSSHELL, "-appendToFile", str(source), "/file", name="append")
     bed.assert_whole("/file", data[: 9 * MIB], tmp_path)
+    bed.assert_named()
 
 
 def test_eight_writers_at_once(bed, data, tmp_path):
@@ -37,6 +38,7 @@ def test_eight_writers_at_once(bed, data, tmp_path):
     for source in sources:
         assert (tmp_path / "back" / source.name).read_bytes() == source.read_bytes()
         assert len(replicas.of_block(bed.cluster, replicas.blocks(bed.cluster, f"/many/{source.name}")[0].name)) == 3
+    bed.assert_named()
 
 
 def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
