@@ -13,16 +13,19 @@
 //! invalidated. "None of ours" is not remembered: the block may be finalized a
 //! moment later.
 
+mod counters;
 mod known;
 mod replica;
 mod request;
+mod serve;
 mod source;
 mod workers;
 
 use std::time::Duration;
 
+pub use counters::BlockSourceStats;
 pub use replica::{META_HEADER_LEN, Replica, ReplicaError};
-pub use source::{Answer, BlockSource, BlockSourceStats};
+pub use source::{Answer, BlockSource};
 
 /// How long an answer of Java is believed, and its files stay open unused.
 pub const ANSWER_LIFETIME: Duration = Duration::from_secs(5);

@@ -2,25 +2,21 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ndn_io::{App, AppHandle};
-use ndn_packet::{
-    ComponentBuf, Data, Interest, NackReason, Name, NetKind, NetPacket, PitToken, SigningKey,
-};
-use serde::Serialize;
+use ndn_packet::{NackReason, Name, NetKind, NetPacket};
 
+use super::counters::{BlockSourceStats, Counters, count};
 use super::known::Known;
 use super::replica::Replica;
 use super::request::{self, Asked, BlockKey};
+use super::serve::{Wanted, refuse, serve};
 use super::workers::Workers;
-use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT, METADATA_FRESHNESS};
+use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::error::{NativeError, Result};
-use crate::metadata::BlockMetadata;
 use crate::outbox::Outbox;
-use crate::segment::{HEADER_LEN, SegmentHeader};
 use crate::wire;
 
 /// Segments that may wait to be read; Interests beyond get a Nack.
@@ -47,63 +43,6 @@ pub struct Answer<'a> {
     pub genstamp: u64,
 }
 
-/// Counters of a source since it opened, and gauges of now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BlockSourceStats {
-    /// Interests received.
-    pub interests: u64,
-    /// Segments served.
-    pub segments: u64,
-    /// Data bytes in them, headers and checksums not counted.
-    pub bytes: u64,
-    /// Metadata packets served.
-    pub metadata: u64,
-    /// Interests refused.
-    pub nacks: u64,
-    /// Questions to Java.
-    pub asked: u64,
-    /// Reads of block files that failed.
-    pub read_errors: u64,
-    /// Replicas open now.
-    pub open_replicas: usize,
-}
-
-impl BlockSourceStats {
-    /// Sums with another source of the same node.
-    pub fn add(&mut self, other: &Self) {
-        self.interests += other.interests;
-        self.segments += other.segments;
-        self.bytes += other.bytes;
-        self.metadata += other.metadata;
-        self.nacks += other.nacks;
-        self.asked += other.asked;
-        self.read_errors += other.read_errors;
-        self.open_replicas += other.open_replicas;
-    }
-}
-
-#[derive(Default)]
-struct Counters {
-    interests: AtomicU64,
-    segments: AtomicU64,
-    bytes: AtomicU64,
-    metadata: AtomicU64,
-    nacks: AtomicU64,
-    asked: AtomicU64,
-    read_errors: AtomicU64,
-}
-
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
-}
-
-/// An Interest that waits for an answer of Java, or for its turn to be read.
-struct Wanted {
-    interest: Interest,
-    token: Option<PitToken>,
-    asked: Asked,
-}
-
 struct Request {
     wanted: Vec<Wanted>,
     /// In the loop's time.
@@ -120,19 +59,25 @@ struct Inner {
     closed: bool,
 }
 
-struct Shared {
-    prefix: Name,
+/// What the loop, Java's threads and the workers share.
+pub(super) struct Shared {
+    pub prefix: Name,
     segment_bytes: u32,
     inner: Mutex<Inner>,
     asked: Condvar,
-    outbox: Outbox,
-    workers: Workers,
-    counters: Counters,
+    pub outbox: Outbox,
+    pub workers: Workers,
+    pub counters: Counters,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files of a block are not what they were said to be.
+    pub fn forget(&self, key: &BlockKey) {
+        self.lock().known.remove(key);
     }
 }
 
@@ -294,116 +239,13 @@ impl BlockSource {
 
     /// Counters.
     pub fn stats(&self) -> BlockSourceStats {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let c = &self.shared.counters;
-        BlockSourceStats {
-            interests: read(&c.interests),
-            segments: read(&c.segments),
-            bytes: read(&c.bytes),
-            metadata: read(&c.metadata),
-            nacks: read(&c.nacks),
-            asked: read(&c.asked),
-            read_errors: read(&c.read_errors),
-            open_replicas: self.shared.lock().known.len(),
-        }
+        self.shared.counters.stats(self.shared.lock().known.len())
     }
 }
 
 impl Drop for BlockSource {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-fn refuse(shared: &Shared, reason: NackReason, wanted: Wanted, out: &mut Vec<NetPacket>) {
-    count(&shared.counters.nacks);
-    out.push(wire::nack(reason, wanted.interest, wanted.token));
-}
-
-/// Answers for a replica whose files are open: metadata at once, a segment by
-/// way of the workers.
-fn serve(shared: &Arc<Shared>, replica: &Arc<Replica>, wanted: Wanted, out: &mut Vec<NetPacket>) {
-    match wanted.asked {
-        Asked::Metadata => {
-            let asked = wanted.interest.name_owned();
-            let version = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            let made = BlockMetadata::of(replica).packet(
-                &asked.parent(),
-                version.as_micros() as u64,
-                METADATA_FRESHNESS,
-            );
-            count(&shared.counters.metadata);
-            out.extend(wire::data(made, wanted.token));
-        }
-        Asked::Segment { genstamp, segment } => {
-            let header = replica
-                .header(segment)
-                .filter(|_| genstamp == replica.genstamp());
-            match header {
-                Some(header) => queue(shared, replica, header, wanted, out),
-                None => refuse(shared, NackReason::NoRoute, wanted, out),
-            }
-        }
-    }
-}
-
-fn queue(
-    shared: &Arc<Shared>,
-    replica: &Arc<Replica>,
-    header: SegmentHeader,
-    wanted: Wanted,
-    out: &mut Vec<NetPacket>,
-) {
-    // Weak: a job in the queue must not keep the queue.
-    let weak: Weak<Shared> = Arc::downgrade(shared);
-    let replica = replica.clone();
-    let (interest, token) = (wanted.interest.clone(), wanted.token);
-    let job = Box::new(move || {
-        if let Some(shared) = weak.upgrade() {
-            let packet = read(&shared, &replica, &header, interest, token);
-            shared.outbox.send(packet);
-        }
-    });
-    if shared.workers.submit(job).is_err() {
-        refuse(shared, NackReason::Congestion, wanted, out);
-    }
-}
-
-/// A worker's job: the segment as a packet, or a Nack when its files do not
-/// read.
-fn read(
-    shared: &Shared,
-    replica: &Replica,
-    header: &SegmentHeader,
-    interest: Interest,
-    token: Option<PitToken>,
-) -> Option<NetPacket> {
-    let name = interest.name_owned();
-    let made = Data::builder(&name)
-        .final_block_id(ComponentBuf::segment(replica.last_segment()))
-        .content_with(HEADER_LEN + header.body_len(), |content| {
-            replica.read(header, content)
-        })
-        .sign(&SigningKey::DigestSha256);
-    match made {
-        Ok(made) => {
-            count(&shared.counters.segments);
-            shared
-                .counters
-                .bytes
-                .fetch_add(header.data_len.into(), Ordering::Relaxed);
-            wire::data(made, token)
-        }
-        Err(error) => {
-            tracing::warn!(%name, %error, "block file does not read");
-            count(&shared.counters.read_errors);
-            if let Some((key, _)) = request::parse(&shared.prefix, name.as_ref()) {
-                shared.lock().known.remove(&key);
-            }
-            Some(wire::nack(NackReason::NoRoute, interest, token))
-        }
     }
 }
 
@@ -443,7 +285,7 @@ impl App for SourceApp {
             }
             inner.known.remove(&key);
         }
-        let full = inner.requests.len() >= MAX_REQUESTS;
+        let full = inner.requests.len().max(inner.untaken.len()) >= MAX_REQUESTS;
         let closed = inner.closed;
         match inner.requests.get_mut(&key) {
             Some(request) if request.wanted.len() < MAX_WAITING => request.wanted.push(wanted),
