@@ -12,7 +12,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.DFSConfigKeys;
-import org.apache.hadoop.hdfs.net.PeerServer;
+import org.apache.hadoop.hdfs.net.Peer;
 import org.apache.hadoop.hdfs.protocol.DatanodeID;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.slf4j.Logger;
@@ -23,15 +23,16 @@ import org.slf4j.LoggerFactory;
  * replicas by name, and says under the DataNode's discovery name how it is reached.
  */
 public final class DataNodeService implements AutoCloseable {
-  /** Runs stock code over the plug-in's listener; the shim's part. */
+  /** Hands connections to stock code; the shim's part. */
   @FunctionalInterface
   public interface Xceivers {
     /**
-     * Starts a second DataXceiverServer.
+     * Serves a connection on a thread of the DataNode.
      *
-     * @param peers its connections
+     * @param peer the connection
+     * @throws IOException when the DataNode takes no more
      */
-    void serve(PeerServer peers);
+    void serve(Peer peer) throws IOException;
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(DataNodeService.class);
@@ -42,7 +43,8 @@ public final class DataNodeService implements AutoCloseable {
   private final Settings settings;
   private final NdnNode node;
   private final CountDownLatch stopped = new CountDownLatch(1);
-  private NamedPeerServer listener;
+  private Acceptor acceptor;
+  private InetSocketAddress address;
   private ReplicaResolver resolver;
   private Thread announcer;
 
@@ -56,7 +58,7 @@ public final class DataNodeService implements AutoCloseable {
    * Starts the plug-in's part of a DataNode.
    *
    * @param dataNode the DataNode
-   * @param xceivers runs stock code over the listener
+   * @param xceivers hands connections to stock code
    * @return the service, or null when the transports are tcp alone
    * @throws IOException when it cannot be started
    */
@@ -80,9 +82,9 @@ public final class DataNodeService implements AutoCloseable {
     String refusal = refusal(dataNode.getConf());
     if (refusal.isEmpty()) {
       resolver = new ReplicaResolver(node, dataNode);
-      listener = new NamedPeerServer(settings.dataNodeAddress(), node, resolver);
-      xceivers.serve(listener);
-      LOG.info("data by name is taken at {}", listener.getListeningString());
+      acceptor = new Acceptor(settings.dataNodeAddress(), node, resolver, xceivers);
+      address = acceptor.address();
+      LOG.info("data by name is taken at {}", address);
     } else {
       LOG.info("data goes by stock TCP alone: {}", refusal);
     }
@@ -151,7 +153,6 @@ public final class DataNodeService implements AutoCloseable {
     if (!refusal.isEmpty()) {
       return new DataNodeRecord(false, "", 0, refusal);
     }
-    InetSocketAddress address = listener.address();
     return new DataNodeRecord(
         true,
         address.getAddress().isAnyLocalAddress() ? "" : address.getAddress().getHostAddress(),
@@ -166,13 +167,11 @@ public final class DataNodeService implements AutoCloseable {
       if (announcer != null) {
         announcer.join(TimeUnit.SECONDS.toMillis(2));
       }
-      if (listener != null) {
-        listener.close();
-      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (IOException e) {
-      LOG.debug("listener not closed", e);
+    }
+    if (acceptor != null) {
+      acceptor.close();
     }
     if (resolver != null) {
       resolver.close();

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.Socket;
-import java.net.SocketTimeoutException;
 import java.nio.channels.ReadableByteChannel;
 import org.apache.hadoop.hdfs.net.NioInetPeer;
 import org.apache.hadoop.hdfs.net.Peer;
@@ -39,7 +38,7 @@ final class NamedPeer implements Peer {
     stock = new NioInetPeer(socket);
     remote = stock.getRemoteAddressString();
     if (remote == null) {
-      throw new SocketTimeoutException("connection has gone before it was accepted");
+      throw new IOException("connection has gone before it was accepted");
     }
     local = stock.getLocalAddressString();
     in =

@@ -31,6 +31,9 @@ public final class LateChannelSocket extends Socket {
     void set(Socket socket) throws SocketException;
   }
 
+  /** A plug-in that does not answer by then is given up for the stock port. */
+  private static final int PLUGIN_CONNECT_MS = 5000;
+
   private final DataRouter router;
   private final InetAddress localAddress;
   private final List<Option> options = new ArrayList<>();
@@ -76,7 +79,8 @@ public final class LateChannelSocket extends Socket {
       throws IOException {
     try {
       bindBeforeConnect();
-      NetUtils.connect(real.socket(), plugin, timeoutMs);
+      int limitMs = timeoutMs == 0 ? PLUGIN_CONNECT_MS : Math.min(timeoutMs, PLUGIN_CONNECT_MS);
+      NetUtils.connect(real.socket(), plugin, limitMs);
     } catch (IOException e) {
       if (closed) {
         throw e;

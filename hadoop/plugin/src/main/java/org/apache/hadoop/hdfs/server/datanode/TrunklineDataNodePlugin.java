@@ -3,13 +3,13 @@ package org.apache.hadoop.hdfs.server.datanode;
 import io.trunkline.hadoop.datanode.DataNodeService;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import org.apache.hadoop.hdfs.net.PeerServer;
+import org.apache.hadoop.hdfs.net.Peer;
 import org.apache.hadoop.util.Daemon;
 import org.apache.hadoop.util.ServicePlugin;
 
 /**
- * Shim for {@code dfs.datanode.plugins}: runs a second, package-private {@link DataXceiverServer}
- * over the listener of {@link DataNodeService}.
+ * Shim for {@code dfs.datanode.plugins}: hands the connections of {@link DataNodeService} to the
+ * DataNode's package-private {@link DataXceiverServer}, as that one does with those it accepts.
  */
 public final class TrunklineDataNodePlugin implements ServicePlugin {
   private DataNodeService service;
@@ -21,18 +21,19 @@ public final class TrunklineDataNodePlugin implements ServicePlugin {
   public void start(Object dataNode) {
     DataNode datanode = (DataNode) dataNode;
     try {
-      service = DataNodeService.start(datanode, peers -> serve(datanode, peers));
+      service = DataNodeService.start(datanode, peer -> serve(datanode, peer));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  private static void serve(DataNode datanode, PeerServer peers) {
-    Daemon server =
-        new Daemon(
-            datanode.threadGroup, new DataXceiverServer(peers, datanode.getConf(), datanode));
-    server.setName("trunkline-xceiver-server");
-    server.start();
+  private static void serve(DataNode datanode, Peer peer) throws IOException {
+    DataXceiverServer server = datanode.getXferServer();
+    if (datanode.getXceiverCount() > server.maxXceiverCount) {
+      throw new IOException(
+          "Xceiver count exceeds the limit of concurrent xceivers: " + server.maxXceiverCount);
+    }
+    new Daemon(datanode.threadGroup, DataXceiver.create(peer, datanode, server)).start();
   }
 
   @Override
