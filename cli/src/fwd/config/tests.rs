@@ -1,0 +1,214 @@
+use super::*;
+use ndn_io::FaceUri;
+use std::time::Duration;
+
+fn read(text: &str) -> Result<FwdConfig, String> {
+    parse(Path::new("fwd.toml"), text).map_err(|e| e.to_string())
+}
+
+fn refusal(text: &str) -> String {
+    match read(text) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(said) => said,
+    }
+}
+
+const SMALLEST: &str = "[[face]]\nlisten = \"unix:///tmp/x.sock\"\n";
+
+#[test]
+fn the_smallest_is_the_defaults() {
+    let config = read(SMALLEST).expect("a configuration").node;
+    let defaults = ndn_forwarder::Config {
+        version: config.forwarder.version.clone(),
+        ..Default::default()
+    };
+    assert_eq!(format!("{:?}", config.forwarder), format!("{defaults:?}"));
+    assert_eq!(
+        config.listeners,
+        [ListenConfig::new(
+            FaceUri::parse("unix:///tmp/x.sock").expect("a URI")
+        )]
+    );
+    assert!(config.faces.is_empty() && config.strategies.is_empty());
+}
+
+#[test]
+fn a_connected_face_has_the_defaults() {
+    let config = read("[[face]]\nconnect = \"tcp://127.0.0.1:6363\"\n")
+        .expect("a configuration")
+        .node;
+    assert_eq!(
+        config.faces,
+        [FaceConfig::new(
+            FaceUri::parse("tcp://127.0.0.1:6363").expect("a URI")
+        )]
+    );
+}
+
+#[test]
+fn the_sample_is_the_defaults_and_names_every_setting() {
+    let sample = include_str!("../../../fwd.sample.toml");
+    let said = read(sample).expect("the sample parses").node;
+    let smallest = read("[[face]]\nlisten = \"unix:///run/nfd/nfd.sock\"\n")
+        .expect("a configuration")
+        .node;
+    assert_eq!(format!("{said:?}"), format!("{smallest:?}"));
+    // With its examples switched on too, every line is accepted and every setting is there.
+    let on: String = sample
+        .lines()
+        .map(|l| format!("{}\n", l.strip_prefix("#: ").unwrap_or(l)))
+        .collect();
+    read(&on).expect("the sample parses with its examples");
+    for s in crate::fwd::settings::SETTINGS {
+        let line = format!("{} =", s.key);
+        assert!(
+            on.lines().any(|l| l.starts_with(&line)),
+            "{}.{} is not in the sample",
+            s.section,
+            s.key
+        );
+        if let Some(default) = s.default {
+            let plain = format!("{} = {default}", s.key);
+            let quoted = format!("{} = \"{default}\"", s.key);
+            assert!(
+                on.lines().any(|l| l == plain || l == quoted),
+                "{}.{} is not {default}",
+                s.section,
+                s.key
+            );
+        }
+        assert!(
+            sample.contains(s.help),
+            "{}.{} is not explained as in the table",
+            s.section,
+            s.key
+        );
+    }
+}
+
+#[test]
+fn every_default_is_the_cores_own() {
+    // Each setting given as its default changes nothing.
+    for s in crate::fwd::settings::SETTINGS {
+        let Some(default) = s.default else { continue };
+        let value = if default.parse::<u64>().is_ok() || default.parse::<bool>().is_ok() {
+            default.to_owned()
+        } else {
+            format!("\"{default}\"")
+        };
+        let base = match s.key {
+            "reconnect_min" | "reconnect_max" => "[[face]]\nconnect = \"tcp://127.0.0.1:6363\"\n",
+            _ => SMALLEST,
+        };
+        let text = match s.section {
+            "face" => format!("{base}{} = {value}\n", s.key),
+            "route" => continue,
+            section => format!("{base}[{section}]\n{} = {value}\n", s.key),
+        };
+        let given = read(&text).unwrap_or_else(|e| panic!("{e}")).node;
+        let absent = read(base).expect("a configuration").node;
+        assert_eq!(
+            format!("{given:?}"),
+            format!("{absent:?}"),
+            "{}.{}",
+            s.section,
+            s.key
+        );
+    }
+}
+
+#[test]
+fn refuses_what_it_does_not_know() {
+    let said = refusal("[[face]]\nlisten = \"unix:///a\"\n[content_store]\ncapasity = \"1MiB\"\n");
+    assert_eq!(
+        said,
+        "fwd.toml:4: unknown key `capasity` in [content_store]; did you mean `capacity`?"
+    );
+    let said = refusal("[[face]]\nlisten = \"unix:///a\"\n[contentstore]\n");
+    assert_eq!(
+        said,
+        "fwd.toml:3: unknown key `contentstore` in the file; did you mean `content_store`?"
+    );
+    let said = refusal("[face]\nlisten = \"unix:///a\"\n");
+    assert_eq!(
+        said,
+        "fwd.toml:1: `face` is not written as a table; write [[face]]"
+    );
+}
+
+#[test]
+fn refuses_wrong_values() {
+    for (text, words) in [
+        (
+            "[pit]\ncapacity = 0\n",
+            ["fwd.toml:4: pit.capacity", "from 1 to"],
+        ),
+        (
+            "[pit]\ncapacity = \"many\"\n",
+            ["pit.capacity", "whole number"],
+        ),
+        (
+            "[content_store]\ncapacity = true\n",
+            ["content_store.capacity", "size from"],
+        ),
+        (
+            "[pit]\nmax_lifetime = \"4\"\n",
+            ["pit.max_lifetime", "duration"],
+        ),
+        (
+            "[[face]]\nlisten = \"gopher://x\"\n",
+            ["fwd.toml:4: face.listen", "gopher"],
+        ),
+        ("[[face]]\n", ["neither listen nor connect", "give one"]),
+        (
+            "[[face]]\nlisten = \"unix:///b\"\nreconnect_min = \"1s\"\n",
+            ["face.reconnect_min", "connect only"],
+        ),
+        (
+            "[[route]]\nprefix = \"/a\"\nnexthop = \"tcp://b:1\"\n",
+            ["route.nexthop", "add a [[face]]"],
+        ),
+        (
+            "[[route]]\nnexthop = \"tcp://b:1\"\n",
+            ["no prefix", "give `prefix`"],
+        ),
+        (
+            "[[strategy]]\nprefix = \"/a\"\nname = \"fastest\"\n",
+            ["strategy.name", "best-route"],
+        ),
+        ("[log]\nlevel = \"x=loud\"\n", ["log.level", "trace"]),
+        ("[pit\n", ["fwd.toml:3", "not TOML"]),
+    ] {
+        let said = refusal(&format!("{SMALLEST}{text}"));
+        for word in words {
+            assert!(said.contains(word), "{said}");
+        }
+    }
+    assert!(refusal("").contains("no [[face]]"));
+}
+
+#[test]
+fn reads_a_full_one() {
+    let config = read(
+        "[[face]]\nlisten = \"unix:///a\"\nmode = \"0660\"\nmax_faces = 7\n\
+         [[face]]\nconnect = \"tcp://10.0.0.1:6363\"\njumbo = false\nreconnect_min = \"5ms\"\n\
+         [[route]]\nprefix = \"/far\"\nnexthop = \"tcp://10.0.0.1:6363\"\ncost = 3\n\
+         [[strategy]]\nprefix = \"/m\"\nname = \"multicast\"\n\
+         [content_store]\ncapacity = 0\n[log]\nlevel = \"warn\"\n",
+    )
+    .expect("a configuration");
+    assert_eq!(config.log, "warn");
+    let node = config.node;
+    assert_eq!(
+        (node.listeners[0].unix_mode, node.listeners[0].max_faces),
+        (Some(0o660), 7)
+    );
+    assert_eq!(node.faces[0].routes, [("/far".parse().expect("a name"), 3)]);
+    assert!(!node.faces[0].link.jumbo);
+    assert_eq!(
+        node.faces[0].reconnect,
+        (Duration::from_millis(5), Duration::from_secs(10))
+    );
+    assert_eq!(node.forwarder.cs_capacity_bytes, 0);
+    assert_eq!(node.strategies.len(), 1);
+}
