@@ -12,7 +12,6 @@ use trunkline_native::{
     PullSettings, SegmentHeader,
 };
 
-const PATIENCE: Duration = Duration::from_secs(10);
 const BLOCK: &str = "/hadoop/blocks/BP-1/7";
 
 fn metadata(reader: &NamedNode) -> Option<BlockMetadata> {

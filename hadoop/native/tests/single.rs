@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use common::*;
 use trunkline_native::{FetchSettings, NamedNode, NodeSettings};
 
-const PATIENCE: Duration = Duration::from_secs(5);
 const SETTINGS: FetchSettings = FetchSettings {
     must_be_fresh: true,
     can_be_prefix: false,

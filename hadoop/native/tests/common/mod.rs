@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use ndn_forwarder::{FaceScope, StrategyKind};
 use ndn_io::{FaceUri, ListenConfig, Node, NodeConfig};
 use ndn_packet::Name;
-use trunkline_native::{ChecksumType, HEADER_LEN, NamedNode, NodeSettings, SegmentHeader};
+use trunkline_native::{
+    ChecksumType, HEADER_LEN, NamedNode, NativeError, NodeSettings, Pull, PullSettings,
+    SegmentHeader, StreamProducer,
+};
 
 /// Data bytes of a full segment.
 pub const SEGMENT: usize = trunkline_native::DEFAULT_SEGMENT_BYTES as usize;
@@ -108,4 +111,38 @@ pub fn uplink(node: &NamedNode, what: &str) -> u64 {
         .find(|face| &face["id"] == id)
         .expect("its face");
     face[what].as_u64().expect("a number")
+}
+
+/// How long a test waits for what must come.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A pull of a stream that is being made.
+pub fn live(window: usize) -> PullSettings {
+    PullSettings {
+        first: 0,
+        last: None,
+        window,
+        live: true,
+    }
+}
+
+/// Publishes segment `n` as [`fill`] makes it.
+pub fn publish(producer: &StreamProducer, n: u64) {
+    let done: Result<(), NativeError> = producer.publish(n, HEADER_LEN + BODY, |content| {
+        fill(n, content);
+        Ok(())
+    });
+    done.expect("published");
+}
+
+/// Takes segments 0 to `count` and checks their bytes.
+pub fn take_all(pull: &Pull, count: u64) {
+    for n in 0..count {
+        pull.known(n);
+        let content = pull
+            .take(n, PATIENCE)
+            .expect("no failure")
+            .unwrap_or_else(|| panic!("no segment {n}"));
+        check(n, &content);
+    }
 }
