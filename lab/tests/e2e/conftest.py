@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,34 +135,48 @@ class SlowReader:
         return rest
 
 
-@pytest.fixture
-def make_bed(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
-    """Starts a cluster: `make_bed()`, with `extra` properties or `without_plugin` DataNodes (their numbers)."""
-    directory = paths.OUT / "e2e" / request.node.name.replace("[", "-").replace("]", "")
+@contextmanager
+def a_bed(
+    name: str, plane_name: str, extra: Properties | None = None, without_plugin: tuple[int, ...] = ()
+) -> Iterator[Bed]:
+    """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones."""
+    directory = paths.OUT / "e2e" / name
     shutil.rmtree(directory, ignore_errors=True)
-    with ExitStack() as stack:
-
-        def start(extra: Properties | None = None, without_plugin: tuple[int, ...] = ()) -> Bed:
-            stage = stack.enter_context(Stage(directory / "logs"))
+    try:
+        with Stage(directory / "logs") as stage:
             loopback = pick_loopback()
             router = None
             plane = planes.tcp()
-            if request.config.getoption("plane") == "ndn":
+            if plane_name == "ndn":
                 router = planes.Router(stage, directory, loopback, cache_bytes=64 * MIB)
                 router.start()
                 plane = planes.ndn(router, directory)
-            differing = {number: planes.tcp() for number in without_plugin}
             cluster = Cluster(stage, directory, loopback, plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
-            cluster.start(differing)
-            return Bed(stage, cluster, router, plane)
+            cluster.start({number: planes.tcp() for number in without_plugin})
+            yield Bed(stage, cluster, router, plane)
+    finally:
+        shutil.rmtree(directory / "data", ignore_errors=True)
 
-        yield start
-    shutil.rmtree(directory / "data", ignore_errors=True)
+
+@pytest.fixture
+def make_bed(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
+    """Starts a cluster for one test: `make_bed()`, or with what `a_bed` takes."""
+    name = request.node.name.replace("[", "-").replace("]", "")
+    with ExitStack() as stack:
+        yield lambda **how: stack.enter_context(a_bed(name, request.config.getoption("plane"), **how))
 
 
 @pytest.fixture
 def bed(make_bed: Callable[..., Bed]) -> Bed:
+    """A cluster for one test."""
     return make_bed()
+
+
+@pytest.fixture(scope="module")
+def shared_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """A cluster for all tests of a file that do it no harm."""
+    with a_bed(request.module.__name__, request.config.getoption("plane")) as bed:
+        yield bed
 
 
 @pytest.fixture(scope="session")

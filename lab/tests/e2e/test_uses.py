@@ -11,13 +11,19 @@ from trunkline_lab.cluster import FSSHELL
 pytestmark = pytest.mark.e2e
 
 
+@pytest.fixture
+def bed(shared_bed):
+    """None of these tests harms the cluster: one serves all."""
+    return shared_bed
+
+
 def test_append(bed, data, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(data[: 5 * MIB + 123])
-    bed.cluster.put(source, "/file")
+    bed.cluster.put(source, "/appended")
     source.write_bytes(data[5 * MIB + 123 : 9 * MIB])
-    bed.cluster.client(FSSHELL, "-appendToFile", str(source), "/file", name="append")
-    bed.assert_whole("/file", data[: 9 * MIB], tmp_path)
+    bed.cluster.client(FSSHELL, "-appendToFile", str(source), "/appended", name="append")
+    bed.assert_whole("/appended", data[: 9 * MIB], tmp_path)
     bed.assert_named()
 
 
@@ -57,8 +63,8 @@ def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
 def test_a_reader_that_stops_early_leaves_nothing_hanging(bed, data, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(data)
-    bed.cluster.put(source, "/file")
-    head = bed.cluster.start_client(FSSHELL, "-head", "/file", name="head", stdout=subprocess.PIPE)
+    bed.cluster.put(source, "/left")
+    head = bed.cluster.start_client(FSSHELL, "-head", "/left", name="head", stdout=subprocess.PIPE)
     assert head.popen.stdout is not None
     assert head.popen.stdout.read() == data[:1024]
     assert head.wait(60) == 0
