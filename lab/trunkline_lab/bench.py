@@ -130,6 +130,12 @@ def forwarder(runs: int) -> Iterator[Figure]:
             yield figure(f"{name}.{suffix}", cost, "CPU-s/GB", f"{like}.{suffix}")
 
 
+def tables() -> Iterator[Figure]:
+    """`ndn/forwarder`'s table_scale example: look-ups with 1,000 and 1,000,000 entries, and what an entry takes."""
+    for line in _example("ndn-forwarder", "table_scale", [], {}):
+        yield Figure(line["name"], line["value"], line["unit"], "", None, 1)
+
+
 def _example(package: str, example: str, arguments: list[str], env: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Builds and runs a Rust example that prints JSON lines."""
     say(f"{package}: {example} {' '.join(arguments)}")
@@ -165,7 +171,12 @@ def render(figures: list[Figure]) -> str:
                 figure.peer,
             ]
         )
-    return f"{report.machine()}\n\n{report.table(rows)}"
+    quoted = json.loads((paths.LAB / "peers.json").read_text())
+    notes = [
+        f"Quoted peers: {quoted['what']}; on {quoted['machine']}.",
+        f"Hadoop on NDN as published in 2017: {quoted['paper']}.",
+    ]
+    return "\n\n".join([report.machine(), report.table(rows), "\n".join(notes)])
 
 
 def _short(value: float) -> str:
@@ -179,20 +190,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    groups: dict[str, Callable[[], Iterator[Figure]]] = {
-        "forwarder.": lambda: forwarder(arguments.runs),
-        "hdfs.": lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
+    groups: dict[tuple[str, ...], Callable[[], Iterator[Figure]]] = {
+        ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(arguments.runs),
+        ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
+        ("hdfs.put.", "hdfs.get."): lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
     }
     wanted = arguments.only
     figures = [
         figure
-        for prefix, measure in groups.items()
-        if prefix.startswith(wanted) or wanted.startswith(prefix)
+        for prefixes, measure in groups.items()
+        if any(prefix.startswith(wanted) or wanted.startswith(prefix) for prefix in prefixes)
         for figure in measure()
         if figure.name.startswith(wanted)
     ]
     if not figures:
-        raise ValueError(f"ONLY={wanted}: no figure begins so; there are {', '.join(groups)}")
+        raise ValueError(
+            f"ONLY={wanted}: no figure begins so; they begin with {', '.join(p for prefixes in groups for p in prefixes)}"
+        )
     print(render(figures))
     result = paths.OUT / "bench.json"
     result.write_text(json.dumps([figure.as_json() for figure in figures], indent=2) + "\n")

@@ -1,0 +1,58 @@
+"""The documents that others read: out/demo.json and out/bench.json."""
+
+import json
+
+from trunkline_lab import bench, demo
+from trunkline_lab.hostbytes import LinkBytes
+from trunkline_lab.transfer import Cost, doubts_of_read, doubts_of_write
+
+HOSTS = ["namenode", "dn1", "client"]
+
+
+def cost(out: int, cache_hits: int = 0, **client: int) -> Cost:
+    return Cost(1.5, {"client": 1.0}, LinkBytes({"client": out}, {"dn1": out}), cache_hits, {"client": client})
+
+
+def run(plane: str) -> demo.Run:
+    costs = [cost(1000), cost(10), cost(20, cache_hits=30, segments_read=25)]
+    return demo.Run(plane, HOSTS, 1000, dict(zip(demo.PHASES, costs, strict=True)))
+
+
+def test_the_demo_document_has_just_the_promised_keys():
+    document = demo.as_json([run("tcp"), run("ndn")])
+    assert set(document) == {"file_bytes", "replication", "planes"}
+    common = {"write_s", "read_s", "host_bytes_out", "host_bytes_in", "sha256_ok"}
+    assert set(document["planes"]["tcp"]) == common
+    assert set(document["planes"]["ndn"]) == common | {"cache_hits"}
+    assert document["planes"]["ndn"]["read_s"] == [1.5, 1.5]
+    assert document["planes"]["ndn"]["host_bytes_out"] == {"namenode": 0, "dn1": 0, "client": 1030}
+    assert document["planes"]["ndn"]["cache_hits"] == 25
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_the_demo_table_can_be_made_of_one_plane_or_two():
+    assert "second read" in demo.render([run("tcp")])
+    assert "saved" in demo.render([run("tcp"), run("ndn")])
+
+
+def test_a_bench_figure_compares_with_its_peer():
+    entry = bench.Figure("a", 6.0, "Gbit/s", "NDNd", 1.5, 5).as_json()
+    assert entry == {"name": "a", "value": 6.0, "unit": "Gbit/s", "peer": "NDNd", "peer_value": 1.5, "ratio": 4.0}
+    assert bench.Figure("a", 6.0, "ns", "", None, 1).as_json()["ratio"] is None
+
+
+def test_every_quoted_peer_has_a_name_and_a_figure():
+    assert bench.peers()
+    assert all(peer.peer and peer.value > 0 for peer in bench.peers().values())
+
+
+def test_named_data_must_be_proved():
+    size = 1000
+    good = Cost(
+        1, {}, LinkBytes(), 0, {"client": {"named_writes": 1, "bytes_published": 1008}, "dn1": {"bytes_pulled": 3024}}
+    )
+    assert doubts_of_write(good, size, 3) == []
+    assert doubts_of_write(cost(1000), size, 3)[0] == "blocks written by name: 0, not 1"
+    assert doubts_of_read(cost(0, bytes_read=1000), size) == []
+    fell_back = Cost(1, {}, LinkBytes(), 0, {"client": {"bytes_read": 1000, "fallback.no_plugin": 2}})
+    assert doubts_of_read(fell_back, size) == ["client fell back to stock TCP: {'fallback.no_plugin': 2}"]
