@@ -204,9 +204,8 @@ def main(arguments: argparse.Namespace) -> int:
         if figure.name.startswith(wanted)
     ]
     if not figures:
-        raise ValueError(
-            f"ONLY={wanted}: no figure begins so; they begin with {', '.join(p for prefixes in groups for p in prefixes)}"
-        )
+        known = ", ".join(prefix for prefixes in groups for prefix in prefixes)
+        raise ValueError(f"ONLY={wanted}: no figure begins so; they begin with {known}")
     print(render(figures))
     result = paths.OUT / "bench.json"
     result.write_text(json.dumps([figure.as_json() for figure in figures], indent=2) + "\n")
