@@ -65,9 +65,11 @@ struct Bench {
 
 impl Bench {
     fn new(cs_bytes: usize) -> Self {
-        let mut config = Config::default();
-        config.cs_capacity_bytes = cs_bytes;
-        config.seed = 42;
+        let config = Config {
+            cs_capacity_bytes: cs_bytes,
+            seed: 42,
+            ..Config::default()
+        };
         let mut forwarder = Forwarder::new(config);
         let consumer = forwarder.add_face(
             Duration::ZERO,
@@ -105,7 +107,7 @@ impl Bench {
     }
 
     /// Nanoseconds of an Interest, and of the Data that answers it.
-    fn exchange(&mut self, numbers: &mut Numbers, count: usize) -> (f64, f64) {
+    fn exchange(&mut self, mut name: impl FnMut() -> Name) -> (f64, f64) {
         let (mut interests, mut data) = (Vec::new(), Vec::new());
         let mut nonce = 0u32;
         for round in 0..BURSTS {
@@ -114,7 +116,7 @@ impl Bench {
                 .map(|_| {
                     nonce += 1;
                     let token = PitToken::from_u64(u64::from(nonce));
-                    interest(&below_prefix(numbers.next(count)), nonce).with_pit_token(Some(token))
+                    interest(&name(), nonce).with_pit_token(Some(token))
                 })
                 .collect();
             let start = Instant::now();
@@ -238,41 +240,40 @@ fn compare(name: &str, mut small: impl FnMut() -> f64, mut large: impl FnMut() -
     report(&format!("{name}.ratio"), large / small, "ratio");
 }
 
-fn main() {
-    let mut numbers = Numbers(1);
-    let mut more = Numbers(2);
-
+/// The route tables, large and small.
+fn measure_fib() {
+    let (mut numbers, mut more) = (Numbers(1), Numbers(2));
     let mut small = Bench::with_routes(SMALL, 0);
     let mut large = Bench::with_routes(LARGE, 0);
     let status = large.forwarder.status();
-    report(
-        "forwarder.fib.bytes_per_entry",
-        status.fib_bytes as f64 / status.fib_entries as f64,
-        "bytes",
-    );
+    let bytes = status.fib_bytes as f64 / status.fib_entries as f64;
+    report("forwarder.fib.bytes_per_entry", bytes, "bytes");
     compare(
         "forwarder.fib.lookup",
         || small.routes(&mut numbers, SMALL),
         || large.routes(&mut more, LARGE),
     );
-    let pair = |(interest, data): (f64, f64)| interest + data;
+    let sum = |(interest, data): (f64, f64)| interest + data;
     compare(
         "forwarder.fib.interest_and_data",
-        || pair(small.exchange(&mut numbers, SMALL)),
-        || pair(large.exchange(&mut more, LARGE)),
+        || sum(small.exchange(|| below_prefix(numbers.next(SMALL)))),
+        || sum(large.exchange(|| below_prefix(more.next(LARGE)))),
     );
-    drop((small, large));
+}
 
+/// The content stores, large and small.
+fn measure_cs() {
+    let (mut numbers, mut more) = (Numbers(1), Numbers(2));
     let mut small = Bench::new(4 << 30);
     small.fill(SMALL);
     let mut large = Bench::new(4 << 30);
     large.fill(LARGE);
     let status = large.forwarder.status();
     let packet = content(&segment(LARGE / 2)).wire().len();
-    let overhead = status.cs_bytes as f64 / status.cs_entries as f64 - packet as f64;
+    let bytes = status.cs_bytes as f64 / status.cs_entries as f64 - packet as f64;
     report(
         "forwarder.cs.bytes_per_entry",
-        overhead,
+        bytes,
         "bytes beside the packet",
     );
     compare(
@@ -285,17 +286,36 @@ fn main() {
         || small.hits(&mut numbers, SMALL),
         || large.hits(&mut more, LARGE),
     );
-    drop((small, large));
+}
 
-    let mut plain = Bench::with_routes(1, 0);
-    plain
-        .forwarder
-        .add_route(&Name::new(), plain.producer, 10)
-        .expect("room for the route");
-    let rounds: Vec<(f64, f64)> = (0..ROUNDS)
-        .map(|_| plain.exchange(&mut numbers, SMALL))
-        .collect();
-    let (interests, data): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
-    report("forwarder.interest", median(interests), "ns");
-    report("forwarder.data", median(data), "ns");
+/// Interests for the segments of blocks one after another and the Data that comes back, without and with a content store that keeps it.
+fn measure_exchange() {
+    for (name, cs_bytes) in [("forwarder", 0), ("forwarder.caching", 64 << 20)] {
+        let mut bench = Bench::with_routes(SMALL, cs_bytes);
+        bench
+            .forwarder
+            .add_route(&Name::new(), bench.producer, 10)
+            .expect("room for the route");
+        let mut next = 0..;
+        let rounds: Vec<(f64, f64)> = (0..ROUNDS)
+            .map(|_| bench.exchange(|| segment(next.next().unwrap_or(0))))
+            .collect();
+        let (interests, data): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
+        report(&format!("{name}.interest"), median(interests), "ns");
+        report(&format!("{name}.data"), median(data), "ns");
+    }
+}
+
+/// Measures the parts named on the command line (`fib`, `cs`, `exchange`), or all.
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for (part, measure) in [
+        ("fib", measure_fib as fn()),
+        ("cs", measure_cs),
+        ("exchange", measure_exchange),
+    ] {
+        if wanted.is_empty() || wanted.iter().any(|w| w == part) {
+            measure();
+        }
+    }
 }

@@ -274,7 +274,7 @@ impl Forwarder {
                 .iter()
                 .map(|packet| hashes.push(&self.key, packet.name())),
         );
-        self.touch(packets, &hashes, &places);
+        self.prefetch(packets, &hashes, &places);
         for (packet, place) in packets.iter().zip(&places) {
             self.dispatch(face, packet, &hashes.get(*place, packet.name()));
         }
@@ -282,48 +282,43 @@ impl Forwarder {
         self.places = places;
     }
 
-    /// Reads what processing these packets will read: first where each search begins, then what that leads to, so
-    /// that the reads of all packets overlap and processing finds the memory in the cache.
-    fn touch(&self, packets: &[NetPacket], hashes: &NameHashes, places: &[(u32, u32)]) {
+    /// Fetches ahead what processing these packets will read: first where each search begins, then what that leads to,
+    /// so that the waits for all packets overlap.
+    fn prefetch(&self, packets: &[NetPacket], hashes: &NameHashes, places: &[(u32, u32)]) {
         let named = || {
             packets
                 .iter()
                 .zip(places)
                 .map(|(packet, place)| (packet, hashes.get(*place, packet.name())))
         };
-        let mut read = 0;
         for (packet, name) in named() {
-            let full = name.full();
-            read ^= match &packet.packet {
-                NetKind::Interest(_) => {
-                    self.cs.touch_index(full)
-                        ^ self.pit.touch_index(full)
-                        ^ self.fib.touch_index(&name)
-                }
-                NetKind::Data(_) => {
-                    let entry = packet
-                        .pit_token
-                        .as_ref()
-                        .map_or(0, |token| self.pit.touch_entry(token));
-                    self.cs.touch_index(full) ^ self.pit.touch_index(full) ^ entry
-                }
-                NetKind::Nack { .. } => 0,
-            };
+            self.cs.prefetch_index(name.full());
+            self.pit.prefetch_index(name.full());
+            match (&packet.packet, &packet.pit_token) {
+                (NetKind::Interest(_), _) => self.fib.prefetch_index(&name),
+                (NetKind::Data(_), Some(token)) => self.pit.prefetch_entry(token),
+                _ => {}
+            }
         }
         let mut cached: SmallVec<[u32; BURST]> = SmallVec::new();
         for (packet, name) in named() {
             if matches!(packet.packet, NetKind::Interest(_)) {
-                match self.cs.touch_node(name.full()) {
+                match self.cs.prefetch_node(name.full()) {
                     Some(id) => cached.push(id),
-                    None => read ^= self.fib.touch_entry(&name),
+                    None => self.fib.prefetch_entry(&name),
                 }
             }
         }
-        for id in cached {
-            read ^= self.cs.touch_name(id) ^ self.cs.touch_packet(id);
+        for &id in &cached {
+            self.cs.prefetch_name(id);
+            self.cs.prefetch_packet(id);
         }
-        // What was read does not matter, but the compiler must not leave it out.
-        std::hint::black_box(read);
+        let shared = cached
+            .iter()
+            .filter(|&&id| self.cs.prefetch_users(id))
+            .count();
+        // The figure does not matter, but the compiler must not leave the reads for it out.
+        std::hint::black_box(shared);
     }
 
     fn dispatch(&mut self, face: FaceSlot, packet: &NetPacket, name: &HashedName<'_>) {

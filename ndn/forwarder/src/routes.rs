@@ -87,8 +87,8 @@ impl Forwarder {
                 .zip(&places)
                 .map(|(name, place)| hashes.get(*place, name.as_ref()))
         };
-        std::hint::black_box(hashed().fold(0, |read, name| read ^ self.fib.touch_index(&name)));
-        std::hint::black_box(hashed().fold(0, |read, name| read ^ self.fib.touch_entry(&name)));
+        hashed().for_each(|name| self.fib.prefetch_index(&name));
+        hashed().for_each(|name| self.fib.prefetch_entry(&name));
         let mut found: SmallVec<[(FaceId, u64); 8]> = SmallVec::new();
         for (name, hashed) in names.iter().zip(hashed()) {
             let hops = self.fib.lookup(&hashed).1.iter();
@@ -112,17 +112,11 @@ impl Forwarder {
                 .zip(&places)
                 .map(|(name, place)| hashes.get(*place, name.as_ref()))
         };
-        std::hint::black_box(
-            hashed().fold(0, |read, name| read ^ self.cs.touch_index(name.full())),
-        );
+        hashed().for_each(|name| self.cs.prefetch_index(name.full()));
         let nodes: SmallVec<[u32; 64]> = hashed()
-            .filter_map(|name| self.cs.touch_node(name.full()))
+            .filter_map(|name| self.cs.prefetch_node(name.full()))
             .collect();
-        std::hint::black_box(
-            nodes
-                .iter()
-                .fold(0, |read, id| read ^ self.cs.touch_name(*id)),
-        );
+        nodes.iter().for_each(|id| self.cs.prefetch_name(*id));
         hashed().filter(|name| self.cs.holds(name)).count()
     }
 

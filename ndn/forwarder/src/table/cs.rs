@@ -8,12 +8,15 @@ use super::NIL;
 use super::hash::HashedName;
 use super::index::{HashIndex, tag_of};
 use super::list::List;
+use super::memory::{prefetch, prefetch_at};
 use super::slab::Slab;
 use bytes::Bytes;
 use ndn_packet::{sha256, tlv};
 
 /// Data whose names have more components are not kept.
 const MAX_COMPONENTS: usize = 64;
+/// Bytes that come from memory together.
+const CACHE_LINE: usize = 64;
 /// Most nodes that one search for fresh Data below a prefix looks at.
 const MAX_SEARCH: usize = 256;
 
@@ -153,36 +156,41 @@ impl ContentStore {
         })
     }
 
-    /// Reads what a search for this hash will read first; see [`HashIndex::touch`].
+    /// Fetches ahead what a search for this hash reads first.
     #[inline]
-    pub(crate) fn touch_index(&self, hash: u64) -> u64 {
-        self.index.touch(hash)
+    pub(crate) fn prefetch_index(&self, hash: u64) {
+        self.index.prefetch(hash);
     }
 
-    /// The node with Data that a search for this hash will probably find.
+    /// The node that a search for this hash will probably find; fetches it ahead.
     #[inline]
-    pub(crate) fn touch_node(&self, hash: u64) -> Option<u32> {
+    pub(crate) fn prefetch_node(&self, hash: u64) -> Option<u32> {
         let id = self.index.peek(hash)?;
-        (!self.nodes.get(id).wire.is_empty()).then_some(id)
+        prefetch(self.nodes.try_get(id)?);
+        Some(id)
     }
 
-    /// Reads the name of a node's Data, which a search compares.
+    /// Fetches ahead the name of a node's Data, which a search compares.
     #[inline]
-    pub(crate) fn touch_name(&self, id: u32) -> u64 {
+    pub(crate) fn prefetch_name(&self, id: u32) {
         let wire = &self.nodes.get(id).wire;
-        let at = |n: usize| u64::from(wire.get(n).copied().unwrap_or(0));
-        at(0) ^ at(64)
+        prefetch_at(wire, 0);
+        prefetch_at(wire, CACHE_LINE);
     }
 
-    /// Reads what it takes to send a node's Data: the packet's end, its count of users, its place in the order of use.
+    /// Fetches ahead what it takes to send a node's Data: the packet's end, its place in the order of use.
     #[inline]
-    pub(crate) fn touch_packet(&self, id: u32) -> u64 {
+    pub(crate) fn prefetch_packet(&self, id: u32) {
         let wire = &self.nodes.get(id).wire;
-        let end = wire
-            .get(wire.len().saturating_sub(64))
-            .copied()
-            .unwrap_or(0);
-        u64::from(end) ^ u64::from(wire.is_unique()) ^ self.order.read_neighbours(id)
+        prefetch_at(wire, wire.len().saturating_sub(CACHE_LINE));
+        self.order.prefetch(id);
+    }
+
+    /// Fetches ahead what is left to send a node's Data: its count of users, its neighbours in the order of use.
+    #[inline]
+    pub(crate) fn prefetch_users(&self, id: u32) -> bool {
+        self.order.prefetch_neighbours(id);
+        self.nodes.get(id).wire.is_unique()
     }
 
     /// A Data that satisfies an Interest of this name; counts as use.

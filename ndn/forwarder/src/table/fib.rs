@@ -69,16 +69,16 @@ impl Fib {
             .map_or((0, &[]), |(n, hops)| (n, hops.as_slice()))
     }
 
-    /// See [`NameTable::touch_index`].
+    /// See [`NameTable::prefetch_index`].
     #[inline]
-    pub(crate) fn touch_index(&self, name: &HashedName<'_>) -> u64 {
-        self.names.touch_index(name)
+    pub(crate) fn prefetch_index(&self, name: &HashedName<'_>) {
+        self.names.prefetch_index(name);
     }
 
-    /// See [`NameTable::touch_entry`].
+    /// See [`NameTable::prefetch_entry`].
     #[inline]
-    pub(crate) fn touch_entry(&self, name: &HashedName<'_>) -> u64 {
-        self.names.touch_entry(name)
+    pub(crate) fn prefetch_entry(&self, name: &HashedName<'_>) {
+        self.names.prefetch_entry(name);
     }
 
     /// Sets the next hops of a name; none removes it. False when the name is too long.

@@ -4,6 +4,8 @@
 //! a probe reads one cache line and goes to the entry itself only when it is almost surely the right one, and so that
 //! growing needs no entry to be hashed again. Whether an entry is the right one is the caller's to say.
 
+use super::memory::{large_vec, prefetch_at};
+
 /// Fewest slots of an index that holds anything.
 const MIN_BITS: u32 = 3;
 
@@ -66,17 +68,13 @@ impl HashIndex {
         }
     }
 
-    /// Reads the memory that a search for this hash begins at. Nothing depends on what is there, so that many such
-    /// reads are under way at once.
+    /// Fetches ahead what a search for this hash reads first.
     #[inline]
-    pub(crate) fn touch(&self, hash: u64) -> u64 {
-        self.slots
-            .get(self.home(tag_of(hash)))
-            .copied()
-            .unwrap_or(0)
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch_at(&self.slots, self.home(tag_of(hash)));
     }
 
-    /// An entry that probably has this hash: reads the same memory as [`HashIndex::find`] and nothing else.
+    /// An entry that probably has this hash.
     #[inline]
     pub(crate) fn peek(&self, hash: u64) -> Option<u32> {
         self.find(hash, |_| true)
@@ -147,7 +145,9 @@ impl HashIndex {
 
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(1 << MIN_BITS);
-        let old = std::mem::replace(&mut self.slots, vec![0; size]);
+        let mut slots = large_vec(size);
+        slots.resize(size, 0);
+        let old = std::mem::replace(&mut self.slots, slots);
         for slot in old {
             if slot != 0 {
                 self.place(slot);

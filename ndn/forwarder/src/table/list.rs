@@ -1,6 +1,7 @@
 //! A doubly linked list over slab slots, kept beside the slab: order of use for least-recently-used tables.
 
-const NIL: u32 = u32::MAX;
+use super::NIL;
+use super::memory::{large_vec, prefetch_at};
 
 #[derive(Debug, Clone, Copy)]
 struct Links {
@@ -34,6 +35,11 @@ impl List {
     #[inline]
     pub(crate) fn push_front(&mut self, id: u32) {
         let at = id as usize;
+        if at >= self.links.capacity() {
+            let mut links = large_vec((at + 1).next_power_of_two());
+            links.extend_from_slice(&self.links);
+            self.links = links;
+        }
         if at >= self.links.len() {
             self.links.resize(
                 at + 1,
@@ -68,16 +74,19 @@ impl List {
         }
     }
 
-    /// Reads what [`List::touch`] will change; the slot must have been in the list once.
+    /// Fetches ahead what [`List::prefetch_neighbours`] reads.
     #[inline]
-    pub(crate) fn read_neighbours(&self, id: u32) -> u64 {
-        let read = |id: u32| {
-            self.links
-                .get(id as usize)
-                .map_or(0, |links| u64::from(links.prev ^ links.next))
-        };
-        let Links { prev, next } = self.links[id as usize];
-        read(prev) ^ read(next)
+    pub(crate) fn prefetch(&self, id: u32) {
+        prefetch_at(&self.links, id as usize);
+    }
+
+    /// Fetches ahead what [`List::touch`] changes.
+    #[inline]
+    pub(crate) fn prefetch_neighbours(&self, id: u32) {
+        if let Some(links) = self.links.get(id as usize) {
+            prefetch_at(&self.links, links.prev as usize);
+            prefetch_at(&self.links, links.next as usize);
+        }
     }
 
     /// Moves a slot that is in the list to the front.

@@ -8,6 +8,7 @@ pub(crate) mod id_map;
 pub(crate) mod index;
 pub(crate) mod learned;
 pub(crate) mod list;
+pub(crate) mod memory;
 pub(crate) mod name_table;
 pub(crate) mod pit;
 pub(crate) mod slab;

@@ -5,6 +5,7 @@
 
 use super::hash::HashedName;
 use super::index::HashIndex;
+use super::memory::prefetch;
 use super::slab::Slab;
 use ndn_packet::NameRef;
 
@@ -168,23 +169,24 @@ impl<V> NameTable<V> {
         })
     }
 
-    /// Reads what a search for this name will read first; returns a number made of it, so that the reads happen.
+    /// Fetches ahead what a search for this name reads first.
     #[inline]
-    pub(crate) fn touch_index(&self, name: &HashedName<'_>) -> u64 {
-        self.lengths
-            .up_to(name.len())
-            .fold(0, |seen, n| seen ^ self.index.touch(name.hash(n)))
+    pub(crate) fn prefetch_index(&self, name: &HashedName<'_>) {
+        for n in self.lengths.up_to(name.len()) {
+            self.index.prefetch(name.hash(n));
+        }
     }
 
-    /// Reads what a search for this name will read next, after [`NameTable::touch_index`].
+    /// Fetches ahead what a search for this name reads next, after [`NameTable::prefetch_index`].
     #[inline]
-    pub(crate) fn touch_entry(&self, name: &HashedName<'_>) -> u64 {
+    pub(crate) fn prefetch_entry(&self, name: &HashedName<'_>) {
         let id = self
             .lengths
             .up_to(name.len())
             .find_map(|n| self.index.peek(name.hash(n)));
-        id.and_then(|id| self.entry(id))
-            .map_or(0, |entry| entry.hash)
+        if let Some(entry) = id.and_then(|id| self.entries.try_get(id)) {
+            prefetch(entry);
+        }
     }
 
     /// Sets the value at a name, returning the old one. `Err` when the name has more than [`MAX_COMPONENTS`].

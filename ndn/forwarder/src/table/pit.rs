@@ -7,6 +7,7 @@
 use super::cs::{implicit_digest, name_offset};
 use super::hash::HashedName;
 use super::index::HashIndex;
+use super::memory::prefetch;
 use super::name_table::{Lengths, MAX_COMPONENTS};
 use super::slab::Slab;
 use super::wheel::Wheel;
@@ -217,16 +218,18 @@ impl Pit {
         found.ok_or(sibling)
     }
 
-    /// Reads what a search for this hash will read first.
+    /// Fetches ahead what a search for this hash reads first.
     #[inline]
-    pub(crate) fn touch_index(&self, hash: u64) -> u64 {
-        self.index.touch(hash)
+    pub(crate) fn prefetch_index(&self, hash: u64) {
+        self.index.prefetch(hash);
     }
 
-    /// Reads the entry that a token leads to.
+    /// Fetches ahead the entry that a token leads to.
     #[inline]
-    pub(crate) fn touch_entry(&self, token: &PitToken) -> u64 {
-        self.by_token(token).map_or(0, u64::from)
+    pub(crate) fn prefetch_entry(&self, token: &PitToken) {
+        if let Some(entry) = token.as_u64().and_then(|t| self.entries.try_get(t as u32)) {
+            prefetch(entry);
+        }
     }
 
     /// Adds an entry without records for an Interest that has none yet; `has_sibling` is what [`Pit::find`] said.

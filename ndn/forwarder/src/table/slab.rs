@@ -1,16 +1,25 @@
 //! Numbered slots that are used again. Grows by chunks, so that growing copies nothing and stalls nobody.
 
-/// Slots in chunks of 2^`SHIFT`. A freed slot keeps its value, so that its buffers can serve the next user.
+use super::memory::large_vec;
+
+/// Slots in chunks, the first of 2^`SHIFT` slots and each later one twice as large as that before it. A freed slot
+/// keeps its value, so that its buffers can serve the next user.
 #[derive(Debug)]
 pub(crate) struct Slab<T, const SHIFT: u32> {
-    chunks: Vec<Box<[T]>>,
+    chunks: Vec<Vec<T>>,
     free: Vec<u32>,
     used: u32,
 }
 
-impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
-    const MASK: usize = (1 << SHIFT) - 1;
+/// Chunk of a slot, and its place there.
+#[inline]
+fn place<const SHIFT: u32>(id: u32) -> (usize, usize) {
+    let from_one = u64::from(id) + (1 << SHIFT);
+    let chunk = from_one.ilog2();
+    ((chunk - SHIFT) as usize, (from_one - (1 << chunk)) as usize)
+}
 
+impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
     pub(crate) fn new() -> Self {
         Slab {
             chunks: Vec::new(),
@@ -26,10 +35,11 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
             return id;
         }
         let id = self.used;
-        if (id as usize) >> SHIFT == self.chunks.len() {
-            self.chunks
-                .push((0..1usize << SHIFT).map(|_| T::default()).collect());
+        let (chunk, _) = place::<SHIFT>(id);
+        if chunk == self.chunks.len() {
+            self.chunks.push(large_vec(1 << (SHIFT as usize + chunk)));
         }
+        self.chunks[chunk].push(T::default());
         self.used += 1;
         id
     }
@@ -43,21 +53,22 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
     /// The slot's value; for any number that [`Slab::take`] ever returned.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> &T {
-        &self.chunks[id as usize >> SHIFT][id as usize & Self::MASK]
+        let (chunk, at) = place::<SHIFT>(id);
+        &self.chunks[chunk][at]
     }
 
     /// As [`Slab::get`], to change it.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> &mut T {
-        &mut self.chunks[id as usize >> SHIFT][id as usize & Self::MASK]
+        let (chunk, at) = place::<SHIFT>(id);
+        &mut self.chunks[chunk][at]
     }
 
     /// The slot's value, if there ever was such a slot.
     #[inline]
     pub(crate) fn try_get(&self, id: u32) -> Option<&T> {
-        self.chunks
-            .get(id as usize >> SHIFT)?
-            .get(id as usize & Self::MASK)
+        let (chunk, at) = place::<SHIFT>(id);
+        self.chunks.get(chunk)?.get(at)
     }
 
     /// Numbers of all slots ever taken, free ones included.
@@ -65,9 +76,9 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
         0..self.used
     }
 
-    /// Bytes of memory held, not counting what the values hold.
+    /// Bytes of memory used, not counting what the values hold.
     pub(crate) fn memory(&self) -> usize {
-        (self.chunks.len() << SHIFT) * size_of::<T>() + self.free.capacity() * size_of::<u32>()
+        self.used as usize * size_of::<T>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
@@ -85,7 +96,18 @@ mod tests {
         assert_eq!(slab.take(), 3);
         assert_eq!(slab.get(3), &[7]);
         assert_eq!(slab.take(), 5);
-        assert!(slab.try_get(100).is_none());
+        assert!(slab.try_get(6).is_none());
+        assert!(slab.try_get(u32::MAX).is_none());
         assert_eq!(slab.ids(), 0..6);
+    }
+
+    #[test]
+    fn every_slot_has_a_place_of_its_own() {
+        let mut slab: Slab<u32, 3> = Slab::new();
+        for n in 0..10_000 {
+            let id = slab.take();
+            *slab.get_mut(id) = n;
+        }
+        assert!((0..10_000).all(|n| *slab.get(n) == n));
     }
 }
