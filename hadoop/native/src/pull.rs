@@ -187,7 +187,7 @@ impl Pull {
             if left.is_zero() {
                 return Ok(None);
             }
-            if inner.known.is_some() || inner.starved.is_some() || inner.restart.is_some() {
+            if inner.has_news() {
                 self.shared.outbox.wake();
             }
             inner.takers += 1;
@@ -278,6 +278,13 @@ impl Inner {
         }
     }
 
+    /// Whether the loop would do something that it has no other reason to do
+    /// now.
+    fn has_news(&self) -> bool {
+        let asks_nothing = self.consumer.stats().outstanding == 0;
+        self.known.is_some() || self.starved.is_some() || self.restart.is_some() || asks_nothing
+    }
+
     /// Whether another Interest leaves a place for what is being verified.
     fn has_room(&self) -> bool {
         let stats = self.consumer.stats();
@@ -316,7 +323,8 @@ impl PullApp {
             out.extend(wire::interest(interest));
         }
         let stats = inner.consumer.stats();
-        let full = stats.outstanding + stats.buffered >= inner.config.max_buffered_segments;
+        let taken = stats.outstanding + stats.buffered + inner.verifying;
+        let full = taken >= inner.config.max_buffered_segments;
         let idle = full && stats.outstanding < self.0.window;
         inner.starved = idle.then_some(self.0.window / 4);
         let failed = matches!(inner.consumer.state(), State::Failed(_));

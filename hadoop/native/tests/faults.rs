@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use common::*;
 use ndn_io::App;
 use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
-use trunkline_native::{FetchSettings, HEADER_LEN, NamedNode, NativeError, PullSettings};
+use trunkline_native::{
+    FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings,
+};
 
 #[test]
 fn segments_that_came_another_way_are_passed_over() {
-    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
-        .expect("a node alone");
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
     let prefix = name("/hadoop/blocks/BP-1/105/v=1");
     let producer = node.open_producer(&prefix, 64).expect("a producer");
     let pull = node.open_pull(&prefix, live(8)).expect("a pull");
@@ -50,8 +51,7 @@ fn segments_that_came_another_way_are_passed_over() {
 
 #[test]
 fn closing_wakes_who_waits() {
-    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
-        .expect("a node alone");
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
     let pull = node
         .open_pull(&name("/hadoop/blocks/BP-1/106/v=1"), live(8))
         .expect("a pull");
@@ -70,8 +70,7 @@ fn closing_wakes_who_waits() {
 
 #[test]
 fn the_end_of_a_stream_is_an_error_past_it() {
-    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
-        .expect("a node alone");
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
     let prefix = name("/hadoop/blocks/BP-1/107/v=1");
     let producer = node.open_producer(&prefix, 64).expect("a producer");
     (0..3).for_each(|n| publish(&producer, n));
@@ -102,7 +101,7 @@ fn the_end_of_a_stream_is_an_error_past_it() {
 
 #[test]
 fn the_bound_for_retained_bytes_is_kept() {
-    let mut settings = trunkline_native::NodeSettings::new(name("/hadoop"));
+    let mut settings = NodeSettings::new(name("/hadoop"));
     settings.retain_bytes = 10 << 20;
     let node = NamedNode::open(settings).expect("a node alone");
     let open =
@@ -175,8 +174,7 @@ fn damaged_segments_are_asked_for_again_and_never_delivered() {
 
 #[test]
 fn closing_the_node_wakes_everybody() {
-    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
-        .expect("a node alone");
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
     let pull = node
         .open_pull(&name("/hadoop/blocks/BP-1/400/v=1"), live(8))
         .expect("a pull");

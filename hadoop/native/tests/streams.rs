@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::*;
-use trunkline_native::{HEADER_LEN, NamedNode, NativeError};
+use trunkline_native::{HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings};
 
 fn three(face: &str) -> Vec<Arc<NamedNode>> {
     ["d1", "d2", "d3"]
@@ -138,8 +138,7 @@ fn a_router_that_restarts_costs_time_and_no_bytes() {
 
 #[test]
 fn producer_and_pulls_of_one_name_on_one_node() {
-    let node = NamedNode::open(trunkline_native::NodeSettings::new(name("/hadoop")))
-        .expect("a node alone");
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
     let prefix = name("/hadoop/blocks/BP-1/103/v=1");
     let pulls: Vec<_> = (0..3)
         .map(|_| node.open_pull(&prefix, live(16)).expect("a pull"))
@@ -204,4 +203,29 @@ fn eight_writers_at_once() {
     let closed = |node: &NamedNode| status(node)["pulls"]["open"] == 0;
     assert!(datanodes.iter().all(|node| closed(node)));
     assert_eq!(status(&datanodes[0])["pulls"]["taken"], 480);
+}
+
+#[test]
+fn a_full_buffer_does_not_stall_its_reader() {
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
+    let prefix = name("/hadoop/blocks/BP-1/108/v=1");
+    let producer = node.open_producer(&prefix, 400).expect("a producer");
+    (0..400).for_each(|n| publish(&producer, n));
+    let settings = PullSettings {
+        first: 0,
+        last: Some(399),
+        window: 8,
+        live: false,
+    };
+    let pull = node.open_pull(&prefix, settings).expect("a pull");
+    wait_for("the buffer fills", || {
+        pull.stats().is_some_and(|stats| stats.buffered >= 16)
+    });
+    let started = Instant::now();
+    take_all(&pull, 400);
+    let took = started.elapsed();
+    assert!(
+        took < Duration::from_secs(3),
+        "{took:?} for what lies ready"
+    );
 }
