@@ -54,5 +54,9 @@ def test_named_data_must_be_proved():
     assert doubts_of_write(good, size, 3) == []
     assert doubts_of_write(cost(1000), size, 3)[0] == "blocks written by name: 0, not 1"
     assert doubts_of_read(cost(0, bytes_read=1000), size) == []
+    assert doubts_of_read(cost(0, bytes_read=999), size) == ["bytes read by name: 999, not 1000"]
+
+
+def test_a_fallback_is_told():
     fell_back = Cost(1, {}, LinkBytes(), 0, {"client": {"bytes_read": 1000, "fallback.no_plugin": 2}})
-    assert doubts_of_read(fell_back, size) == ["client fell back to stock TCP: {'fallback.no_plugin': 2}"]
+    assert fell_back.fallbacks() == {"client": {"fallback.no_plugin": 2}}

@@ -140,6 +140,8 @@ def render(runs: list[Run]) -> str:
                 f"ndn: {run.cache_hits()} of the second read's {second.client('segments_read')} segments came from "
                 "the router's cache",
             ]
+        for phase, cost in run.costs.items():
+            notes += [f"{run.plane}: {phase}: {host}: {reasons}" for host, reasons in cost.fallbacks().items()]
     return "\n\n".join([*parts, "\n".join(notes)])
 
 

@@ -124,18 +124,13 @@ def doubts_of_write(cost: Cost, file_bytes: int, replication: int) -> list[str]:
         *_less("blocks written by name", cost.client("named_writes"), blocks),
         *_less("bytes published by the client", cost.client("bytes_published"), file_bytes),
         *_less("bytes pulled by the DataNodes", pulled, replication * file_bytes),
-        *_fallen_back(cost),
     ]
 
 
 def doubts_of_read(cost: Cost, file_bytes: int) -> list[str]:
     """The same of a read."""
-    return [*_less("bytes read by name", cost.client("bytes_read"), file_bytes), *_fallen_back(cost)]
+    return _less("bytes read by name", cost.client("bytes_read"), file_bytes)
 
 
 def _less(what: str, value: int, least: int) -> list[str]:
     return [f"{what}: {value}, not {least}"] if value < least else []
-
-
-def _fallen_back(cost: Cost) -> list[str]:
-    return [f"{host} fell back to stock TCP: {reasons}" for host, reasons in cost.fallbacks().items()]
