@@ -198,7 +198,7 @@ impl Forwarder {
             .map(|r| r.expiry)
             .max()
             .unwrap_or(expiry);
-        self.pit.expire_at(id, last);
+        self.pit.expire_at(self.now, id, last);
         Some(id)
     }
 

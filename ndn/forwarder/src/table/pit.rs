@@ -364,10 +364,10 @@ impl Pit {
         });
     }
 
-    /// Sets when an entry expires, nanoseconds.
+    /// Sets when an entry expires; times are nanoseconds.
     #[inline]
-    pub(crate) fn expire_at(&mut self, id: u32, due: u64) {
-        self.wheel.arm(id, due);
+    pub(crate) fn expire_at(&mut self, now: u64, id: u32, due: u64) {
+        self.wheel.arm(now, id, due);
     }
 
     /// When the next entry expires, nanoseconds.

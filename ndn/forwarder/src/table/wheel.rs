@@ -50,9 +50,17 @@ impl Wheel {
     /// Bytes of memory held for each slot.
     pub(crate) const BYTES_PER_SLOT: usize = size_of::<Timer>();
 
-    /// Arms a slot's timer, or moves it, to go off at `due` (nanoseconds) or at most a tick later.
+    /// Arms a slot's timer, or moves it, to go off at `due` or at most a tick later; all times are nanoseconds.
     #[inline]
-    pub(crate) fn arm(&mut self, id: u32, due: u64) {
+    pub(crate) fn arm(&mut self, now: u64, id: u32, due: u64) {
+        if self.armed == 0 {
+            // Nothing to catch up with.
+            self.tick = self.tick.max(now >> TICK_SHIFT);
+        }
+        self.place(id, due);
+    }
+
+    fn place(&mut self, id: u32, due: u64) {
         let at = id as usize;
         if at >= self.timers.len() {
             self.timers.resize(
@@ -151,7 +159,7 @@ impl Wheel {
                 }
                 // It was beyond the wheel's reach. All ticks before this one are done.
                 self.tick = self.tick.max(tick - 1);
-                self.arm(id, due);
+                self.place(id, due);
                 if self.timers[id as usize].bucket == (tick & MASK) as u32 {
                     break;
                 }
@@ -173,7 +181,7 @@ mod tests {
     #[test]
     fn a_timer_goes_off_once_and_at_most_a_tick_late() {
         let mut wheel = Wheel::new();
-        wheel.arm(3, 10 * MS);
+        wheel.arm(0, 3, 10 * MS);
         let due = wheel.deadline().unwrap();
         assert!((10 * MS..12 * MS).contains(&due), "{due}");
         assert_eq!(wheel.pop(due - 1), None);
@@ -185,7 +193,7 @@ mod tests {
     #[test]
     fn a_timer_beyond_the_wheels_reach_is_kept() {
         let mut wheel = Wheel::new();
-        wheel.arm(0, 3_600_000 * MS);
+        wheel.arm(0, 0, 3_600_000 * MS);
         let mut now = 0;
         while wheel.pop(now).is_none() {
             assert!(now < 3_600_000 * MS + (1 << TICK_SHIFT));
@@ -195,10 +203,18 @@ mod tests {
     }
 
     #[test]
+    fn a_wheel_that_was_idle_does_not_wake_anybody_early() {
+        let mut wheel = Wheel::new();
+        let day = 86_400_000 * MS;
+        wheel.arm(day, 0, day + 4000 * MS);
+        assert!(wheel.deadline().unwrap() >= day + 4000 * MS);
+    }
+
+    #[test]
     fn a_timer_armed_for_the_past_goes_off_at_the_next_tick() {
         let mut wheel = Wheel::new();
         assert_eq!(wheel.pop(50_000 * MS), None);
-        wheel.arm(1, 0);
+        wheel.arm(50_000 * MS, 1, 0);
         let due = wheel.deadline().unwrap();
         assert!(due <= 50_003 * MS);
         assert_eq!(wheel.pop(due), Some(1));
@@ -212,7 +228,7 @@ mod tests {
             let mut now = 0;
             for (op, id, ms) in ops {
                 match op {
-                    0 | 1 => { wheel.arm(id, now + ms * MS); model.insert(id, now + ms * MS); }
+                    0 | 1 => { wheel.arm(now, id, now + ms * MS); model.insert(id, now + ms * MS); }
                     2 => { wheel.cancel(id); model.remove(&id); }
                     _ => {
                         now += ms * MS / 8;
