@@ -1,11 +1,9 @@
 package io.trunkline.hadoop.ndn;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.trunkline.hadoop.conf.Json;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 
 /**
  * What a DataNode publishes of itself below its discovery name.
@@ -16,7 +14,6 @@ import java.nio.charset.StandardCharsets;
  * @param reason why it is not named, empty when it is
  */
 public record DataNodeRecord(boolean named, String address, int port, String reason) {
-  private static final ObjectMapper JSON = new ObjectMapper();
   private static final int MAX_BYTES = 4096;
 
   /**
@@ -25,12 +22,14 @@ public record DataNodeRecord(boolean named, String address, int port, String rea
    * @return JSON
    */
   public byte[] encode() {
-    ObjectNode json = JSON.createObjectNode();
-    json.put("named", named);
-    json.put("address", address);
-    json.put("port", port);
-    json.put("reason", reason);
-    return json.toString().getBytes(StandardCharsets.UTF_8);
+    return Json.object(
+            json -> {
+              json.writeBooleanField("named", named);
+              json.writeStringField("address", address);
+              json.writeNumberField("port", port);
+              json.writeStringField("reason", reason);
+            })
+        .getBytes(StandardCharsets.UTF_8);
   }
 
   /**
@@ -44,21 +43,17 @@ public record DataNodeRecord(boolean named, String address, int port, String rea
     if (content.length > MAX_BYTES) {
       throw new IOException("DataNode record of " + content.length + " bytes");
     }
-    JsonNode json;
     try {
-      json = JSON.readTree(content);
-    } catch (JsonProcessingException e) {
-      throw new IOException("DataNode record is no JSON", e);
+      Map<String, String> json = Json.scalars(new String(content, StandardCharsets.UTF_8));
+      boolean named = "true".equals(json.get("named"));
+      int port = Integer.parseInt(json.getOrDefault("port", "0"));
+      if (named && (port < 1 || port > 65535)) {
+        throw new IOException("port " + port);
+      }
+      return new DataNodeRecord(
+          named, json.getOrDefault("address", ""), port, json.getOrDefault("reason", ""));
+    } catch (IOException | NumberFormatException e) {
+      throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
     }
-    if (json == null || !json.isObject()) {
-      throw new IOException("DataNode record is no JSON object");
-    }
-    boolean named = json.path("named").asBoolean(false);
-    int port = json.path("port").asInt(0);
-    if (named && (port < 1 || port > 65535)) {
-      throw new IOException("DataNode record with port " + port);
-    }
-    return new DataNodeRecord(
-        named, json.path("address").asText(""), port, json.path("reason").asText(""));
   }
 }

@@ -1,11 +1,11 @@
 package io.trunkline.hadoop.ndn;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.conf.Settings;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -23,7 +23,6 @@ public final class NdnNode implements AutoCloseable {
   private static final long IDLE_SECONDS = 30;
   private static final long ROUTER_CHECK_MS = 5;
   private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-  private static final ObjectMapper JSON = new ObjectMapper();
 
   /** Guarded by itself, as are the users of every node in it. */
   private static final Map<Settings, NdnNode> NODES = new HashMap<>();
@@ -131,7 +130,7 @@ public final class NdnNode implements AutoCloseable {
     long now = System.nanoTime();
     if (!routerUp || now - routerSeenNanos > ROUTER_CHECK_NANOS) {
       try {
-        routerUp = JSON.readTree(Native.nodeStatus(handle)).path("router").path("up").asBoolean();
+        routerUp = "true".equals(Json.scalars(Native.nodeStatus(handle)).get("router.up"));
       } catch (IOException e) {
         routerUp = false;
       }
@@ -143,16 +142,16 @@ public final class NdnNode implements AutoCloseable {
   /**
    * The state of all nodes of this JVM.
    *
-   * @return a JSON array
+   * @return JSON objects
    */
-  public static ArrayNode statusOfAll() {
-    ArrayNode all = JSON.createArrayNode();
+  public static List<String> statusOfAll() {
+    List<String> all = new ArrayList<>();
     synchronized (NODES) {
       for (NdnNode node : NODES.values()) {
         try {
-          all.add(JSON.readTree(Native.nodeStatus(node.handle)));
+          all.add(Native.nodeStatus(node.handle));
         } catch (IOException e) {
-          all.add(e.getMessage());
+          LOG.debug("no status of the forwarder under {}", node.settings.root(), e);
         }
       }
     }
@@ -160,21 +159,25 @@ public final class NdnNode implements AutoCloseable {
   }
 
   private static String configuration(Settings settings) {
-    ObjectNode json = JSON.createObjectNode();
-    json.put("root", settings.root());
-    json.put("name", "trunkline-" + ProcessHandle.current().pid());
-    if (!settings.face().isEmpty()) {
-      json.put("face", settings.face());
-    }
-    if (settings.localAddress() != null) {
-      json.put("local_address", settings.localAddress().getHostAddress());
-    }
-    ArrayNode listen = json.putArray("listen");
-    settings.listen().forEach(listen::add);
-    json.put("cs_bytes", settings.contentStoreBytes());
-    json.put("pit_entries", settings.pitEntries());
-    json.put("retain_bytes", settings.retainBytes());
-    return json.toString();
+    return Json.object(
+        json -> {
+          json.writeStringField("root", settings.root());
+          json.writeStringField("name", "trunkline-" + ProcessHandle.current().pid());
+          if (!settings.face().isEmpty()) {
+            json.writeStringField("face", settings.face());
+          }
+          if (settings.localAddress() != null) {
+            json.writeStringField("local_address", settings.localAddress().getHostAddress());
+          }
+          json.writeArrayFieldStart("listen");
+          for (String uri : settings.listen()) {
+            json.writeString(uri);
+          }
+          json.writeEndArray();
+          json.writeNumberField("cs_bytes", settings.contentStoreBytes());
+          json.writeNumberField("pit_entries", settings.pitEntries());
+          json.writeNumberField("retain_bytes", settings.retainBytes());
+        });
   }
 
   /**

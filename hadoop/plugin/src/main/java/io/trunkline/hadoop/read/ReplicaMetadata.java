@@ -1,10 +1,9 @@
 package io.trunkline.hadoop.read;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.wire.SegmentHeader;
 import java.io.IOException;
+import java.util.Map;
 import org.apache.hadoop.util.DataChecksum;
 
 /**
@@ -18,8 +17,6 @@ import org.apache.hadoop.util.DataChecksum;
  */
 record ReplicaMetadata(
     long genstamp, long length, int segmentBytes, int checksumType, int bytesPerChecksum) {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   /**
    * Reads metadata.
    *
@@ -28,19 +25,19 @@ record ReplicaMetadata(
    * @throws IOException when it is malformed
    */
   static ReplicaMetadata parse(String text) throws IOException {
-    JsonNode json;
+    ReplicaMetadata metadata;
     try {
-      json = JSON.readTree(text);
-    } catch (JsonProcessingException e) {
-      throw new IOException("block metadata is no JSON", e);
+      Map<String, String> json = Json.scalars(text);
+      metadata =
+          new ReplicaMetadata(
+              Long.parseLong(json.getOrDefault("genstamp", "")),
+              Long.parseLong(json.getOrDefault("length", "")),
+              Integer.parseInt(json.getOrDefault("segment_bytes", "")),
+              Integer.parseInt(json.getOrDefault("checksum_type", "")),
+              Integer.parseInt(json.getOrDefault("bytes_per_checksum", "")));
+    } catch (IOException | NumberFormatException e) {
+      throw new IOException("block metadata is malformed: " + e.getMessage(), e);
     }
-    ReplicaMetadata metadata =
-        new ReplicaMetadata(
-            json.path("genstamp").asLong(-1),
-            json.path("length").asLong(-1),
-            json.path("segment_bytes").asInt(),
-            json.path("checksum_type").asInt(-1),
-            json.path("bytes_per_checksum").asInt());
     if (metadata.genstamp < 0
         || metadata.length < 0
         || metadata.segmentBytes < 1

@@ -64,15 +64,25 @@ public final class LateChannelSocket extends Socket {
   @Override
   public void connect(SocketAddress endpoint, int timeoutMs) throws IOException {
     InetSocketAddress target = (InetSocketAddress) endpoint;
-    if (router != null && !target.isUnresolved()) {
-      InetSocketAddress plugin = router.plugin(target);
-      if (plugin != null && connectToPlugin(target, plugin, timeoutMs)) {
-        return;
-      }
+    if (router != null && !target.isUnresolved() && connectByName(target, timeoutMs)) {
+      return;
     }
     bindBeforeConnect();
     NetUtils.connect(real.socket(), target, timeoutMs);
     show(real);
+  }
+
+  /**
+   * Connects to the DataNode's plug-in. One that has been started anew listens elsewhere, so a
+   * plug-in that is gone is looked for once more.
+   */
+  private boolean connectByName(InetSocketAddress target, int timeoutMs) throws IOException {
+    InetSocketAddress plugin = router.plugin(target);
+    if (plugin == null || connectToPlugin(target, plugin, timeoutMs)) {
+      return plugin != null;
+    }
+    InetSocketAddress again = router.plugin(target);
+    return again != null && !again.equals(plugin) && connectToPlugin(target, again, timeoutMs);
   }
 
   private boolean connectToPlugin(InetSocketAddress target, InetSocketAddress plugin, int timeoutMs)

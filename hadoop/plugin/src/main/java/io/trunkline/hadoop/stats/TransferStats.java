@@ -1,7 +1,6 @@
 package io.trunkline.hadoop.stats;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.NdnNode;
 import java.util.Locale;
 import java.util.Map;
@@ -137,14 +136,22 @@ public final class TransferStats {
    * @return a JSON object
    */
   public String json() {
-    ObjectNode json = new ObjectMapper().createObjectNode();
-    json.put("pid", ProcessHandle.current().pid());
-    for (Counter counter : Counter.values()) {
-      json.put(counter.name().toLowerCase(Locale.ROOT), value(counter));
-    }
-    ObjectNode reasons = json.putObject("fallbacks");
-    fallbacks.forEach((reason, count) -> reasons.put(reason, count.sum()));
-    json.set("nodes", NdnNode.statusOfAll());
-    return json.toString();
+    return Json.object(
+        json -> {
+          json.writeNumberField("pid", ProcessHandle.current().pid());
+          for (Counter counter : Counter.values()) {
+            json.writeNumberField(counter.name().toLowerCase(Locale.ROOT), value(counter));
+          }
+          json.writeObjectFieldStart("fallbacks");
+          for (Map.Entry<String, LongAdder> reason : fallbacks.entrySet()) {
+            json.writeNumberField(reason.getKey(), reason.getValue().sum());
+          }
+          json.writeEndObject();
+          json.writeArrayFieldStart("nodes");
+          for (String status : NdnNode.statusOfAll()) {
+            json.writeRawValue(status);
+          }
+          json.writeEndArray();
+        });
   }
 }

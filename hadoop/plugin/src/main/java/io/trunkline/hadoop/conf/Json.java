@@ -1,0 +1,93 @@
+package io.trunkline.hadoop.conf;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Small JSON objects, read and written as streams: binding them to classes would cost every short
+ * command a tenth of a second of loading.
+ */
+public final class Json {
+  private static final JsonFactory FACTORY = new JsonFactory();
+  private static final int MAX_DEPTH = 16;
+
+  private Json() {}
+
+  /** Writes the fields of an object. */
+  @FunctionalInterface
+  public interface Fields {
+    /**
+     * Writes them.
+     *
+     * @param json between the object's braces
+     * @throws IOException never, as it writes to memory
+     */
+    void write(JsonGenerator json) throws IOException;
+  }
+
+  /**
+   * Writes an object.
+   *
+   * @param fields writes its fields
+   * @return JSON
+   */
+  public static String object(Fields fields) {
+    StringWriter text = new StringWriter();
+    try (JsonGenerator json = FACTORY.createGenerator(text)) {
+      json.writeStartObject();
+      fields.write(json);
+      json.writeEndObject();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return text.toString();
+  }
+
+  /**
+   * Reads the scalars of an object.
+   *
+   * @param text JSON
+   * @return values by name; those of an object within are named {@code outer.inner}, lists are left
+   *     out
+   * @throws IOException when the text is no JSON object
+   */
+  public static Map<String, String> scalars(String text) throws IOException {
+    Map<String, String> values = new HashMap<>();
+    try (JsonParser json = FACTORY.createParser(text)) {
+      if (json.nextToken() != JsonToken.START_OBJECT) {
+        throw new IOException("no JSON object");
+      }
+      object(json, "", values, 0);
+      if (json.nextToken() != null) {
+        throw new IOException("more than a JSON object");
+      }
+    }
+    return values;
+  }
+
+  private static void object(JsonParser json, String prefix, Map<String, String> values, int depth)
+      throws IOException {
+    if (depth > MAX_DEPTH) {
+      throw new IOException("JSON objects lie too deep in one another");
+    }
+    while (json.nextToken() != JsonToken.END_OBJECT) {
+      String name = prefix + json.currentName();
+      JsonToken value = json.nextToken();
+      if (value == null) {
+        throw new IOException("JSON object has no end");
+      }
+      switch (value) {
+        case START_OBJECT -> object(json, name + '.', values, depth + 1);
+        case START_ARRAY -> json.skipChildren();
+        default -> values.put(name, json.getText());
+      }
+    }
+  }
+}
