@@ -8,6 +8,7 @@ import pytest
 
 from trunkline_lab import hadoop_tests
 from trunkline_lab.hadoop_tests import Result, acceptable, read_reports
+from trunkline_lab.suite import hadoop_count
 
 REPORT = """<testsuite>
 <testcase name="good()" time="1.5"/>
@@ -54,3 +55,21 @@ def test_unknown_class_is_named() -> None:
     jars = ["/nowhere/other.jar"]
     with pytest.raises(RuntimeError, match="tests jar"):
         hadoop_tests.find_classes(jars, ["TestA"])
+
+
+def test_who_is_to_blame_for_a_failure() -> None:
+    first = Result(passed=2, failed=4, failures=["a(): x", "b(): x", "c(): x", "(class): x"], plane="ndn")
+    assert first.failed_methods == ["a", "b", "c"]
+    again = {
+        "a": Result(failed=1, plane="tcp"),
+        "b": Result(passed=1, plane="ndn"),
+        "c": Result(failed=1, plane="ndn"),
+    }
+    count = hadoop_count("T", first, again)
+    assert count.line() == "3 passed, 2 failed, 1 skipped"
+    assert count.notes == [
+        "skipped: T.a(): x: fails on stock TCP too",
+        "passed when run again: T.b(): x",
+        "failed: T.c(): x",
+        "failed: T.(class): x",
+    ]

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -59,6 +60,13 @@ class Result:
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
     named_writes: int = 0
+    plane: str = ""
+
+    @property
+    def failed_methods(self) -> list[str]:
+        """Names of the methods that failed, without parentheses; none for a class that could not be run."""
+        names = [failure.partition(":")[0] for failure in self.failures]
+        return [name.removesuffix("()") for name in names if name.endswith("()")]
 
     @property
     def text(self) -> str:
@@ -69,12 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plane", default="ndn", choices=("ndn", "tcp"), help="what carries the data (default: ndn)")
     parser.add_argument(
         "--classes", nargs="*", help="simple or full names (default: " + " ".join(DEFAULT_CLASSES) + ")"
-    )
-    parser.add_argument(
-        "--beside",
-        default="always",
-        choices=("always", "failures"),
-        help="run the same class on stock TCP too: always, or only where the plane had failures (default: always)",
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
@@ -89,9 +91,6 @@ def main(arguments: argparse.Namespace) -> int:
         for name in wanted:
             short = name.rpartition(".")[2]
             for plane in columns:
-                done = results.get(short, {})
-                if done and arguments.beside == "failures" and not done[arguments.plane].failed:
-                    continue
                 say(f"{short} on {plane}")
                 result = run_class(stage, directory, jars, name, plane)
                 results.setdefault(short, {})[plane] = result
@@ -143,10 +142,12 @@ def properties(plane: str, stats: Path) -> Properties:
     return {**TEST_SITE, **planes.pasted(""), "trunkline.stats.file": str(stats)}
 
 
-def run_class(stage: Stage, directory: Path, jars: list[str], name: str, plane: str) -> Result:
-    """Runs one test class on one plane in a JVM of its own and reads JUnit's report."""
+def run_class(
+    stage: Stage, directory: Path, jars: list[str], name: str, plane: str, methods: Sequence[str] = ()
+) -> Result:
+    """Runs a test class, or some methods of it, on one plane in a JVM of its own and reads JUnit's report."""
     short = name.rpartition(".")[2]
-    work = directory / plane / short
+    work = directory / plane / (f"{short}-again" if methods else short)
     conf, reports = work / "conf", work / "reports"
     for made in (conf, reports):
         made.mkdir(parents=True, exist_ok=True)
@@ -157,22 +158,26 @@ def run_class(stage: Stage, directory: Path, jars: list[str], name: str, plane: 
         write_xml(conf / site, settings)
     (conf / "log4j.properties").write_text(LOG4J.format(log=work / "hadoop.log"))
     ours = [] if plane == "tcp" else [str(paths.built(paths.PLUGIN_JAR))]
+    selected = [f"--select-method={name}#{method}" for method in methods] or [f"--select-class={name}"]
     command = [
         paths.java(), "-Xmx2g", *ADD_OPENS, f"-Dtest.build.data={work / 'data'}", f"-Dtest.build.dir={work}",
         f"-Dhadoop.tmp.dir={work / 'tmp'}", f"-Dhadoop.log.dir={work}", "-Djava.net.preferIPv4Stack=true",
         "-cp", os.pathsep.join([str(conf), *ours, *jars]),
-        CONSOLE, "execute", "--select-class", name, "--reports-dir", str(reports),
+        CONSOLE, "execute", *selected, "--reports-dir", str(reports),
         "--details=none", "--disable-banner", "--disable-ansi-colors",
     ]  # fmt: skip
-    process = stage.start(f"{plane}-{short}", plane, command, cwd=work)
+    process = stage.start(f"{plane}-{work.name}", plane, command, cwd=work)
     try:
         process.wait(CLASS_TIMEOUT_S)
     except ProcessFailed:
         process.kill()
         return Result(
-            failed=1, failures=[f"(class): not done after {CLASS_TIMEOUT_S // 60} minutes; see {process.log}"]
+            plane=plane,
+            failed=1,
+            failures=[f"(class): not done after {CLASS_TIMEOUT_S // 60} minutes; see {process.log}"],
         )
     result = read_reports(reports)
+    result.plane = plane
     if result.passed + result.failed + result.skipped == 0:
         result.failed, result.failures = 1, [f"(class): ran no test; {process.log} ends: {procs.tail(process.log, 5)}"]
     result.named_writes = named_writes(work / "stats.json")
