@@ -143,7 +143,7 @@ def properties(plane: str, stats: Path) -> Properties:
 
 
 def run_class(
-    stage: Stage, directory: Path, jars: list[str], name: str, plane: str, methods: Sequence[str] = ()
+    stage: Stage, directory: Path, jars: list[str], name: str, plane: str, *, methods: Sequence[str] = ()
 ) -> Result:
     """Runs a test class, or some methods of it, on one plane in a JVM of its own and reads JUnit's report."""
     short = name.rpartition(".")[2]

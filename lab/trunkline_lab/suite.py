@@ -205,10 +205,10 @@ def _hadoop() -> Count:
             again: dict[str, hadoop_tests.Result] = {}
             for method in first.failed_methods:
                 say(f"hadoop: {short}.{method} failed; the same on stock TCP")
-                again[method] = hadoop_tests.run_class(stage, directory, jars, name, "tcp", [method])
+                again[method] = hadoop_tests.run_class(stage, directory, jars, name, "tcp", methods=[method])
                 if not again[method].failed:
                     say(f"hadoop: {short}.{method} once more on named data")
-                    again[method] = hadoop_tests.run_class(stage, directory, jars, name, "ndn", [method])
+                    again[method] = hadoop_tests.run_class(stage, directory, jars, name, "ndn", methods=[method])
             count.add(hadoop_count(short, first, again))
     print(hadoop_tests.render(results, ["ndn"]), flush=True)
     if not any(by["ndn"].named_writes for by in results.values()):
