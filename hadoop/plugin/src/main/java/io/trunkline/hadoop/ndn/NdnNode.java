@@ -21,7 +21,6 @@ import org.slf4j.LoggerFactory;
 public final class NdnNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NdnNode.class);
   private static final long IDLE_SECONDS = 30;
-  private static final long ROUTER_CHECK_MS = 5;
   private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** Guarded by itself, as are the users of every node in it. */
@@ -55,7 +54,6 @@ public final class NdnNode implements AutoCloseable {
             names,
             name -> Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs()),
             System::nanoTime);
-    awaitRouter();
     LOG.info(
         "named data under {} through {}",
         settings.root(),
@@ -102,19 +100,6 @@ public final class NdnNode implements AutoCloseable {
         Native.nodeClose(handle);
         LOG.debug("forwarder under {} closed, nobody uses it", settings.root());
       }
-    }
-  }
-
-  /** Gives the face to the router time to come up, so that the first transfer can use it. */
-  private void awaitRouter() {
-    long deadline =
-        System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(settings.discoveryTimeoutMs());
-    try {
-      while (!routerUp() && System.nanoTime() - deadline < 0) {
-        Thread.sleep(ROUTER_CHECK_MS);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

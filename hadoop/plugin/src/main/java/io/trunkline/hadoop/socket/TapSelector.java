@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.socket;
 
 import java.io.IOException;
+import java.nio.channels.CancelledKeyException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -78,7 +79,7 @@ final class TapSelector extends AbstractSelector {
       keys.add(key);
       return key;
     } catch (ClosedChannelException e) {
-      throw new java.nio.channels.CancelledKeyException();
+      throw new CancelledKeyException();
     }
   }
 

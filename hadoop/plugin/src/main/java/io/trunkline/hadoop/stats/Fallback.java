@@ -12,8 +12,8 @@ public enum Fallback {
   PLANE_PAUSED("plane_paused", "transfers by name have failed of late"),
   /** The face to the router is down. */
   ROUTER_DOWN("router_down", "the face to the router is down"),
-  /** This JVM's forwarder cannot be started. */
-  NODE_DOWN("node_down", "this process has no named data"),
+  /** This JVM's forwarder cannot be started, or has no room for another writer. */
+  NODE_DOWN("node_down", "the forwarder of this process refuses"),
   /** The operation carries a block token. */
   BLOCK_TOKEN("block_token", "named data cannot guard block access tokens"),
   /** The write has checksums that segments cannot carry. */

@@ -36,9 +36,6 @@ public record Preamble(String name, long nonce, int segmentBytes) {
   /** Longest name accepted, in bytes. */
   public static final int MAX_NAME_BYTES = 1024;
 
-  /** Smallest and largest data bytes a segment may carry. */
-  public static final int MIN_SEGMENT_BYTES = 1;
-
   private static final Preamble PLAIN = new Preamble("", 0, 0);
 
   /**
@@ -114,8 +111,7 @@ public record Preamble(String name, long nonce, int segmentBytes) {
     view.get(uri);
     long nonce = view.getLong();
     int segmentBytes = view.getInt();
-    if (mode == 1
-        && (segmentBytes < MIN_SEGMENT_BYTES || segmentBytes > SegmentHeader.MAX_BODY_BYTES)) {
+    if (mode == 1 && (segmentBytes < 1 || segmentBytes > SegmentHeader.MAX_BODY_BYTES)) {
       throw new IOException("preamble with segments of " + segmentBytes + " bytes");
     }
     in.position(view.position());
