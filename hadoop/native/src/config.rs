@@ -6,6 +6,7 @@ use ndn_packet::Name;
 use serde::Deserialize;
 
 use crate::error::{NativeError, Result};
+use crate::verify::Verify;
 
 /// Settings of a node. In JSON all but `root` may be absent; an unknown key is
 /// an error.
@@ -27,6 +28,8 @@ pub struct NodeSettings {
     /// Segments that all producers together may retain, in bytes. Default
     /// 256 MiB.
     pub retain_bytes: u64,
+    /// What is checked of pulled segments: `checksums` (the default) or `digest`.
+    pub verify: Verify,
     /// What logs, threads and the status call this node. Default `trunkline`.
     pub name: String,
 }
@@ -48,6 +51,8 @@ struct Raw {
     #[serde(default)]
     retain_bytes: Option<u64>,
     #[serde(default)]
+    verify: Option<String>,
+    #[serde(default)]
     name: Option<String>,
 }
 
@@ -62,6 +67,7 @@ impl NodeSettings {
             cs_bytes: 64 << 20,
             pit_entries: 65_536,
             retain_bytes: 256 << 20,
+            verify: Verify::default(),
             name: "trunkline".to_owned(),
         }
     }
@@ -82,6 +88,11 @@ impl NodeSettings {
                 NativeError::Config(format!("local_address {text:?}: {e}; give an IP address"))
             })
         };
+        let verify = |text: String| {
+            Verify::from_name(&text).ok_or_else(|| {
+                NativeError::Config(format!("verify {text:?}: give checksums or digest"))
+            })
+        };
         let default = NodeSettings::new(root);
         Ok(NodeSettings {
             face: filled(raw.face),
@@ -90,6 +101,10 @@ impl NodeSettings {
             cs_bytes: raw.cs_bytes.map_or(default.cs_bytes, |n| n as usize),
             pit_entries: raw.pit_entries.map_or(default.pit_entries, |n| n as usize),
             retain_bytes: raw.retain_bytes.unwrap_or(default.retain_bytes),
+            verify: filled(raw.verify)
+                .map(verify)
+                .transpose()?
+                .unwrap_or_default(),
             name: filled(raw.name).unwrap_or(default.name),
             root: default.root,
         })
@@ -113,7 +128,7 @@ mod tests {
         let settings = NodeSettings::from_json(
             r#"{"face":"tcp://10.0.0.1:6363","root":"/hadoop","local_address":"127.0.0.3",
                 "listen":["tcp://0.0.0.0:7000"],"cs_bytes":1000,"pit_entries":7,
-                "retain_bytes":99,"name":"dn1"}"#,
+                "retain_bytes":99,"name":"dn1","verify":"digest"}"#,
         )
         .unwrap();
         assert_eq!(settings.face.as_deref(), Some("tcp://10.0.0.1:6363"));
@@ -128,7 +143,10 @@ mod tests {
             ),
             (1000, 7, 99)
         );
-        assert_eq!(settings.name, "dn1");
+        assert_eq!(
+            (settings.name.as_str(), settings.verify),
+            ("dn1", Verify::Digest)
+        );
     }
 
     #[test]
@@ -149,6 +167,7 @@ mod tests {
             r#"{"root":"/a","colour":1}"#,
             r#"{"root":"/a","local_address":"here"}"#,
             r#"{"root":"/a","cs_bytes":-1}"#,
+            r#"{"root":"/a","verify":"no"}"#,
             r#"{"root":"/a/%zz"}"#,
         ] {
             assert!(NodeSettings::from_json(json).is_err(), "{json}");

@@ -34,6 +34,7 @@ mod retention;
 mod segment;
 mod status;
 mod totals;
+mod verify;
 mod wire;
 
 pub use blocks::{
@@ -53,3 +54,4 @@ pub use segment::{
     ChecksumType, DEFAULT_SEGMENT_BYTES, HEADER_LEN, HeaderError, MAGIC, SegmentHeader,
 };
 pub use totals::{ProducerTotals, PullTotals};
+pub use verify::Verify;

@@ -183,7 +183,14 @@ impl NamedNode {
         let seed = self
             .seed
             .hash_one(self.seeds.fetch_add(1, Ordering::Relaxed));
-        let (pull, app) = Pull::new(prefix, settings, seed, self.clock.now(), self.ended.clone());
+        let (pull, app) = Pull::new(
+            prefix,
+            settings,
+            seed,
+            self.clock.now(),
+            self.settings.verify,
+            self.ended.clone(),
+        );
         pull.attached(self.attach(app, "pull", None)?);
         remember(&mut self.opened().pulls, &pull);
         Ok(pull)

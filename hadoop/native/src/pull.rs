@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, State, VerifyPolicy, WindowConfig};
 use ndn_io::{App, AppHandle};
-use ndn_packet::{Data, Name, NetKind, NetPacket, Verifier};
+use ndn_packet::{Data, Name, NetKind, NetPacket};
 
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::totals::Ended;
+use crate::verify::Verify;
 use crate::wire;
 
 /// Lifetime of a pull's Interests: how long one waits in the network for a
@@ -55,6 +56,7 @@ struct Shared {
     arrived: Condvar,
     outbox: Outbox,
     window: usize,
+    verify: Verify,
     ended: Arc<Ended>,
 }
 
@@ -91,6 +93,7 @@ impl Pull {
         settings: PullSettings,
         seed: u64,
         now: Duration,
+        verify: Verify,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let config = ConsumerConfig {
@@ -122,6 +125,7 @@ impl Pull {
             arrived: Condvar::new(),
             outbox: Outbox::default(),
             window: settings.window,
+            verify,
             ended,
         });
         let app = Box::new(PullApp(shared.clone()));
@@ -153,7 +157,7 @@ impl Pull {
         inner.known = inner.known.max(Some(upto));
     }
 
-    /// Waits for a segment and verifies its digest. Earlier segments are passed
+    /// Waits for a segment and verifies it. Earlier segments are passed
     /// over. `None` when the time has passed.
     ///
     /// # Errors
@@ -170,7 +174,7 @@ impl Pull {
                 if wake {
                     self.shared.outbox.wake();
                 }
-                let verified = Verifier::DigestSha256.verify(&data);
+                let verified = self.shared.verify.accepts(&data);
                 inner = self.shared.lock();
                 inner.verifying -= 1;
                 if verified {

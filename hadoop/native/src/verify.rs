@@ -1,0 +1,160 @@
+//! How a pulled segment is verified before a byte of it is delivered.
+//!
+//! A segment carries the CRC of each of its chunks, as HDFS made them at the
+//! writer, and says which bytes of the block it holds. Checking those covers
+//! all that is delivered at a twentieth of what SHA-256 of the whole packet
+//! costs, and covers the way before the packet was made too. A digest tells no
+//! more about the sender than a CRC does, since anybody can make either.
+
+use bytes::Bytes;
+use crc_fast::CrcAlgorithm;
+use ndn_packet::{Data, Verifier};
+
+use crate::segment::{ChecksumType, HEADER_LEN, SegmentHeader};
+
+/// What is checked of a pulled segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Verify {
+    /// The CRCs that the segment carries; the packet's digest where it carries
+    /// none.
+    #[default]
+    Checksums,
+    /// The packet's digest, and the CRCs that the segment carries.
+    Digest,
+}
+
+impl Verify {
+    /// The setting's name for it: `checksums` or `digest`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "checksums" => Some(Verify::Checksums),
+            "digest" => Some(Verify::Digest),
+            _ => None,
+        }
+    }
+
+    /// Whether the segment's content may be delivered.
+    pub fn accepts(self, data: &Data) -> bool {
+        let summed = checksums_match(&data.content());
+        match self {
+            Verify::Checksums if summed == Some(true) => true,
+            _ => summed != Some(false) && Verifier::DigestSha256.verify(data),
+        }
+    }
+}
+
+/// Whether each chunk has the checksum that stands before it; `None` when there
+/// is nothing to check it by.
+fn checksums_match(content: &Bytes) -> Option<bool> {
+    let header = SegmentHeader::decode(content).ok()?;
+    let algorithm = match header.checksum {
+        ChecksumType::Null => return None,
+        ChecksumType::Crc32 => CrcAlgorithm::Crc32IsoHdlc,
+        ChecksumType::Crc32c => CrcAlgorithm::Crc32Iscsi,
+    };
+    let body = &content[HEADER_LEN..];
+    if body.len() != header.body_len() {
+        return Some(false);
+    }
+    let (sums, data) = body.split_at(header.checksums_len());
+    let chunks = data.chunks(header.bytes_per_checksum as usize);
+    let sums = sums.as_chunks::<4>().0.iter();
+    Some(sums.zip(chunks).all(|(sum, chunk)| {
+        crc_fast::checksum(algorithm, chunk) == u64::from(u32::from_be_bytes(*sum))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndn_packet::{Name, SigningKey};
+
+    fn content(checksum: ChecksumType, data: &[u8]) -> Vec<u8> {
+        let header = SegmentHeader {
+            checksum,
+            bytes_per_checksum: 512,
+            data_len: data.len() as u32,
+            offset_in_block: 0,
+        };
+        let mut content = header.encode().to_vec();
+        for chunk in data.chunks(512) {
+            let sum = match checksum {
+                ChecksumType::Null => continue,
+                ChecksumType::Crc32 => crc_fast::checksum(CrcAlgorithm::Crc32IsoHdlc, chunk),
+                ChecksumType::Crc32c => crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, chunk),
+            };
+            content.extend((sum as u32).to_be_bytes());
+        }
+        content.extend(data);
+        content
+    }
+
+    /// A packet, with a bit of it turned after it was signed.
+    fn packet(content: &[u8], turned: Option<usize>) -> Data {
+        let name: Name = "/hadoop/blocks/BP-1/7/v=3/seg=0".parse().unwrap();
+        let wire = Data::builder(&name)
+            .content(content)
+            .sign(&SigningKey::DigestSha256);
+        let mut wire = wire.to_vec();
+        if let Some(at) = turned {
+            let start = wire.windows(content.len()).position(|w| w == content);
+            wire[start.unwrap() + at] ^= 0x10;
+        }
+        Data::parse(wire.into()).unwrap()
+    }
+
+    #[test]
+    fn known_checksums() {
+        for (checksum, sum) in [
+            (ChecksumType::Crc32, 0xcbf4_3926_u32),
+            (ChecksumType::Crc32c, 0xe306_9283),
+        ] {
+            let content = content(checksum, b"123456789");
+            assert_eq!(content[HEADER_LEN..HEADER_LEN + 4], sum.to_be_bytes());
+            assert_eq!(checksums_match(&content.into()), Some(true));
+        }
+    }
+
+    #[test]
+    fn every_turned_byte_is_found() {
+        let data: Vec<u8> = (0..1300u32).map(|n| ((n * 31) >> 2) as u8).collect();
+        for checksum in [
+            ChecksumType::Null,
+            ChecksumType::Crc32,
+            ChecksumType::Crc32c,
+        ] {
+            let content = content(checksum, &data);
+            for verify in [Verify::Checksums, Verify::Digest] {
+                assert!(verify.accepts(&packet(&content, None)), "{checksum:?}");
+                // The reserved bytes and the offset are the taker's to compare.
+                let offset = 16..HEADER_LEN;
+                for at in (0..content.len()).filter(|at| !(5..8).contains(at)) {
+                    let seen = !verify.accepts(&packet(&content, Some(at)));
+                    let by_taker = offset.contains(&at) && verify == Verify::Checksums;
+                    assert!(
+                        seen || by_taker,
+                        "byte {at} turned, {checksum:?}, {verify:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_segment_has_its_digest() {
+        for content in [&b""[..], b"TLB1", b"anything else"] {
+            assert!(Verify::Checksums.accepts(&packet(content, None)));
+        }
+        assert!(!Verify::Checksums.accepts(&packet(b"anything else", Some(3))));
+    }
+
+    #[test]
+    fn lengths_that_do_not_fit_are_refused() {
+        let mut long = content(ChecksumType::Crc32c, &[7; 600]);
+        long.push(0);
+        assert!(!Verify::Checksums.accepts(&packet(&long, None)));
+        let mut huge = content(ChecksumType::Crc32c, &[7; 600]);
+        huge[12..16].fill(0xff);
+        assert!(!Verify::Checksums.accepts(&packet(&huge, None)));
+    }
+}
