@@ -41,7 +41,8 @@ pub fn client(gigabytes: f64, kind: &str) -> Outcome {
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("block"), vec![0x5a; length as usize])?;
     let mut sums = vec![0, 1, 2, 0, 0, 2, 0];
-    sums.resize(sums.len() + count as usize * SUMS, 7);
+    let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &[0x5a; 512]) as u32;
+    sums.extend(sum.to_be_bytes().repeat(count as usize * SUMS / 4));
     std::fs::write(folder.join("meta"), sums)?;
 
     let cache = (length as usize + (256 << 20)).to_string();

@@ -80,9 +80,16 @@ pub fn client(gigabytes: f64, kind: &str) -> Outcome {
             segments = acked.1.wait(segments).expect("no panic");
         }
     };
-    let body: Vec<u8> = (0..SUMS as u32 + DEFAULT_SEGMENT_BYTES)
+    let data: Vec<u8> = (0..DEFAULT_SEGMENT_BYTES)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
+    let sum = |chunk| crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, chunk) as u32;
+    let mut body: Vec<u8> = data
+        .chunks(512)
+        .flat_map(|c| sum(c).to_be_bytes())
+        .collect();
+    assert_eq!(body.len(), SUMS);
+    body.extend(data);
     let meter = Meter::start(&processes)?;
     for n in 0..count {
         wait_until_behind(n);

@@ -68,15 +68,22 @@ pub fn header(n: u64) -> SegmentHeader {
     }
 }
 
-/// Content of segment `n`: its header and bytes that no other segment has.
+/// Content of segment `n`: its header, its checksums and bytes that no other
+/// segment has.
 pub fn fill(n: u64, content: &mut [u8]) {
-    content[..HEADER_LEN].copy_from_slice(&header(n).encode());
+    let header = header(n);
+    content[..HEADER_LEN].copy_from_slice(&header.encode());
+    let (sums, data) = content[HEADER_LEN..].split_at_mut(header.checksums_len());
     let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    for chunk in content[HEADER_LEN..].chunks_mut(8) {
+    for word in data.chunks_mut(8) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        chunk.copy_from_slice(&x.to_le_bytes()[..chunk.len()]);
+        word.copy_from_slice(&x.to_le_bytes()[..word.len()]);
+    }
+    for (sum, chunk) in sums.chunks_mut(4).zip(data.chunks(512)) {
+        let crc = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, chunk) as u32;
+        sum.copy_from_slice(&crc.to_be_bytes());
     }
 }
 
