@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SMALL: usize = 1_000;
 const LARGE: usize = 1_000_000;
 /// Packets handed over together, as a busy face does.
-const BURST: usize = 32;
+const BURST: usize = 64;
 /// Bursts in a round. A round's figure is that of its median burst: those in which another process ran do not count.
 const BURSTS: usize = 4_000;
 /// Rounds, on the small and the large tables in turn; each figure is the median of them.

@@ -15,12 +15,8 @@ use crate::table::learned::LearnedTable;
 use crate::table::name_table::NameTable;
 use crate::table::pit::Pit;
 use ndn_packet::{NackReason, Name, NetKind, NetPacket};
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Packets of a burst that are looked up ahead of being processed.
-const BURST: usize = 32;
 
 /// Nanoseconds of a duration; some 584 years fit.
 pub(crate) fn nanos(time: Duration) -> u64 {
@@ -54,8 +50,9 @@ pub struct Forwarder {
     pub(crate) satisfied: u64,
     pub(crate) unsatisfied: u64,
     random: u64,
-    hashes: NameHashes,
-    places: Vec<(u32, u32)>,
+    /// Room for the names of the packets in progress.
+    pub(crate) hashes: NameHashes,
+    pub(crate) places: Vec<(u32, u32)>,
 }
 
 impl Forwarder {
@@ -202,21 +199,6 @@ impl Forwarder {
         self.run_management();
     }
 
-    /// Takes in packets that came from a face together, leaving `packets` empty.
-    ///
-    /// Does what [`Forwarder::receive`] does for each, but reads the tables for all of them first, so that the waits
-    /// for memory overlap: with large tables this is several times faster.
-    pub fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {
-        self.set_now(now);
-        if let Some(slot) = self.faces.slot(face) {
-            for burst in packets.chunks(BURST) {
-                self.process_burst(slot, burst);
-            }
-        }
-        packets.clear();
-        self.run_management();
-    }
-
     /// What the driver must do next, if anything.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
@@ -264,64 +246,7 @@ impl Forwarder {
         self.process(INTERNAL_SLOT, packet);
     }
 
-    fn process_burst(&mut self, face: FaceSlot, packets: &[NetPacket]) {
-        let mut hashes = std::mem::take(&mut self.hashes);
-        let mut places = std::mem::take(&mut self.places);
-        hashes.clear();
-        places.clear();
-        places.extend(
-            packets
-                .iter()
-                .map(|packet| hashes.push(&self.key, packet.name())),
-        );
-        self.prefetch(packets, &hashes, &places);
-        for (packet, place) in packets.iter().zip(&places) {
-            self.dispatch(face, packet, &hashes.get(*place, packet.name()));
-        }
-        self.hashes = hashes;
-        self.places = places;
-    }
-
-    /// Fetches ahead what processing these packets will read: first where each search begins, then what that leads to,
-    /// so that the waits for all packets overlap.
-    fn prefetch(&self, packets: &[NetPacket], hashes: &NameHashes, places: &[(u32, u32)]) {
-        let named = || {
-            packets
-                .iter()
-                .zip(places)
-                .map(|(packet, place)| (packet, hashes.get(*place, packet.name())))
-        };
-        for (packet, name) in named() {
-            self.cs.prefetch_index(name.full());
-            self.pit.prefetch_index(name.full());
-            match (&packet.packet, &packet.pit_token) {
-                (NetKind::Interest(_), _) => self.fib.prefetch_index(&name),
-                (NetKind::Data(_), Some(token)) => self.pit.prefetch_entry(token),
-                _ => {}
-            }
-        }
-        let mut cached: SmallVec<[u32; BURST]> = SmallVec::new();
-        for (packet, name) in named() {
-            if matches!(packet.packet, NetKind::Interest(_)) {
-                match self.cs.prefetch_node(name.full()) {
-                    Some(id) => cached.push(id),
-                    None => self.fib.prefetch_entry(&name),
-                }
-            }
-        }
-        for &id in &cached {
-            self.cs.prefetch_name(id);
-            self.cs.prefetch_packet(id);
-        }
-        let shared = cached
-            .iter()
-            .filter(|&&id| self.cs.prefetch_users(id))
-            .count();
-        // The figure does not matter, but the compiler must not leave the reads for it out.
-        std::hint::black_box(shared);
-    }
-
-    fn dispatch(&mut self, face: FaceSlot, packet: &NetPacket, name: &HashedName<'_>) {
+    pub(crate) fn dispatch(&mut self, face: FaceSlot, packet: &NetPacket, name: &HashedName<'_>) {
         match &packet.packet {
             NetKind::Interest(interest) => self.on_interest(face, packet, interest, name),
             NetKind::Data(data) => self.on_data(face, packet, data, name),

@@ -61,7 +61,7 @@ impl Forwarder {
             interest = Cow::Owned(interest.with_nonce(nonce));
         }
         let nonce = interest.nonce().unwrap_or(0);
-        let fingerprint = self.key.pair(name.full(), u64::from(nonce));
+        let fingerprint = self.fingerprint(name, nonce);
         if self.dead_nonces.has(self.now, fingerprint) {
             return self.on_loop(face, packet, &interest);
         }
@@ -104,6 +104,12 @@ impl Forwarder {
             return;
         }
         self.choose_next_hops(id, &arrival);
+    }
+
+    /// What the dead nonce list remembers of a name and nonce.
+    #[inline]
+    pub(crate) fn fingerprint(&self, name: &HashedName<'_>, nonce: u32) -> u64 {
+        self.key.pair(name.full(), u64::from(nonce))
     }
 
     /// Answers an Interest whose nonce was seen before.

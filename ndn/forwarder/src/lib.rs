@@ -31,6 +31,7 @@
 //! | forwarding strategies | [`StrategyKind`] |
 //! | NFD's management protocol, for clients too | [`mgmt`] |
 
+mod burst;
 mod config;
 mod data;
 mod face;

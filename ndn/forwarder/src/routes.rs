@@ -8,7 +8,6 @@ use crate::strategy::StrategyKind;
 use crate::table::hash::{HashedName, NameHashes};
 use crate::table::name_table::MAX_COMPONENTS;
 use ndn_packet::Name;
-use smallvec::SmallVec;
 
 impl Forwarder {
     /// Adds a static route, or changes its cost. Names under the prefix that have routes of their own inherit it.
@@ -71,53 +70,6 @@ impl Forwarder {
         hops.iter()
             .filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost))))
             .collect()
-    }
-
-    /// Looks up the routes of several names at once, so that the waits for memory overlap: calls `f` with each name and
-    /// its next hops, as [`Forwarder::lookup_route`] gives them.
-    pub fn lookup_routes(&self, names: &[Name], mut f: impl FnMut(&Name, &[(FaceId, u64)])) {
-        let mut hashes = NameHashes::default();
-        let places: Vec<_> = names
-            .iter()
-            .map(|name| hashes.push(&self.key, name.as_ref()))
-            .collect();
-        let hashed = || {
-            names
-                .iter()
-                .zip(&places)
-                .map(|(name, place)| hashes.get(*place, name.as_ref()))
-        };
-        hashed().for_each(|name| self.fib.prefetch_index(&name));
-        hashed().for_each(|name| self.fib.prefetch_entry(&name));
-        let mut found: SmallVec<[(FaceId, u64); 8]> = SmallVec::new();
-        for (name, hashed) in names.iter().zip(hashed()) {
-            let hops = self.fib.lookup(&hashed).1.iter();
-            found.clear();
-            found
-                .extend(hops.filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost)))));
-            f(name, &found);
-        }
-    }
-
-    /// How many of these very names the content store holds Data of. Counts neither as hits nor as use.
-    pub fn count_cached(&self, names: &[Name]) -> usize {
-        let mut hashes = NameHashes::default();
-        let places: Vec<_> = names
-            .iter()
-            .map(|name| hashes.push(&self.key, name.as_ref()))
-            .collect();
-        let hashed = || {
-            names
-                .iter()
-                .zip(&places)
-                .map(|(name, place)| hashes.get(*place, name.as_ref()))
-        };
-        hashed().for_each(|name| self.cs.prefetch_index(name.full()));
-        let nodes: SmallVec<[u32; 64]> = hashed()
-            .filter_map(|name| self.cs.prefetch_node(name.full()))
-            .collect();
-        nodes.iter().for_each(|id| self.cs.prefetch_name(*id));
-        hashed().filter(|name| self.cs.holds(name)).count()
     }
 
     /// Chooses the strategy for a prefix and all names under it that have no choice of their own; false when the

@@ -173,24 +173,33 @@ impl ContentStore {
     /// Fetches ahead the name of a node's Data, which a search compares.
     #[inline]
     pub(crate) fn prefetch_name(&self, id: u32) {
-        let wire = &self.nodes.get(id).wire;
+        let Node {
+            wire,
+            name_at,
+            name_len,
+            ..
+        } = self.nodes.get(id);
         prefetch_at(wire, 0);
-        prefetch_at(wire, CACHE_LINE);
+        prefetch_at(wire, usize::from(*name_at) + usize::from(*name_len));
     }
 
-    /// Fetches ahead what it takes to send a node's Data: the packet's end, its place in the order of use.
+    /// Fetches ahead what it takes to send a node's Data: the signature at the packet's end, its place in the order of
+    /// use.
     #[inline]
     pub(crate) fn prefetch_packet(&self, id: u32) {
         let wire = &self.nodes.get(id).wire;
-        prefetch_at(wire, wire.len().saturating_sub(CACHE_LINE));
+        for from_end in [1, CACHE_LINE, 2 * CACHE_LINE] {
+            prefetch_at(wire, wire.len().saturating_sub(from_end));
+        }
         self.order.prefetch(id);
     }
 
-    /// Fetches ahead what is left to send a node's Data: its count of users, its neighbours in the order of use.
+    /// Fetches ahead what is left to send a node's Data: its neighbours in the order of use, its count of users (by
+    /// reading that; a buffer's address of it is not told).
     #[inline]
-    pub(crate) fn prefetch_users(&self, id: u32) -> bool {
+    pub(crate) fn prefetch_users(&self, id: u32) {
         self.order.prefetch_neighbours(id);
-        self.nodes.get(id).wire.is_unique()
+        std::hint::black_box(self.nodes.get(id).wire.is_unique());
     }
 
     /// A Data that satisfies an Interest of this name; counts as use.

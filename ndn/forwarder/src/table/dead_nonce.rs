@@ -59,6 +59,13 @@ impl DeadNonces {
         }
     }
 
+    /// Fetches ahead what a search for a fingerprint reads.
+    #[inline]
+    pub(crate) fn prefetch(&self, fingerprint: u64) {
+        self.young.prefetch(fingerprint);
+        self.old.prefetch(fingerprint);
+    }
+
     /// Whether a fingerprint was added not long ago.
     #[inline]
     pub(crate) fn has(&mut self, now: u64, fingerprint: u64) -> bool {

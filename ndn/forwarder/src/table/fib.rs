@@ -81,6 +81,12 @@ impl Fib {
         self.names.prefetch_entry(name);
     }
 
+    /// See [`NameTable::prefetch_key`].
+    #[inline]
+    pub(crate) fn prefetch_key(&self, name: &HashedName<'_>) {
+        self.names.prefetch_key(name);
+    }
+
     /// Sets the next hops of a name; none removes it. False when the name is too long.
     pub(crate) fn set(&mut self, name: &HashedName<'_>, hops: Vec<NextHop>) -> bool {
         match NextHops::new(hops) {

@@ -5,7 +5,7 @@
 
 use super::hash::HashedName;
 use super::index::HashIndex;
-use super::memory::prefetch;
+use super::memory::{prefetch, prefetch_at};
 use super::slab::Slab;
 use ndn_packet::NameRef;
 
@@ -177,15 +177,29 @@ impl<V> NameTable<V> {
         }
     }
 
+    /// The entry that a search for this name will probably find.
+    #[inline]
+    fn peek(&self, name: &HashedName<'_>) -> Option<u32> {
+        self.lengths
+            .up_to(name.len())
+            .find_map(|n| self.index.peek(name.hash(n)))
+    }
+
     /// Fetches ahead what a search for this name reads next, after [`NameTable::prefetch_index`].
     #[inline]
     pub(crate) fn prefetch_entry(&self, name: &HashedName<'_>) {
-        let id = self
-            .lengths
-            .up_to(name.len())
-            .find_map(|n| self.index.peek(name.hash(n)));
-        if let Some(entry) = id.and_then(|id| self.entries.try_get(id)) {
+        if let Some(entry) = self.peek(name).and_then(|id| self.entries.try_get(id)) {
             prefetch(entry);
+        }
+    }
+
+    /// Fetches ahead what a search for this name reads last, after [`NameTable::prefetch_entry`].
+    #[inline]
+    pub(crate) fn prefetch_key(&self, name: &HashedName<'_>) {
+        let entry = self.peek(name).and_then(|id| self.entry(id));
+        if let Some(Key::Heap(bytes)) = entry.map(|entry| &entry.key) {
+            prefetch_at(bytes, 0);
+            prefetch_at(bytes, bytes.len() - 1);
         }
     }
 
