@@ -4,7 +4,7 @@ LAB    := PYTHONPATH=lab python3 -m trunkline_lab
 MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.lib=$(TARGET)/release/libtrunkline_native.so
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench hadoop-tests fmt dist clean
+.PHONY: help build demo test bench hadoop-tests docs fmt dist clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -26,6 +26,9 @@ bench: build ## The figures of the README, beside their peers' [ONLY=prefix]
 
 hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|tcp] [CLASSES="TestA TestB"]
 	@$(LAB) hadoop-tests --plane $(or $(PLANE),ndn) $(if $(CLASSES),--classes $(CLASSES))
+
+docs: build ## The settings pages, from the programs' own tables
+	@$(LAB) docs
 
 fmt: ## Format all code
 	cargo fmt --all

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import bench, demo, fmt, hadoop_tests, procs, suite
+from . import bench, demo, docs, fmt, hadoop_tests, procs, suite
 from .paths import NotBuilt
 from .procs import ProcessFailed
 
-COMMANDS = {"demo": demo, "test": suite, "bench": bench, "hadoop-tests": hadoop_tests, "fmt": fmt}
+COMMANDS = {"demo": demo, "test": suite, "bench": bench, "hadoop-tests": hadoop_tests, "docs": docs, "fmt": fmt}
 
 
 def main() -> int:
