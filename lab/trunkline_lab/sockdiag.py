@@ -126,7 +126,7 @@ def _parse(message: bytes) -> TcpSocket | None:
         if kind == _INET_DIAG_INFO:
             info = message[at + 4 : at + length]
             if len(info) < 208:
-                return None
+                raise RuntimeError("the kernel does not tell bytes sent by socket; Linux 4.19 or newer is needed")
             return TcpSocket(
                 cookie,
                 (_address(family, message[8:24]), sport),
