@@ -3,7 +3,12 @@
 //! Sockets are read into large chunks and packets are slices of them, so a chunk lives until
 //! the last packet cut from it has gone. A chunk that dies comes back to its pool with its
 //! pages already present: fresh memory of this size would cost a page fault for every 4 KiB.
+//!
+//! A packet of a few KiB that is kept for long (in a content store, say) keeps its whole chunk.
+//! Peers can bring that about on purpose, so a pool counts what is alive and says when its
+//! readers are to copy packets out instead.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -23,6 +28,8 @@ pub(crate) struct ChunkPool {
 struct Shared {
     chunk_bytes: usize,
     max_idle: usize,
+    max_live: usize,
+    live: AtomicUsize,
     idle: Mutex<Vec<Box<[u8]>>>,
 }
 
@@ -33,19 +40,34 @@ pub(crate) struct Chunk {
 }
 
 impl ChunkPool {
-    /// A pool that keeps at most `max_idle` unused chunks.
-    pub fn new(chunk_bytes: usize, max_idle: usize) -> Self {
+    /// A pool that keeps at most `max_idle` unused chunks, and is stretched while chunks of more
+    /// than `max_live_bytes` are in use.
+    pub fn new(chunk_bytes: usize, max_idle: usize, max_live_bytes: usize) -> Self {
         let idle = Mutex::new(Vec::with_capacity(max_idle));
         Self {
             shared: Arc::new(Shared {
                 chunk_bytes,
                 max_idle,
+                max_live: max_live_bytes / chunk_bytes,
+                live: AtomicUsize::new(0),
                 idle,
             }),
         }
     }
 
+    /// Whether packets hold on to so many chunks that the next ones are to be copied out.
+    pub fn is_stretched(&self) -> bool {
+        self.shared.live.load(Ordering::Relaxed) > self.shared.max_live
+    }
+
+    /// Chunks in use.
+    #[cfg(test)]
+    pub fn live(&self) -> usize {
+        self.shared.live.load(Ordering::Relaxed)
+    }
+
     pub fn take(&self) -> Chunk {
+        self.shared.live.fetch_add(1, Ordering::Relaxed);
         let idle = self
             .shared
             .idle
@@ -84,6 +106,7 @@ impl AsMut<[u8]> for Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
+            self.home.live.fetch_sub(1, Ordering::Relaxed);
             let mut idle = self
                 .home
                 .idle
@@ -123,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_chunk_returns_when_its_last_slice_goes() {
-        let pool = ChunkPool::new(4096, 1);
+        let pool = ChunkPool::new(4096, 1, 1 << 20);
         let mut chunk = pool.take();
         chunk.as_mut()[..3].copy_from_slice(b"abc");
         let whole = chunk.freeze(3);

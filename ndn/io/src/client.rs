@@ -1,5 +1,6 @@
 //! An application without a forwarder of its own: one face to a forwarder, on this thread.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -24,6 +25,11 @@ use crate::uri::FaceUri;
 
 /// Bytes read before the application's deadlines are looked at again.
 const READ_BUDGET: usize = 256 * 1024;
+/// Bytes that the application's answers to one batch may come to before they are written, so
+/// that the other end has them while the rest is answered.
+const WRITE_BYTES: usize = 256 * 1024;
+/// Receive buffers that packets may hold on to before they are copied out instead.
+const MAX_LIVE_BYTES: usize = 512 << 20;
 /// How often the caller is asked whether it is done while nothing happens.
 const ASK_INTERVAL: Duration = Duration::from_millis(100);
 /// A UDP face introduces itself this often until the forwarder answers, then less often.
@@ -60,7 +66,10 @@ pub struct Client {
     now: Duration,
     face: Face,
     buffers: ReadBuffers,
-    incoming: Vec<NetPacket>,
+    incoming: VecDeque<NetPacket>,
+    /// While more bytes than this wait to be sent, the application is handed nothing that it
+    /// could answer with yet more.
+    enough_queued: usize,
     outgoing: Vec<NetPacket>,
 }
 
@@ -129,8 +138,9 @@ impl Client {
             epoch: Instant::now(),
             now: Duration::ZERO,
             face,
-            buffers: ReadBuffers::new(),
-            incoming: Vec::new(),
+            buffers: ReadBuffers::new(MAX_LIVE_BYTES),
+            incoming: VecDeque::new(),
+            enough_queued: options.link.send_queue_bytes / 2,
             outgoing: Vec::new(),
         })
     }
@@ -179,6 +189,10 @@ impl Client {
     /// Drives the application until `done` says so. It is asked after every batch of packets,
     /// and ten times a second while nothing happens.
     ///
+    /// Packets that come faster than the link takes the application's answers wait, here and at
+    /// the sender, until it has taken some: an application that answers from a file would
+    /// otherwise fill the send queue with one batch of Interests, and lose what is beyond.
+    ///
     /// What the application sent when it was done is written out before this returns, as far
     /// as the forwarder takes it at once.
     ///
@@ -211,7 +225,10 @@ impl Client {
         self.send();
         self.flush()?;
         let until = app.deadline().map_or(until, |at| at.min(until));
+        let holds_back = !self.incoming.is_empty();
         let wait = match &mut self.face {
+            // Room to send is what is waited for, and flushing has asked to be told of it.
+            _ if holds_back => self.queued() > self.enough_queued,
             Face::Stream(face) => face.conn.may_sleep().map_err(|e| lost(&self.uri, &e))?,
             Face::Udp(face) => !face.port.readable,
         };
@@ -234,13 +251,26 @@ impl Client {
         self.now = self.epoch.elapsed();
         // Leave a reading peer's bytes to the next round only after the application has had
         // its turn: its window depends on what has come.
-        let received = self.receive();
-        for packet in self.incoming.drain(..) {
+        let received = if holds_back { Ok(()) } else { self.receive() };
+        while self.queued() <= self.enough_queued
+            && let Some(packet) = self.incoming.pop_front()
+        {
             app.on_packet(self.now, packet, &mut self.outgoing);
+            self.send();
+            if self.queued() > WRITE_BYTES {
+                self.flush()?;
+            }
         }
-        self.send();
         received?;
         self.flush()
+    }
+
+    /// Bytes waiting to be sent.
+    fn queued(&self) -> usize {
+        match &self.face {
+            Face::Stream(face) => face.queued(),
+            Face::Udp(face) => face.face.queued(),
+        }
     }
 
     fn receive(&mut self) -> Result<(), ClientError> {
@@ -248,7 +278,7 @@ impl Client {
         match &mut self.face {
             Face::Stream(face) => {
                 face.receive(self.now, &mut self.buffers, READ_BUDGET, |packet| {
-                    incoming.push(packet);
+                    incoming.push_back(packet);
                 })
                 .map_err(|error| lost(&self.uri, &error))?;
             }
@@ -286,13 +316,13 @@ impl Datagrams {
         Ok(Self {
             face: UdpFace::new(peer, &options.link, u64::from_ne_bytes(seed)),
             port: UdpPort::new(socket)?,
-            buffers: UdpBuffers::new(),
+            buffers: UdpBuffers::new(MAX_LIVE_BYTES),
             frames: Vec::new(),
             hello_at: Duration::ZERO,
         })
     }
 
-    fn receive(&mut self, now: Duration, buffers: &mut ReadBuffers, out: &mut Vec<NetPacket>) {
+    fn receive(&mut self, now: Duration, buffers: &mut ReadBuffers, out: &mut VecDeque<NetPacket>) {
         self.face.link.on_deadline(now);
         let mut budget = READ_BUDGET;
         while self.port.readable && budget > 0 {
@@ -302,10 +332,10 @@ impl Datagrams {
                 .receive(&mut self.buffers, &mut buffers.small, |_, frame| {
                     frames.push(frame);
                 });
-            budget = budget.saturating_sub(n.max(1));
+            budget = budget.saturating_sub(n);
             for frame in self.frames.drain(..) {
                 if let Received::Packet(packet) = self.face.link.receive(now, 0, frame) {
-                    out.push(packet);
+                    out.push_back(packet);
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// Sends a management command (`module` and `verb` as in `rib`, `register`), signed by
-    /// `signer`, to the forwarder at the other end, and waits for the answer.
+    /// `signer`, to the forwarder of this host at the other end, and waits for the answer.
     ///
     /// # Errors
     /// Where the face is lost or the forwarder does not answer. A refusal is an answer.
@@ -90,7 +90,18 @@ impl Client {
         parameters: &ControlParameters,
         signer: &S,
     ) -> Result<ControlResponse, ClientError> {
-        let name = command_name(Scope::Localhost, module, verb, parameters);
+        self.command_in(Scope::Localhost, module, verb, parameters, signer)
+    }
+
+    fn command_in<S: Signer + ?Sized>(
+        &mut self,
+        scope: Scope,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+        signer: &S,
+    ) -> Result<ControlResponse, ClientError> {
+        let name = command_name(scope, module, verb, parameters);
         for _ in 0..COMMAND_TRIES {
             let mut nonce = [0; 8];
             rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())
@@ -129,7 +140,8 @@ impl Client {
     }
 
     /// Has the forwarder lead Interests under `prefix` to this client (`rib/register`), with a
-    /// command signed by digest, as forwarders accept it on local faces.
+    /// command signed by digest, as forwarders accept it on local faces. A forwarder that takes
+    /// this client for another host's is asked as a neighbour (`/localhop`), if it allows that.
     ///
     /// # Errors
     /// Where the face is lost, or the forwarder refuses or does not answer.
@@ -150,7 +162,13 @@ impl Client {
             name: Some(prefix.clone()),
             ..Default::default()
         };
-        let response = self.command("rib", verb, &parameters, &SigningKey::DigestSha256)?;
+        let scope = if self.uri().is_on_this_host() {
+            Scope::Localhost
+        } else {
+            Scope::Localhop
+        };
+        let key = SigningKey::DigestSha256;
+        let response = self.command_in(scope, "rib", verb, &parameters, &key)?;
         if response.code == 200 {
             return Ok(());
         }

@@ -1,21 +1,23 @@
 //! The bytes of one stream connection: a TCP or Unix socket, and the shared memory that a
 //! Unix socket may have grown.
 
-use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
-};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
 
+use crate::foreign;
 use crate::queue::{GATHER, SendQueue};
 use crate::shm::{self, Rings};
 
 /// Neither a signal for a peer that has gone, nor a wait.
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+/// Doorbells that may be found at once. A peer that keeps to the rules rings once for bytes and
+/// once for room before it must be asked again.
+const MAX_DOORBELLS: usize = 4096;
 
 /// One stream connection.
 pub(crate) struct Conn {
@@ -25,8 +27,8 @@ pub(crate) struct Conn {
     writable: bool,
     /// The peer will send nothing more.
     hung_up: bool,
-    /// Take file descriptors that come beside the bytes.
-    takes_descriptors: bool,
+    /// A stranger's Unix socket: descriptors may come beside the bytes.
+    brings_descriptors: bool,
     received: Option<OwnedFd>,
     offered: Option<OwnedFd>,
     memory: Option<Memory>,
@@ -51,14 +53,14 @@ enum Outgoing {
 }
 
 impl Conn {
-    /// Takes a non-blocking socket. `takes_descriptors` where a Unix peer may offer memory.
-    pub fn new(socket: Socket, takes_descriptors: bool) -> Self {
+    /// Takes a non-blocking socket. `brings_descriptors` where it is a stranger's Unix socket.
+    pub fn new(socket: Socket, brings_descriptors: bool) -> Self {
         Self {
             socket,
             readable: false,
             writable: true,
             hung_up: false,
-            takes_descriptors,
+            brings_descriptors,
             received: None,
             offered: None,
             memory: None,
@@ -99,20 +101,13 @@ impl Conn {
         if !self.readable {
             return Ok(0);
         }
-        let read = if self.takes_descriptors && self.memory.is_none() {
-            self.read_with_descriptors(buf)
-        } else {
-            (&self.socket).read(buf)
-        };
-        match read {
-            Ok(0) => Err(io::Error::new(
+        match self.read_socket(buf) {
+            Ok((0, _)) => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "closed by the peer",
             )),
-            Ok(n) => {
-                // A short read has emptied the socket; what comes later is a new event. Not
-                // so the end of the stream, which may have come already.
-                self.readable = n == buf.len() || self.hung_up;
+            Ok((n, more)) => {
+                self.readable = more;
                 Ok(n)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -124,21 +119,20 @@ impl Conn {
         }
     }
 
-    fn read_with_descriptors(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let message = rustix::net::recvmsg(
-            &self.socket,
-            &mut [IoSliceMut::new(buf)],
-            &mut control,
-            RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
-        )?;
-        for part in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = part {
-                self.received = descriptors.last().or(self.received.take());
-            }
+    /// The bytes read, and whether the socket may hold more.
+    fn read_socket(&mut self, buf: &mut [u8]) -> io::Result<(usize, bool)> {
+        let (n, came) = self.read_once(buf)?;
+        // A short read has emptied the socket; what comes later is a new event. Not so the end
+        // of the stream, which may have come already.
+        Ok((n, n == buf.len() || came || self.hung_up))
+    }
+
+    fn read_once(&mut self, buf: &mut [u8]) -> io::Result<(usize, bool)> {
+        if !self.brings_descriptors {
+            return (&self.socket).read(buf).map(|n| (n, false));
         }
-        Ok(message.bytes)
+        let wanted = self.memory.is_none().then_some(&mut self.received);
+        foreign::read(&self.socket, buf, wanted)
     }
 
     fn read_memory(&mut self, buf: &mut [u8]) -> io::Result<usize> {
@@ -162,19 +156,28 @@ impl Conn {
     /// Empties the socket; true where the peer has closed it.
     fn drain_doorbells(&mut self) -> io::Result<bool> {
         let mut rings = [0; 256];
-        loop {
-            match (&self.socket).read(&mut rings) {
-                Ok(0) => return Ok(true),
-                Ok(n) if n == rings.len() || self.hung_up => {}
-                Ok(_) => break,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+        let mut heard = 0;
+        while heard < MAX_DOORBELLS {
+            match self.read_socket(&mut rings) {
+                Ok((0, _)) => return Ok(true),
+                Ok((n, true)) => heard += n,
+                Ok(_) => {
+                    self.readable = false;
+                    return Ok(false);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.readable = false;
+                    return Ok(false);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Bytes may still lie in the ring; an error is an end like any other.
                 Err(_) => return Ok(true),
             }
         }
-        self.readable = false;
-        Ok(false)
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the peer rings without end",
+        ))
     }
 
     /// Writes as much of the queue as goes without waiting.
@@ -302,7 +305,9 @@ impl Conn {
                 "an offer of memory without the memory",
             )
         })?;
-        self.set_memory(shm::open(&file, ring_bytes)?);
+        let opened = shm::open(&file, ring_bytes);
+        foreign::close(file);
+        self.set_memory(opened?);
         Ok(())
     }
 
@@ -331,6 +336,17 @@ impl Conn {
     pub fn switch_incoming(&mut self) {
         if let Some(memory) = &mut self.memory {
             memory.incoming = true;
+        }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        if let Some(file) = self.received.take() {
+            foreign::close(file);
+        }
+        if self.brings_descriptors {
+            foreign::empty(&self.socket);
         }
     }
 }

@@ -59,8 +59,8 @@ impl Marker {
             }
             Some(next) if now < next => false,
             Some(_) => {
-                self.given += 1;
-                self.next = Some(now + self.interval.div_f64(f64::from(self.given + 1).sqrt()));
+                self.given = self.given.saturating_add(1);
+                self.next = Some(now + self.interval.div_f64((f64::from(self.given) + 1.0).sqrt()));
                 true
             }
         }

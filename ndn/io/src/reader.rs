@@ -20,9 +20,10 @@ pub(crate) struct ReadBuffers {
 }
 
 impl ReadBuffers {
-    pub fn new() -> Self {
+    /// Chunks of `max_live_bytes` may be held on to by packets; beyond, packets are copied.
+    pub fn new(max_live_bytes: usize) -> Self {
         Self {
-            pool: ChunkPool::new(CHUNK_BYTES, 64),
+            pool: ChunkPool::new(CHUNK_BYTES, 64, max_live_bytes),
             small: SmallFrames::default(),
         }
     }
@@ -136,15 +137,17 @@ impl FrameReader {
         let frame = if SmallFrames::takes(len) {
             buffers.small.copy(&held[..len])
         } else {
-            self.large(len)
+            self.large(len, &buffers.pool)
         };
         self.advance(len);
         Ok(Next::Frame(frame))
     }
 
-    fn large(&mut self, len: usize) -> Bytes {
+    fn large(&mut self, len: usize, pool: &ChunkPool) -> Bytes {
         match &self.state {
-            State::Filling { chunk, at, filled } if *filled < FREEZE_FROM => {
+            State::Filling { chunk, at, filled }
+                if *filled < FREEZE_FROM || pool.is_stretched() =>
+            {
                 Bytes::copy_from_slice(&chunk.as_ref()[*at..*at + len])
             }
             State::Filling { .. } => {
@@ -156,7 +159,7 @@ impl FrameReader {
                         at,
                     };
                 }
-                self.large(len)
+                self.large(len, pool)
             }
             State::Cutting { bytes, at } => bytes.slice(*at..*at + len),
             State::Empty => Bytes::new(),
@@ -214,7 +217,7 @@ mod tests {
 
     /// Feeds `stream` in reads of the given sizes and returns the frames' fill bytes and sizes.
     fn cut(stream: &[u8], reads: &[usize], limit: usize) -> (Vec<(u8, usize)>, usize) {
-        let mut buffers = ReadBuffers::new();
+        let mut buffers = ReadBuffers::new(usize::MAX);
         let mut reader = FrameReader::new();
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
@@ -270,8 +273,32 @@ mod tests {
     }
 
     #[test]
+    fn kept_packets_hold_a_bounded_number_of_chunks() {
+        let mut buffers = ReadBuffers::new(8 * CHUNK_BYTES);
+        let mut reader = FrameReader::new();
+        let one = frame(5000, 1);
+        let many = one.repeat(CHUNK_BYTES / one.len());
+        let mut kept = Vec::new();
+        for round in 0..100 {
+            reader.room(&buffers.pool)[..many.len()].copy_from_slice(&many);
+            reader.filled(many.len());
+            let mut first = true;
+            while let Next::Frame(frame) = reader.next(8800, &mut buffers).unwrap() {
+                if std::mem::take(&mut first) {
+                    kept.push(frame);
+                }
+            }
+            assert_eq!(kept.len(), round + 1);
+        }
+        assert!(kept.iter().all(|frame| frame[..] == one[..]));
+        assert!(buffers.pool.live() <= 10, "{}", buffers.pool.live());
+        drop(kept);
+        assert_eq!(buffers.pool.live(), 0);
+    }
+
+    #[test]
     fn no_stream_of_frames() {
-        let mut buffers = ReadBuffers::new();
+        let mut buffers = ReadBuffers::new(usize::MAX);
         for bytes in [
             &[0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff][..],
             &[0, 0],

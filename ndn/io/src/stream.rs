@@ -147,10 +147,15 @@ impl StreamFace {
                         self.queue.push_message(&offer.encode());
                     }
                     // The socket still serves.
-                    Err(error) => tracing::warn!(%error, "no shared memory for a Unix face"),
+                    Err(error) => {
+                        self.ring_bytes = None;
+                        tracing::warn!(%error, "no shared memory for a Unix face");
+                    }
                 }
             }
-            Side::Connector if hello.shm_switch && self.conn.has_memory() => {
+            Side::Connector
+                if hello.shm_switch && self.conn.has_memory() && !self.conn.reads_memory() =>
+            {
                 self.switch_incoming();
                 self.switch_outgoing();
             }
@@ -163,7 +168,11 @@ impl StreamFace {
                     .accept_memory(usize::try_from(ring_bytes).unwrap_or(0))
                 {
                     Ok(()) => self.switch_outgoing(),
-                    Err(error) => tracing::warn!(%error, "a peer's shared memory was refused"),
+                    Err(error) => {
+                        // Once: further offers of this peer are not looked at.
+                        self.ring_bytes = None;
+                        tracing::warn!(%error, "a peer's shared memory was refused");
+                    }
                 }
             }
             Side::Listener if hello.shm_switch => self.switch_incoming(),

@@ -21,6 +21,10 @@ use crate::link::Link;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// What arrives in a buffer is copied out of it up to this size.
 const FREEZE_FROM: usize = BUFFER_BYTES / 4;
+/// What a call and a datagram cost beside their bytes, in bytes that could be read meanwhile:
+/// a flood of empty datagrams is to use its turn up as well.
+const CALL_COST: usize = 4096;
+const DATAGRAM_COST: usize = 256;
 /// Largest payload of one GSO send, and of one datagram.
 const MAX_SEND_BYTES: usize = 65507;
 
@@ -32,8 +36,9 @@ pub(crate) struct UdpBuffers {
 }
 
 impl UdpBuffers {
-    pub fn new() -> Self {
-        let pool = ChunkPool::new(BUFFER_BYTES, 4 * BATCH_SIZE);
+    /// Chunks of `max_live_bytes` may be held on to by packets; beyond, packets are copied.
+    pub fn new(max_live_bytes: usize) -> Self {
+        let pool = ChunkPool::new(BUFFER_BYTES, 4 * BATCH_SIZE, max_live_bytes);
         Self {
             pool,
             chunks: Vec::new(),
@@ -78,7 +83,8 @@ impl UdpPort {
         self.writable |= event.is_writable();
     }
 
-    /// Receives one batch and hands on its datagrams; the bytes received, 0 where none were.
+    /// Receives one batch and hands on its datagrams; returns what that cost, in bytes: those
+    /// received, and more for each datagram. Whether there may be more, `readable` tells.
     pub fn receive(
         &mut self,
         buffers: &mut UdpBuffers,
@@ -106,19 +112,26 @@ impl UdpPort {
                 // An ICMP error of an earlier datagram is reported once and is no end: the
                 // peer may be restarting.
                 self.readable = error.kind() != io::ErrorKind::WouldBlock;
-                return 0;
+                return CALL_COST;
             }
         };
         // Fewer than asked for: the socket is empty, and what comes later is a new event.
         self.readable = count == BATCH_SIZE;
-        let mut total = 0;
+        let mut cost = CALL_COST;
         for i in 0..count {
             let RecvMeta {
                 addr, len, stride, ..
             } = buffers.metas[i];
-            total += len;
             let stride = stride.max(1);
+            cost += len + DATAGRAM_COST * len.div_ceil(stride).max(1);
             if len == 0 {
+                continue;
+            }
+            if buffers.pool.is_stretched() {
+                let bytes = &buffers.chunks[i].as_ref()[..len];
+                bytes
+                    .chunks(stride)
+                    .for_each(|datagram| sink(addr, Bytes::copy_from_slice(datagram)));
                 continue;
             }
             let whole = if len < FREEZE_FROM {
@@ -140,7 +153,7 @@ impl UdpPort {
                 );
             }
         }
-        total
+        cost
     }
 }
 
@@ -333,6 +346,25 @@ impl DatagramQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_datagrams_use_a_turn_up() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut port = UdpPort::new(socket.into()).unwrap();
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..BATCH_SIZE {
+            sender.send_to(&[], address).unwrap();
+        }
+        port.readable = true;
+        let (mut buffers, mut small) = (UdpBuffers::new(1 << 30), SmallFrames::default());
+        let mut cost = 0;
+        while port.readable {
+            cost += port.receive(&mut buffers, &mut small, |_, _| panic!("nothing in it"));
+        }
+        assert!(cost >= BATCH_SIZE * DATAGRAM_COST + CALL_COST, "{cost}");
+    }
 
     #[test]
     fn runs_of_equal_datagrams() {

@@ -126,6 +126,19 @@ impl FaceUri {
         Self::Udp(Endpoint::from(addr))
     }
 
+    /// Whether the forwarder there takes a client of this face for one of its own host, so that
+    /// `/localhost` names may pass: by Unix socket and TCP over loopback; over UDP none does.
+    pub fn is_on_this_host(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp(endpoint) => match &endpoint.host {
+                Host::Ip(ip) => ip.to_canonical().is_loopback(),
+                Host::Name(name) => name == "localhost",
+            },
+            Self::Udp(_) => false,
+        }
+    }
+
     /// Whether the address is a multicast group.
     pub fn is_multicast(&self) -> bool {
         matches!(self, Self::Udp(e) if matches!(e.host, Host::Ip(ip) if ip.is_multicast()))
@@ -348,5 +361,21 @@ mod tests {
         };
         assert!(endpoint.resolve().unwrap().is_ipv4());
         assert_eq!(endpoint.literal(), None);
+    }
+
+    #[test]
+    fn faces_on_this_host() {
+        for (text, local) in [
+            ("unix:///a", true),
+            ("tcp://127.0.0.9", true),
+            ("tcp://[::1]:6363", true),
+            ("tcp://localhost", true),
+            ("udp://localhost", false),
+            ("tcp://192.0.2.1", false),
+            ("udp://router.example.org", false),
+        ] {
+            let uri = FaceUri::parse(text).expect("a URI");
+            assert_eq!(uri.is_on_this_host(), local, "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpStream, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -190,6 +190,105 @@ fn offers_of_memory_that_are_none() {
         stream.read_exact(&mut answer).unwrap();
         assert!(!faces(&node)[0].shared_memory);
         drop(stream);
+        eventually("closed", || faces(&node).is_empty());
+    }
+}
+
+/// Sends an offer of memory with these descriptors beside it.
+fn offer(stream: &UnixStream, ring_bytes: u32, descriptors: &[BorrowedFd<'_>]) -> bool {
+    let offer = idle(SHM_OFFER, &ring_bytes.to_be_bytes());
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    let slice = [IoSlice::new(&offer)];
+    // The node may have closed the face already.
+    rustix::net::sendmsg(stream, &slice, &mut control, SendFlags::NOSIGNAL).is_ok()
+}
+
+#[test]
+fn a_peer_that_rings_without_end_does_not_hold_the_loop() {
+    const RING: u32 = 64 << 10;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let place = format!("unix://{}", path.display());
+    let node = node(vec![listen(&place)]);
+    let _source = serve(&node, 1000);
+    let mut good = client(&uri(&place), &ClientOptions::default());
+    let memory = rustix::fs::memfd_create(
+        "t",
+        rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING,
+    )
+    .unwrap();
+    rustix::fs::ftruncate(&memory, 4096 + 2 * u64::from(RING)).unwrap();
+    let seals = rustix::fs::SealFlags::SHRINK | rustix::fs::SealFlags::GROW;
+    rustix::fs::fcntl_add_seals(&memory, seals).unwrap();
+    let mut stream = UnixStream::connect(&path).unwrap();
+    offer(&stream, RING, &[memory.as_fd()]);
+    stream.write_all(&idle(SHM_SWITCH, &[])).unwrap();
+    eventually("by memory", || faces(&node).iter().any(|f| f.shared_memory));
+    let ringing = std::thread::spawn(move || {
+        let start = Instant::now();
+        while start.elapsed().as_secs() < 15 && stream.write_all(&[0; 1 << 20]).is_ok() {}
+        start.elapsed()
+    });
+    let start = Instant::now();
+    fetch(&mut good, 1000, 1000, 8);
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    let rang = ringing.join().unwrap();
+    assert!(rang.as_secs() < 10, "the ringer is shown out: {rang:?}");
+}
+
+/// A socket that would wait for a while when it is closed: its peer does not read.
+fn lingering() -> (TcpStream, TcpStream) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    sender.set_nonblocking(true).unwrap();
+    while sender.write(&[0; 1 << 16]).is_ok() {}
+    rustix::net::sockopt::set_socket_linger(&sender, Some(Duration::from_secs(20))).unwrap();
+    (sender, peer)
+}
+
+#[test]
+fn descriptors_that_wait_on_close_do_not_hold_the_loop() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let node = node(vec![listen(&format!("unix://{}", path.display()))]);
+    let _source = serve(&node, 100);
+    let answers = |what: &str| {
+        let start = Instant::now();
+        node.status().unwrap();
+        assert!(
+            start.elapsed().as_secs() < 10,
+            "{what}: {:?}",
+            start.elapsed()
+        );
+    };
+    // Beside an offer, more than one at once, and left unread when the face is closed for what
+    // came before.
+    for case in 0..3 {
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let waiting: Vec<_> = (0..=case.min(1)).map(|_| lingering()).collect();
+        if case == 2 {
+            stream
+                .write_all(&[0x06, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0])
+                .unwrap();
+        }
+        let descriptors: Vec<_> = waiting.iter().map(|(socket, _)| socket.as_fd()).collect();
+        let sent = offer(&stream, 1 << 20, &descriptors);
+        for (socket, _) in &waiting {
+            if !sent {
+                rustix::net::sockopt::set_socket_linger(socket, None).unwrap();
+            }
+        }
+        let _peers: Vec<_> = waiting.into_iter().map(|(_, peer)| peer).collect();
+        std::thread::sleep(Duration::from_millis(100));
+        answers("sent");
+        drop(stream);
+        std::thread::sleep(Duration::from_millis(100));
+        answers("left");
         eventually("closed", || faces(&node).is_empty());
     }
 }

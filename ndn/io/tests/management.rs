@@ -5,7 +5,7 @@ mod common;
 use common::apps::Source;
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
 use ndn_forwarder::mgmt::ControlParameters;
-use ndn_io::{Client, ClientOptions, Node};
+use ndn_io::{Client, ClientOptions, ListenConfig, Node};
 use ndn_packet::SigningKey;
 
 struct Place {
@@ -48,6 +48,35 @@ fn a_client_serves_what_it_registers() {
     reader.unregister(&prefix()).unwrap();
     place.node.shutdown();
     server.join().unwrap();
+}
+
+/// A window full of Interests comes in one batch, and asks for far more than a send queue holds.
+#[test]
+fn a_client_drops_none_of_its_own_answers() {
+    const SEGMENT_BYTES: usize = 60_000;
+    const WINDOW: usize = 256;
+    for shared_memory in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = uri(&format!("unix://{}/f.sock", dir.path().display()));
+        let mut listener = ListenConfig::new(place.clone());
+        listener.link.send_queue_bytes = 2 * WINDOW * SEGMENT_BYTES;
+        let node = node(vec![listener]);
+        let mut options = ClientOptions::default();
+        options.link.shared_memory = shared_memory;
+        let mut reader = client(&place, &options);
+        options.link.send_queue_bytes = 8 * SEGMENT_BYTES;
+        let mut server = client(&place, &options);
+        server.register(&prefix()).unwrap();
+        let server = std::thread::spawn(move || {
+            let mut source = Source::new(SEGMENT_BYTES);
+            // Ends with the node.
+            let _ = server.run(&mut source, |_| false);
+            server.counters()
+        });
+        fetch(&mut reader, 1500, SEGMENT_BYTES, WINDOW);
+        node.shutdown();
+        assert_eq!(server.join().unwrap().queue_drops, 0);
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ use crate::socket::{self, StreamPeer};
 use crate::stream::StreamFace;
 use crate::uri::FaceUri;
 
+/// A connection that lasted this long ends the back-off; a peer that takes connections only to
+/// close them is tried less and less often.
+const STEADY: Duration = Duration::from_secs(5);
 /// An attempt to connect may take this long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -144,7 +147,7 @@ impl Driver {
         let StreamOrigin::Connected(connector) = origin else {
             return;
         };
-        connector.backoff = connector.config.reconnect.0;
+        connector.up_since = Some(self.now);
         let unix = matches!(connector.config.uri, FaceUri::Unix(_));
         let local = match socket.local_addr().ok().and_then(|a| a.as_socket()) {
             Some(address) => FaceUri::tcp(address).to_string(),
@@ -208,11 +211,20 @@ impl Driver {
             stream.past.reconnects += 1;
         }
         // Half to all of the back-off: peers that lost the same router do not return at once.
+        let since = connector.up_since.take();
+        if since.is_some_and(|since| self.now.saturating_sub(since) >= STEADY) {
+            connector.backoff = connector.config.reconnect.0;
+        }
         let backoff = connector.backoff;
         connector.backoff = (backoff * 2).min(connector.config.reconnect.1);
         let jitter = random_u64().unwrap_or(0) as f64 / u64::MAX as f64;
         let wait = backoff.mul_f64(0.5 + jitter / 2.0);
-        tracing::warn!(face = id.0, %uri, %error, wait_ms = wait.as_millis(), "face is down; connecting again");
+        let wait_ms = wait.as_millis();
+        if connector.said.says(self.now) {
+            tracing::warn!(face = id.0, %uri, %error, wait_ms, "face is down; connecting again and again");
+        } else {
+            tracing::debug!(face = id.0, %uri, %error, wait_ms, "face is still down");
+        }
         self.forwarder.set_face_up(self.now, id, false);
         self.timers.set(self.now + wait, Timer::Connect(id));
     }

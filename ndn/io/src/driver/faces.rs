@@ -18,6 +18,7 @@ use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::conn::Conn;
 use crate::link::LinkCounters;
 use crate::mark::MARK_INTERVAL;
+use crate::seldom::Seldom;
 use crate::shm::Side;
 use crate::socket;
 use crate::stream::StreamFace;
@@ -26,6 +27,9 @@ use crate::uri::FaceUri;
 
 /// A listener without room for a peer looks again after this long.
 const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
+/// Peers taken in at once; those behind them wait until the others' faces have had their turn.
+const ACCEPT_AT_ONCE: usize = 64;
+const ACCEPT_SOON: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl Driver {
     pub(super) fn open_listener(&mut self, mut config: ListenConfig) -> io::Result<()> {
@@ -58,6 +62,7 @@ impl Driver {
             config,
             open_faces: 0,
             refused: 0,
+            said: Seldom::default(),
         }));
         self.register(fd, at)
     }
@@ -74,7 +79,7 @@ impl Driver {
 
     /// Takes in whoever waits at a stream listener.
     pub(super) fn accept(&mut self, at: usize) {
-        loop {
+        for _ in 0..ACCEPT_AT_ONCE {
             let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
                 return;
             };
@@ -86,7 +91,7 @@ impl Driver {
                 Ok((socket, _)) => {
                     listener.open_faces += 1;
                     if let Err(error) = self.accepted(at, socket) {
-                        tracing::warn!(%error, "a peer went before its face was made");
+                        tracing::debug!(%error, "a peer went before its face was made");
                         self.left_listener(at);
                     }
                 }
@@ -95,12 +100,15 @@ impl Driver {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     listener.refused += 1;
-                    tracing::warn!(%error, uri = %listener.config.uri, "cannot accept a peer");
+                    if listener.said.says(self.now) {
+                        tracing::warn!(%error, uri = %listener.config.uri, "cannot accept a peer");
+                    }
                     self.timers.set(self.now + ACCEPT_AGAIN, Timer::Accept(at));
                     return;
                 }
             }
         }
+        self.timers.set(self.now + ACCEPT_SOON, Timer::Accept(at));
     }
 
     fn accepted(&mut self, listener_at: usize, socket: Socket) -> io::Result<()> {
@@ -129,7 +137,7 @@ impl Driver {
         };
         let spec = spec(remote, local, is_local, FacePersistency::OnDemand, &link);
         let fd = socket.as_raw_fd();
-        let conn = Conn::new(socket, unix && link.shared_memory);
+        let conn = Conn::new(socket, unix);
         let stream = Stream {
             state: StreamState::Up(StreamFace::new(conn, Side::Listener, unix, &link)),
             past: LinkCounters::default(),
@@ -216,6 +224,8 @@ impl Driver {
                 origin: StreamOrigin::Connected(Box::new(Connector {
                     config,
                     backoff,
+                    up_since: None,
+                    said: Seldom::default(),
                     attempts: 0,
                     request,
                 })),

@@ -157,7 +157,7 @@ impl Driver {
             if !more {
                 return;
             }
-            left = left.saturating_sub(n.max(1));
+            left = left.saturating_sub(n);
             if left == 0 {
                 self.make_ready(at);
                 return;

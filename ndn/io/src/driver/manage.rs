@@ -49,7 +49,8 @@ impl Driver {
         let link = LinkOptions {
             mtu: request
                 .mtu
-                .map(|mtu| usize::try_from(mtu).unwrap_or(usize::MAX).clamp(576, 65507)),
+                .map(|mtu| usize::try_from(mtu).unwrap_or(usize::MAX).clamp(576, 65507))
+                .or(self.managed_faces.mtu),
             mark_threshold_bytes: match (
                 request.congestion_marking,
                 request.default_congestion_threshold,

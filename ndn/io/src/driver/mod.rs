@@ -42,6 +42,10 @@ const WAKER: Token = Token(usize::MAX);
 /// Outputs carried out before faces are written and events looked at again.
 const OUTPUTS_A_ROUND: usize = 4096;
 
+/// Packets may hold on to receive buffers of twice the content store and of this many bytes;
+/// beyond, they are copied out.
+const LIVE_BESIDE_STORE: usize = 256 << 20;
+
 /// The loop's state.
 pub(crate) struct Driver {
     poll: Poll,
@@ -82,6 +86,11 @@ impl Driver {
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
         }
+        let max_live = config
+            .forwarder
+            .cs_capacity_bytes
+            .saturating_mul(2)
+            .saturating_add(LIVE_BESIDE_STORE);
         let mut driver = Self {
             poll,
             shared: shared.clone(),
@@ -98,8 +107,8 @@ impl Driver {
                 heap: BinaryHeap::new(),
                 issued: 0,
             },
-            buffers: ReadBuffers::new(),
-            udp_buffers: UdpBuffers::new(),
+            buffers: ReadBuffers::new(max_live),
+            udp_buffers: UdpBuffers::new(max_live),
             managed_faces: config.managed_faces,
             commands: Vec::new(),
             packets: Vec::new(),

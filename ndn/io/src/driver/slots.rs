@@ -12,6 +12,7 @@ use socket2::Socket;
 use crate::app::App;
 use crate::config::{FaceConfig, ListenConfig};
 use crate::link::LinkCounters;
+use crate::seldom::Seldom;
 use crate::stream::StreamFace;
 use crate::udp::{UdpFace, UdpPort};
 
@@ -32,6 +33,8 @@ pub(super) struct Listener {
     pub config: ListenConfig,
     pub open_faces: usize,
     pub refused: u64,
+    /// Complaints about accepting.
+    pub said: Seldom,
 }
 
 /// A UDP socket and whose datagrams it receives.
@@ -105,6 +108,10 @@ pub(super) struct Connector {
     pub config: FaceConfig,
     /// How long the next wait is.
     pub backoff: Duration,
+    /// When the connection came about, while it stands.
+    pub up_since: Option<Duration>,
+    /// Complaints about being down.
+    pub said: Seldom,
     /// Attempts so far: a time-out concerns the one it was set for.
     pub attempts: u64,
     /// A management command waits to hear whether the first attempt succeeded.
