@@ -44,13 +44,21 @@ public enum Setting {
       "Most segments asked for at once by one pull.",
       1,
       4096),
+  /** How pulled segments are verified. */
+  VERIFY(
+      "trunkline.ndn.verify",
+      Kind.VERIFICATION,
+      "checksums",
+      "checksums or digest",
+      "What a pulled segment is verified by: the HDFS checksums it carries, or its SHA-256 digest"
+          + " as well, at twenty times the cost."),
   /** Content store of the JVM's forwarder. */
   CONTENT_STORE_BYTES(
       "trunkline.ndn.content-store.bytes",
       Kind.BYTES,
-      "33554432",
+      "0",
       "0 .. 1099511627776",
-      "Memory of the content store of this JVM's forwarder.",
+      "Memory of the content store of this JVM's forwarder; caches belong into routers.",
       0,
       1L << 40),
   /** Pending Interest table of the JVM's forwarder. */
@@ -156,6 +164,8 @@ public enum Setting {
     FACE_URIS,
     /** An NDN name. */
     NAME,
+    /** What segments are verified by. */
+    VERIFICATION,
     /** A number of bytes. */
     BYTES,
     /** A number of things. */

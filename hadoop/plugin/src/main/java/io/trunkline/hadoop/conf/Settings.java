@@ -36,6 +36,10 @@ public final class Settings {
     String local = values.get(Setting.LOCAL_ADDRESS);
     this.localAddress = local.isEmpty() ? null : literalAddress(Setting.LOCAL_ADDRESS, local);
     this.dataNodeAddress = hostPort(Setting.DATANODE_ADDRESS, values);
+    String verify = values.get(Setting.VERIFY);
+    if (!verify.equals("checksums") && !verify.equals("digest")) {
+      throw wrong(Setting.VERIFY, verify, "no way to verify", "use " + Setting.VERIFY.range());
+    }
     for (Setting setting : Setting.values()) {
       switch (setting.kind()) {
         case BYTES, COUNT, MILLIS -> number(setting);
@@ -222,6 +226,15 @@ public final class Settings {
    */
   public int windowSegments() {
     return (int) number(Setting.WINDOW_SEGMENTS);
+  }
+
+  /**
+   * What pulled segments are verified by.
+   *
+   * @return {@code checksums} or {@code digest}
+   */
+  public String verify() {
+    return values.get(Setting.VERIFY);
   }
 
   /**

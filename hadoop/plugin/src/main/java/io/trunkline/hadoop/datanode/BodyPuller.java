@@ -13,18 +13,17 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
-import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntSupplier;
-import org.apache.hadoop.fs.ChecksumException;
 import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.OpWriteBlockProto.BlockConstructionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Gets the packet bodies of one write that comes in by name, and hands out none that is not what
- * its packet's header says. A wait ends when the segment has come, the time is over, the thread is
- * interrupted, or the control connection has ended.
+ * its packet's header says; the library has verified its checksums by then. A wait ends when the
+ * segment has come, the time is over, the thread is interrupted, or the control connection has
+ * ended.
  */
 final class BodyPuller implements Closeable {
   /** Makes the puller of a write. */
@@ -38,13 +37,15 @@ final class BodyPuller implements Closeable {
   /** How long a wait goes on before the thread and the connection are looked at again. */
   private static final int SLICE_MS = 50;
 
+  /** A stream that fails for good is opened again so often, less one, before its write fails. */
+  private static final int MAX_FAILURES = 3;
+
   private final WriteOp op;
   private final Preamble preamble;
   private final ControlInput control;
   private final SegmentSource.Opener opener;
   private final int pullTimeoutMs;
   private final IntSupplier readTimeoutMs;
-  private final boolean verifyChecksums;
   private final TransferStats stats = TransferStats.get();
   private final byte[] segmentHeader = new byte[SegmentHeader.BYTES];
   private final SegmentSource[] sources = new SegmentSource[2];
@@ -73,8 +74,6 @@ final class BodyPuller implements Closeable {
     this.opener = opener;
     this.pullTimeoutMs = pullTimeoutMs;
     this.readTimeoutMs = readTimeoutMs;
-    // The last DataNode of a pipeline has stock code verify, the others would not.
-    this.verifyChecksums = op.targets() > 0;
     if (op.stage() == BlockConstructionStage.PIPELINE_SETUP_CREATE) {
       askAhead();
     }
@@ -101,9 +100,6 @@ final class BodyPuller implements Closeable {
     int expected = record.head().bodyLength();
     int length = await(record, to, off, expected);
     check(record.head(), length);
-    if (verifyChecksums) {
-      verify(record, to, off);
-    }
     stats.add(Counter.SEGMENTS_PULLED);
     stats.add(Counter.BYTES_PULLED, length);
   }
@@ -112,10 +108,23 @@ final class BodyPuller implements Closeable {
     int readTimeout = readTimeoutMs.getAsInt();
     long limitMs = readTimeout > 0 ? Math.min(readTimeout, pullTimeoutMs) : pullTimeoutMs;
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
+    int failures = 0;
     while (true) {
-      int length = take(record, to, off, max);
-      if (length >= 0) {
-        return length;
+      try {
+        int length =
+            source(record.kind(), record.number())
+                .take(record.number(), segmentHeader, to, off, max, SLICE_MS);
+        if (length >= 0) {
+          return length;
+        }
+      } catch (NdnException e) {
+        stats.add(Counter.PULL_RETRIES);
+        drop(record.kind());
+        if (++failures == MAX_FAILURES) {
+          throw e;
+        }
+        LOG.info("{}: {}; asked for again", what(record), e.getMessage());
+        pause();
       }
       if (Thread.interrupted()) {
         Thread.currentThread().interrupt();
@@ -128,20 +137,6 @@ final class BodyPuller implements Closeable {
         stats.add(Counter.PULL_TIMEOUTS);
         throw new SocketTimeoutException(what(record) + ": not come in " + limitMs + " ms");
       }
-    }
-  }
-
-  /** Takes a segment, or returns -1 when it has not come yet; a failed stream is opened again. */
-  private int take(ControlRecord record, byte[] to, int off, int max) throws IOException {
-    try {
-      return source(record.kind(), record.number())
-          .take(record.number(), segmentHeader, to, off, max, SLICE_MS);
-    } catch (NdnException e) {
-      LOG.info("{}: {}; asked for again", what(record), e.getMessage());
-      stats.add(Counter.PULL_RETRIES);
-      drop(record.kind());
-      pause();
-      return -1;
     }
   }
 
@@ -184,22 +179,6 @@ final class BodyPuller implements Closeable {
         || header.checksumType() != op.checksum().getChecksumType().id
         || header.bytesPerChecksum() != op.checksum().getBytesPerChecksum()) {
       throw new IOException(op.id() + ": segment " + header + " is not the body of packet " + head);
-    }
-  }
-
-  private void verify(ControlRecord record, byte[] to, int off) throws IOException {
-    PacketHead head = record.head();
-    int checksums = head.bodyLength() - head.dataLength();
-    try {
-      op.checksum()
-          .verifyChunkedSums(
-              ByteBuffer.wrap(to, off + checksums, head.dataLength()),
-              ByteBuffer.wrap(to, off, checksums),
-              op.id(),
-              head.offset());
-    } catch (ChecksumException e) {
-      stats.add(Counter.CHECKSUM_ERRORS);
-      throw new IOException(what(record) + ": checksums do not match at " + e.getPos(), e);
     }
   }
 

@@ -106,8 +106,8 @@ public final class Native {
   public static native void pullKnown(long pull, long upto);
 
   /**
-   * Waits for one segment, checks its digest and copies it out. Segments are taken in rising order;
-   * numbers may be skipped, never taken again.
+   * Waits for one segment, verifies it by the node's {@code verify} and copies it out. Segments are
+   * taken in rising order; numbers may be skipped, never taken again.
    *
    * @param pull the consumer's handle
    * @param segment number of the segment

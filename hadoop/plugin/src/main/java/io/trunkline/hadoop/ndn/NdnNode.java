@@ -159,6 +159,7 @@ public final class NdnNode implements AutoCloseable {
             json.writeString(uri);
           }
           json.writeEndArray();
+          json.writeStringField("verify", settings.verify());
           json.writeNumberField("cs_bytes", settings.contentStoreBytes());
           json.writeNumberField("pit_entries", settings.pitEntries());
           json.writeNumberField("retain_bytes", settings.retainBytes());

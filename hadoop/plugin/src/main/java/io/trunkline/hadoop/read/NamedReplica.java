@@ -9,26 +9,23 @@ import io.trunkline.hadoop.wire.SegmentHeader;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
-import org.apache.hadoop.fs.ChecksumException;
 import org.apache.hadoop.hdfs.ReplicaAccessor;
-import org.apache.hadoop.util.DataChecksum;
 
 /**
  * A finalized replica that is read by name. A cache on the way or any DataNode that holds it
- * answers; what it answers is verified here.
+ * answers; the library has verified the checksums of what it hands out.
+ *
+ * <p>A failure is no ChecksumException, on which the client would report the replica of a DataNode
+ * that may have had no part in it: by TCP it will find out which one is bad.
  */
 final class NamedReplica extends ReplicaAccessor {
-  private static final int CHECKSUM_TRIES = 2;
   private static final long NONE = -1;
 
   private final NdnNode node;
   private final String pool;
   private final long block;
-  private final String fileName;
   private final ReplicaMetadata metadata;
   private final long visibleLength;
-  private final DataChecksum checksum;
-  private final boolean verify;
   private final SegmentReader segments;
   private final TransferStats stats = TransferStats.get();
   private final byte[] header = new byte[SegmentHeader.BYTES];
@@ -47,27 +44,16 @@ final class NamedReplica extends ReplicaAccessor {
    * @param node the forwarder; given back when the replica is closed
    * @param pool block pool
    * @param block block id
-   * @param fileName file that the block belongs to, for messages
    * @param metadata what is known of the replica
    * @param visibleLength end of what will be read
-   * @param verify whether to verify checksums
    */
   NamedReplica(
-      NdnNode node,
-      String pool,
-      long block,
-      String fileName,
-      ReplicaMetadata metadata,
-      long visibleLength,
-      boolean verify) {
+      NdnNode node, String pool, long block, ReplicaMetadata metadata, long visibleLength) {
     this.node = node;
     this.pool = pool;
     this.block = block;
-    this.fileName = fileName;
     this.metadata = metadata;
     this.visibleLength = visibleLength;
-    this.checksum = metadata.checksum();
-    this.verify = verify && checksum.getChecksumSize() > 0;
     this.segments =
         new SegmentReader(
             node,
@@ -128,50 +114,19 @@ final class NamedReplica extends ReplicaAccessor {
   }
 
   private void fetch(long segment) throws IOException {
-    for (int tries = 1; ; tries++) {
-      int length = segments.get(segment, header, body);
-      SegmentHeader got = SegmentHeader.decode(header, length);
-      long start = segment * metadata.segmentBytes();
-      long expected = Math.min(metadata.segmentBytes(), metadata.length() - start);
-      if (got.offset() != start
-          || got.dataLength() != expected
-          || got.checksumType() != metadata.checksumType()
-          || got.bytesPerChecksum() != metadata.bytesPerChecksum()) {
-        throw new IOException(id() + ": segment " + segment + " does not fit: " + got);
-      }
-      dataLength = got.dataLength();
-      dataAt = length - dataLength;
-      if (!verify || checksumsMatch(segment)) {
-        stats.add(Counter.SEGMENTS_READ);
-        return;
-      }
-      if (tries == CHECKSUM_TRIES) {
-        // Not a ChecksumException: the client would report the replica of a DataNode that may have
-        // had no part in it. By TCP it will find out which one is bad.
-        throw new IOException(
-            id()
-                + ": checksums of segment "
-                + segment
-                + " do not match, asked for "
-                + tries
-                + " times");
-      }
-      segments.restart();
+    int length = segments.get(segment, header, body);
+    SegmentHeader got = SegmentHeader.decode(header, length);
+    long start = segment * metadata.segmentBytes();
+    long expected = Math.min(metadata.segmentBytes(), metadata.length() - start);
+    if (got.offset() != start
+        || got.dataLength() != expected
+        || got.checksumType() != metadata.checksumType()
+        || got.bytesPerChecksum() != metadata.bytesPerChecksum()) {
+      throw new IOException(id() + ": segment " + segment + " does not fit: " + got);
     }
-  }
-
-  private boolean checksumsMatch(long segment) {
-    try {
-      checksum.verifyChunkedSums(
-          ByteBuffer.wrap(body, dataAt, dataLength),
-          ByteBuffer.wrap(body, 0, dataAt),
-          fileName,
-          segment * metadata.segmentBytes());
-      return true;
-    } catch (ChecksumException e) {
-      stats.add(Counter.CHECKSUM_ERRORS);
-      return false;
-    }
+    dataLength = got.dataLength();
+    dataAt = length - dataLength;
+    stats.add(Counter.SEGMENTS_READ);
   }
 
   private String id() {

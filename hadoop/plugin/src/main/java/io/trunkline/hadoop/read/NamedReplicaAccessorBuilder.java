@@ -28,11 +28,9 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
       Collections.synchronizedMap(new WeakHashMap<>());
 
   private final TransferStats stats = TransferStats.get();
-  private String fileName = "";
   private long block;
   private String pool = "";
   private long genstamp;
-  private boolean verifyChecksum = true;
   private boolean allowShortCircuit;
   private long visibleLength;
   private Configuration conf;
@@ -43,7 +41,6 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
 
   @Override
   public ReplicaAccessorBuilder setFileName(String name) {
-    fileName = name;
     return this;
   }
 
@@ -62,7 +59,6 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
 
   @Override
   public ReplicaAccessorBuilder setVerifyChecksum(boolean verify) {
-    verifyChecksum = verify;
     return this;
   }
 
@@ -150,8 +146,7 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
             Fallback.OTHER_REPLICA,
             metadata + ", asked for genstamp " + genstamp + " and " + visibleLength + " bytes");
       }
-      NamedReplica replica =
-          new NamedReplica(node, pool, block, fileName, metadata, visibleLength, verifyChecksum);
+      NamedReplica replica = new NamedReplica(node, pool, block, metadata, visibleLength);
       stats.add(Counter.NAMED_READS);
       opened = true;
       return replica;

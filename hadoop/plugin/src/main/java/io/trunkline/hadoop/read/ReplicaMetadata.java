@@ -43,19 +43,10 @@ record ReplicaMetadata(
         || metadata.segmentBytes < 1
         || metadata.segmentBytes > SegmentHeader.MAX_BODY_BYTES
         || metadata.bytesPerChecksum < 1
-        || metadata.checksum() == null) {
+        || metadata.checksumType < DataChecksum.Type.NULL.id
+        || metadata.checksumType > DataChecksum.Type.CRC32C.id) {
       throw new IOException("block metadata is out of bounds: " + metadata);
     }
     return metadata;
-  }
-
-  /** The checksum that segments carry, or null when its kind is unknown. */
-  DataChecksum checksum() {
-    for (DataChecksum.Type type : DataChecksum.Type.values()) {
-      if (type.id == checksumType && type != DataChecksum.Type.DEFAULT && type.id < 3) {
-        return DataChecksum.newDataChecksum(type, bytesPerChecksum);
-      }
-    }
-    return null;
   }
 }

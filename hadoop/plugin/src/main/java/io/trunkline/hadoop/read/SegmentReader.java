@@ -15,6 +15,10 @@ final class SegmentReader implements AutoCloseable {
   private static final int SLICE_MS = 100;
 
   private static final int PAUSE_MS = 50;
+
+  /** A stream that fails for good is opened again so often, less one, before the read fails. */
+  private static final int MAX_FAILURES = 3;
+
   private static final long NONE = 0;
 
   private final NdnNode node;
@@ -48,7 +52,7 @@ final class SegmentReader implements AutoCloseable {
   int get(long segment, byte[] header, byte[] to) throws IOException {
     int limitMs = node.settings().pullTimeoutMs();
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
-    String why = "not come";
+    int failures = 0;
     while (true) {
       try {
         int length = take(segment, header, to);
@@ -57,9 +61,11 @@ final class SegmentReader implements AutoCloseable {
           return length;
         }
       } catch (NdnException e) {
-        why = e.getMessage();
         TransferStats.get().add(Counter.PULL_RETRIES);
         restart();
+        if (++failures == MAX_FAILURES) {
+          throw e;
+        }
         pause();
       }
       if (Thread.currentThread().isInterrupted()) {
@@ -67,7 +73,7 @@ final class SegmentReader implements AutoCloseable {
       }
       if (System.nanoTime() - deadline >= 0) {
         TransferStats.get().add(Counter.PULL_TIMEOUTS);
-        throw new IOException(prefix + "/seg=" + segment + ": " + why + " in " + limitMs + " ms");
+        throw new IOException(prefix + "/seg=" + segment + ": not come in " + limitMs + " ms");
       }
     }
   }

@@ -44,9 +44,7 @@ public final class TransferStats {
     /** Pulls that were opened again after a failure. */
     PULL_RETRIES,
     /** Pulls that did not get their segment in time. */
-    PULL_TIMEOUTS,
-    /** Segments whose checksums did not match. */
-    CHECKSUM_ERRORS
+    PULL_TIMEOUTS
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(TransferStats.class);

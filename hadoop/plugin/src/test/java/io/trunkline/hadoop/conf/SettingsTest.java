@@ -66,6 +66,7 @@ class SettingsTest {
         "trunkline.transport | tcp,ndn | tcp must stand at the end",
         "trunkline.transport | ndn | tcp must stand at the end",
         "trunkline.transport | rdma,tcp | no transport is named rdma",
+        "trunkline.ndn.verify | none | use checksums or digest",
         "trunkline.local.address | localhost | no IP address",
         "trunkline.datanode.address | 9866 | not address:port",
         "trunkline.datanode.address | 1.2.3.4:99999 | not address:port",
