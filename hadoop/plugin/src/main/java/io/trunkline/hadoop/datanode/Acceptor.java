@@ -1,12 +1,14 @@
 package io.trunkline.hadoop.datanode;
 
 import io.trunkline.hadoop.conf.Setting;
-import io.trunkline.hadoop.ndn.NdnNode;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.hdfs.net.Peer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,33 +17,36 @@ import org.slf4j.LoggerFactory;
  * that throttling, eviction of writers and out-of-band messages reach it as any other connection.
  */
 final class Acceptor implements AutoCloseable {
+  /** Makes what stock code sees of a connection. */
+  @FunctionalInterface
+  interface Peers {
+    Peer of(Socket accepted) throws IOException;
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(Acceptor.class);
   private static final int BACKLOG = 256;
   private static final int PAUSE_MS = 100;
+  private static final int NO_MEMORY_PAUSE_MS = 1000;
+  private static final long QUIET_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final ServerSocketChannel listener;
-  private final NdnNode node;
-  private final ReplicaResolver resolver;
+  private final Peers peers;
   private final DataNodeService.Xceivers xceivers;
   private final Thread thread;
+  private boolean said;
+  private long saidNanos;
 
   /**
    * Starts to listen.
    *
    * @param address where
-   * @param node the forwarder
-   * @param resolver told of blocks that are written to
+   * @param peers make what stock code sees of a connection
    * @param xceivers serves the connections
    * @throws IOException when the address cannot be had
    */
-  Acceptor(
-      InetSocketAddress address,
-      NdnNode node,
-      ReplicaResolver resolver,
-      DataNodeService.Xceivers xceivers)
+  Acceptor(InetSocketAddress address, Peers peers, DataNodeService.Xceivers xceivers)
       throws IOException {
-    this.node = node;
-    this.resolver = resolver;
+    this.peers = peers;
     this.xceivers = xceivers;
     listener = ServerSocketChannel.open();
     try {
@@ -64,33 +69,58 @@ final class Acceptor implements AutoCloseable {
 
   private void run() {
     while (listener.isOpen()) {
-      SocketChannel accepted = null;
       try {
-        accepted = listener.accept();
-        xceivers.serve(new NamedPeer(accepted.socket(), node, resolver));
-      } catch (IOException | RuntimeException e) {
-        close(accepted);
+        serve(listener.accept());
+      } catch (IOException e) {
         if (listener.isOpen()) {
-          LOG.warn("connection not accepted by the plug-in: {}", e.toString());
-          pause();
+          say("no connection accepted by the plug-in", e);
+          pause(PAUSE_MS);
         }
+      } catch (OutOfMemoryError e) {
+        say("no thread for a connection to the plug-in", e);
+        pause(NO_MEMORY_PAUSE_MS);
       }
     }
+  }
+
+  /** A connection that is not served is closed at once, and none behind it has to wait for that. */
+  private void serve(SocketChannel accepted) {
+    boolean served = false;
+    try {
+      xceivers.serve(peers.of(accepted.socket()));
+      served = true;
+    } catch (IOException | RuntimeException e) {
+      say("connection not taken by the plug-in", e);
+    } finally {
+      if (!served) {
+        close(accepted);
+      }
+    }
+  }
+
+  /** Strangers can bring failures about as often as they like: one line a minute. */
+  private void say(String what, Throwable e) {
+    long now = System.nanoTime();
+    if (said && now - saidNanos < QUIET_NANOS) {
+      LOG.debug("{}: {}", what, e.toString());
+      return;
+    }
+    said = true;
+    saidNanos = now;
+    LOG.warn("{}: {}", what, e.toString());
   }
 
   private static void close(SocketChannel accepted) {
-    if (accepted != null) {
-      try {
-        accepted.close();
-      } catch (IOException e) {
-        LOG.debug("connection not closed", e);
-      }
+    try {
+      accepted.close();
+    } catch (IOException e) {
+      LOG.debug("connection not closed", e);
     }
   }
 
-  private static void pause() {
+  private static void pause(int milliseconds) {
     try {
-      Thread.sleep(PAUSE_MS);
+      Thread.sleep(milliseconds);
     } catch (InterruptedException e) {
       LOG.debug("interrupted, the DataNode shuts down");
     }

@@ -82,7 +82,11 @@ public final class DataNodeService implements AutoCloseable {
     String refusal = refusal(dataNode.getConf());
     if (refusal.isEmpty()) {
       resolver = new ReplicaResolver(node, dataNode);
-      acceptor = new Acceptor(settings.dataNodeAddress(), node, resolver, xceivers);
+      acceptor =
+          new Acceptor(
+              settings.dataNodeAddress(),
+              socket -> new NamedPeer(socket, node, resolver),
+              xceivers);
       address = acceptor.address();
       LOG.info("data by name is taken at {}", address);
     } else {

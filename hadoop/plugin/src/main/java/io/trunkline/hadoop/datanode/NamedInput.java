@@ -12,6 +12,9 @@ import io.trunkline.hadoop.write.Inflow;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.SocketTimeoutException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * What stock DataXceiver reads from a connection to the plug-in: the stock byte stream, put
@@ -34,11 +37,20 @@ final class NamedInput extends InputStream {
     BODY
   }
 
+  /**
+   * How long a peer may take to say what its connection is for. Each byte of it renews the read
+   * timeout, so that without this a few bytes an hour would keep a thread of the DataNode.
+   */
+  private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(60);
+
   private final ControlInput control;
+  private final LongSupplier nanoClock;
   private final Names names;
   private final BodyPuller.Maker pullers;
   private final TransferStats stats = TransferStats.get();
   private State state = State.PREAMBLE;
+  private boolean greeting;
+  private long greetingEnds;
   private Preamble preamble;
   private volatile Inflow inflow;
   private volatile BodyPuller puller;
@@ -60,6 +72,12 @@ final class NamedInput extends InputStream {
    * @param pullers make what pulls bodies
    */
   NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers) {
+    this(control, names, pullers, System::nanoTime);
+  }
+
+  /** The same, by a clock of monotonic nanoseconds. */
+  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers, LongSupplier nanoClock) {
+    this.nanoClock = nanoClock;
     this.control = control;
     this.names = names;
     this.pullers = pullers;
@@ -112,7 +130,7 @@ final class NamedInput extends InputStream {
   /** Returns false when the connection ends before it began. */
   private boolean readPreamble() throws IOException {
     while ((preamble = Preamble.decode(control.buffer())) == null) {
-      if (!control.more()) {
+      if (!moreOfGreeting()) {
         if (control.buffer().hasRemaining()) {
           throw new EOFException("connection ended in its preamble");
         }
@@ -123,9 +141,24 @@ final class NamedInput extends InputStream {
     return true;
   }
 
+  /** Waits for more of the preamble or of the op header. */
+  private boolean moreOfGreeting() throws IOException {
+    long now = nanoClock.getAsLong();
+    if (!greeting) {
+      greeting = true;
+      greetingEnds = now + GREETING_NANOS;
+    } else if (now - greetingEnds >= 0) {
+      throw new SocketTimeoutException(
+          "connection has not said in "
+              + TimeUnit.NANOSECONDS.toSeconds(GREETING_NANOS)
+              + " s what it is for");
+    }
+    return control.more();
+  }
+
   private void readHeader() throws IOException {
     while (OpHeader.look(control.buffer()) == OpHeader.Kind.INCOMPLETE) {
-      if (!control.more()) {
+      if (!moreOfGreeting()) {
         throw new EOFException("connection ended in its op header");
       }
     }

@@ -87,8 +87,10 @@ final class ReplicaResolver implements AutoCloseable {
     }
     long block = Long.parseLong(parts[1]);
     long genstamp = Long.parseLong(parts[2]);
+    // Anybody may ask for any pool. Stock code keeps a lock for ever, and writes a warning, for
+    // each pool that it is asked about and does not know.
     FsDatasetSpi<?> dataset = dataNode.getFSDataset();
-    if (dataset == null) {
+    if (dataset == null || !dataNode.isBPServiceAlive(parts[0])) {
       return null;
     }
     Replica replica = finalized(dataset, parts[0], block);
