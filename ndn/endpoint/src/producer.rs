@@ -181,6 +181,12 @@ impl<T: PartialEq> Producer<T> {
         if segment < self.floor {
             return Err(PublishError::Gone(segment));
         }
+        if self
+            .newest()
+            .is_some_and(|newest| newest.saturating_sub(segment) >= retain)
+        {
+            return Err(PublishError::Gone(segment));
+        }
         if self.ring.is_empty() {
             self.base = segment;
         }

@@ -32,6 +32,16 @@ fn publish(p: &mut Producer<u32>, now: Duration, segment: u64) -> Result<Vec<u32
     Ok(answers.into_iter().map(|(tag, _)| tag).collect())
 }
 
+#[test]
+fn a_segment_far_below_the_first_is_refused_and_costs_nothing() {
+    let mut p: Producer<u32> = Producer::new(ProducerConfig::new(prefix()));
+    let (low, high) = (7, 1 << 40);
+    assert_eq!(publish(&mut p, ms(0), high), Ok(vec![]));
+    assert_eq!(publish(&mut p, ms(0), low), Err(PublishError::Gone(low)));
+    assert_eq!(publish(&mut p, ms(0), high - 1023), Ok(vec![]));
+    assert_eq!(p.stats().retained, 2);
+}
+
 const NO_ROUTE: Answer = Answer::Nack(NackReason::NoRoute);
 
 #[test]
