@@ -55,6 +55,7 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
     for table in document.tables("route") {
         route(&table, &mut node)?;
     }
+    node.managed_faces = link(&document.table("managed_faces"))?;
     node.validate().map_err(|errors| {
         let said: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         CliError::usage(path.display().to_string(), said.join("\n"))

@@ -212,3 +212,21 @@ fn reads_a_full_one() {
     assert_eq!(node.forwarder.cs_capacity_bytes, 0);
     assert_eq!(node.strategies.len(), 1);
 }
+
+#[test]
+fn faces_made_by_commands_have_settings() {
+    let said = read(
+        "[[face]]\nlisten = \"unix:///a\"\n[managed_faces]\nmtu = 1200\njumbo = false\nsend_queue = \"1MiB\"\n",
+    )
+    .expect("a configuration")
+    .node
+    .managed_faces;
+    assert_eq!(
+        (said.mtu, said.jumbo, said.send_queue_bytes),
+        (Some(1200), false, 1 << 20)
+    );
+    let error = read("[[face]]\nlisten = \"unix:///a\"\n[managed_faces]\nring = \"100000\"\n")
+        .err()
+        .expect("no power of two");
+    assert!(error.to_string().contains("managed_faces"), "{error}");
+}

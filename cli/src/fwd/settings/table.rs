@@ -3,11 +3,16 @@
 use super::{Kind, Section, Setting};
 
 /// The sections in the order in which they are explained.
-pub const SECTIONS: [Section; 8] = [
+pub const SECTIONS: [Section; 9] = [
     Section {
         name: "face",
         many: true,
         help: "A link: an address to listen on, or a forwarder to stay connected with. At least one is needed.",
+    },
+    Section {
+        name: "managed_faces",
+        many: false,
+        help: "Links that commands make, such as `trunkline fwd face create`. The command's own MTU goes before the one here.",
     },
     Section {
         name: "route",
@@ -213,6 +218,104 @@ pub const SETTINGS: &[Setting] = &[
         },
         default: Some("10s"),
         help: "With connect: longest wait between two attempts.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "mtu",
+        kind: Kind::Size {
+            min: 576,
+            max: 65_507,
+        },
+        default: None,
+        help: "UDP: bytes of the largest datagram; larger packets are split. What fits an Ethernet frame where it is not given.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "jumbo",
+        kind: Kind::Switch,
+        default: Some("true"),
+        help: "Offer packets of 64 KiB to the other end; one that does not offer them too gets 8800 bytes at most.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "shared_memory",
+        kind: Kind::Switch,
+        default: Some("true"),
+        help: "Unix sockets: offer shared memory to the other end; used only if it offers it too.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "ring",
+        kind: Kind::Size {
+            min: 65_536,
+            max: 67_108_864,
+        },
+        default: Some("1MiB"),
+        help: "Unix sockets: bytes of shared memory in each direction; a power of two.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "send_queue",
+        kind: Kind::Size {
+            min: 66_560,
+            max: 1_073_741_824,
+        },
+        default: Some("16MiB"),
+        help: "Bytes that may wait for the link; what comes beyond is dropped and counted.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "mark_threshold",
+        kind: Kind::Size {
+            min: 0,
+            max: 1_073_741_824,
+        },
+        default: Some("2MiB"),
+        help: "Packets that queue behind more bytes than this carry a congestion mark. 0 marks none.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "socket_buffer",
+        kind: Kind::Size {
+            min: 4_096,
+            max: 1_073_741_824,
+        },
+        default: Some("4MiB"),
+        help: "Kernel buffer asked for on Unix and UDP sockets, in each direction.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "reassembly_messages",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000,
+        },
+        default: Some("128"),
+        help: "Split packets of one face that may be incomplete at once.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "reassembly",
+        kind: Kind::Size {
+            min: 66_560,
+            max: 1_073_741_824,
+        },
+        default: Some("8MiB"),
+        help: "Bytes that the incomplete packets of one face may hold.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "scope",
+        kind: Kind::Choice(&["local", "non-local"]),
+        default: None,
+        help: "Whether the other end counts as being on this host and may use /localhost. The address tells where it is not given.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "discovery",
+        kind: Kind::Switch,
+        default: None,
+        help: "Whether self-learning may try this link for names without a route. Links to other hosts where it is not given.",
     },
     Setting {
         section: "route",
