@@ -1,20 +1,15 @@
-//! How a client command finds its forwarder, connects, registers a prefix, and runs until it is
-//! done or stopped.
+//! How a client command finds its forwarder, connects, and runs until it is done or stopped.
 
+use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ndn_io::{
-    App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, Host, find_forwarder,
-};
-use ndn_packet::Name;
+use ndn_io::{App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, find_forwarder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::{CliError, Exit, io_cause};
-use crate::nfd;
 
 /// How long a forwarder may take to say whether it takes jumbo packets; others than ours never do.
 const HELLO_PATIENCE: Duration = Duration::from_secs(1);
@@ -53,8 +48,23 @@ impl Stop {
 /// # Errors
 /// There is none; says where it was looked for and how to start one.
 pub fn connect(face: Option<&str>) -> Result<Client, CliError> {
-    let uri = find_forwarder(face).map_err(|e| CliError::usage("forwarder", e))?;
-    Client::connect(&uri, &ClientOptions::default()).map_err(|e| client_error(&uri, &e))
+    connect_to(&find(face)?)
+}
+
+/// Where the forwarder is that `face` names, or that is found without it.
+///
+/// # Errors
+/// The address is none.
+pub fn find(face: Option<&str>) -> Result<FaceUri, CliError> {
+    find_forwarder(face).map_err(|e| CliError::usage("forwarder", e))
+}
+
+/// Connects to the forwarder at `uri`.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_to(uri: &FaceUri) -> Result<Client, CliError> {
+    Client::connect(uri, &ClientOptions::default()).map_err(|e| client_error(uri, &e))
 }
 
 /// Runs `app` on `client` until it is over or stopped.
@@ -73,29 +83,6 @@ pub fn drive<A: App>(
         .map_err(|e| client_error(&uri, &e))
 }
 
-/// Registers `prefix`, says so by `registered`, and runs `app` until it is over or stopped; then
-/// the route is taken back.
-///
-/// # Errors
-/// The forwarder refuses the prefix or went away.
-pub fn serve<A: App>(
-    client: &mut Client,
-    prefix: &Name,
-    registered: impl FnOnce(),
-    app: &mut A,
-    stop: &Stop,
-    over: impl Fn(&A) -> bool,
-) -> Result<(), CliError> {
-    nfd::register(client, prefix)?;
-    registered();
-    drive(client, app, stop, over)?;
-    // The route goes with the face in any case; this is for those who look in between.
-    if let Err(error) = nfd::unregister(client, prefix) {
-        tracing::debug!(%error, "not unregistered");
-    }
-    Ok(())
-}
-
 /// Whether the forwarder takes packets of 64 KiB.
 ///
 /// # Errors
@@ -105,19 +92,6 @@ pub fn agrees_to_jumbo(client: &mut Client) -> Result<bool, CliError> {
     client
         .settle(HELLO_PATIENCE)
         .map_err(|e| client_error(&uri, &e))
-}
-
-/// Whether a forwarder takes this face for one from its own host, so that it listens to
-/// `/localhost` commands: over UDP none does.
-pub fn is_local(uri: &FaceUri) -> bool {
-    match uri {
-        FaceUri::Unix(_) => true,
-        FaceUri::Tcp(endpoint) => match &endpoint.host {
-            Host::Ip(ip) => IpAddr::to_canonical(ip).is_loopback(),
-            Host::Name(name) => name == "localhost",
-        },
-        FaceUri::Udp(_) => false,
-    }
 }
 
 /// A seed for nonces: no two consumers may have the same.
@@ -130,6 +104,16 @@ pub fn bad_uri(setting: &str, text: &str, error: &FaceUriError) -> CliError {
     let said = error.to_string();
     let cause = said.strip_prefix(&format!("`{text}` ")).unwrap_or(&said);
     CliError::usage(format!("{setting} {text}"), cause)
+}
+
+/// A forwarder that does not answer its management's questions.
+pub fn no_answer(uri: &FaceUri, cause: impl Display) -> CliError {
+    let way_out = if uri.is_on_this_host() {
+        "see its log; it must let local applications manage it"
+    } else {
+        "manage it from its own host; it takes prefixes of other hosts where its [management] has localhop = true"
+    };
+    CliError::new(Exit::NoData, format!("forwarder at {uri}"), cause).or(way_out)
 }
 
 /// What became of the connection, in the house's form.
@@ -145,6 +129,15 @@ pub fn client_error(uri: &FaceUri, error: &ClientError) -> CliError {
             CliError::new(Exit::NoForwarder, format!("forwarder at {uri}"), reason)
                 .or("see whether it still runs")
         }
+        ClientError::NoAnswer { what, seen, .. } => {
+            no_answer(uri, format!("no answer to {what} but {seen}"))
+        }
+        ClientError::Refused {
+            name, code, text, ..
+        } => CliError::failed(
+            format!("prefix {name}"),
+            format!("the forwarder refused: {code} {text}"),
+        ),
         other => CliError::failed(format!("forwarder at {uri}"), other),
     }
 }
@@ -152,24 +145,6 @@ pub fn client_error(uri: &FaceUri, error: &ClientError) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn local_faces() {
-        for (uri, local) in [
-            ("unix:///a", true),
-            ("tcp://127.0.0.9", true),
-            ("tcp://[::1]:6363", true),
-            ("udp://localhost", false),
-            ("tcp://192.0.2.1", false),
-            ("udp://router.example.org", false),
-        ] {
-            assert_eq!(
-                is_local(&FaceUri::parse(uri).expect("a URI")),
-                local,
-                "{uri}"
-            );
-        }
-    }
 
     #[test]
     fn seeds_differ() {

@@ -12,6 +12,7 @@ mod logging;
 mod nfd;
 mod output;
 mod ping;
+mod serve;
 mod transfer;
 mod units;
 

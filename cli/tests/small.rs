@@ -2,9 +2,10 @@
 
 mod common;
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
-use common::{BIN, Bench, signal, text, wait};
+use common::{BIN, Bench, Running, same, signal, text, until, wait};
 
 #[test]
 fn pings_are_answered() {
@@ -105,4 +106,67 @@ fn a_closed_pipe_is_no_failure() {
         .expect("a shell");
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     assert_eq!(text(&done.stderr), "");
+}
+
+#[test]
+fn servers_outlive_their_forwarder() {
+    let mut bench = Bench::start("");
+    let file = bench.file("in", 300_000);
+    let (mut pings, _) = bench.serve(&["pingserver", "/host"]);
+    let (mut put, _) = bench.serve(&["put", "/file", "in", "--segment-size", "60000"]);
+    for _ in 0..2 {
+        bench.restart();
+        until(|| {
+            bench
+                .run(&["ping", "/host", "-c", "1", "-o", "300ms"])
+                .status
+                .success()
+        });
+        until(|| {
+            bench
+                .run(&["get", "/file", "-o", "out", "--timeout", "1s"])
+                .status
+                .success()
+        });
+        assert!(same(&file, &bench.path("out")));
+    }
+    // One that waits for its forwarder is stopped as well.
+    bench.stop();
+    for server in [&mut pings.0, &mut put.0] {
+        signal(server, "TERM");
+        assert_eq!(wait(server), 0);
+    }
+}
+
+#[test]
+fn a_server_says_that_its_forwarder_went() {
+    let mut bench = Bench::start("");
+    let mut server = Running(
+        bench
+            .command(&["pingserver", "/host"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process"),
+    );
+    let mut said = BufReader::new(server.0.stdout.take().expect("an output")).lines();
+    said.next().expect("a line").expect("text");
+    let mut told = BufReader::new(server.0.stderr.take().expect("an output")).lines();
+    bench.restart();
+    for words in ["connecting again", "connected again, /host/ping registered"] {
+        let line = told.next().expect("a line").expect("text");
+        assert!(
+            line.contains(words) && line.contains(&bench.face()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_server_needs_a_forwarder_at_the_start() {
+    let bench = Bench::without_forwarder();
+    bench.file("in", 10);
+    for arguments in [&["pingserver", "/host"][..], &["put", "/file", "in"]] {
+        assert_eq!(bench.fails(arguments).0, 3);
+    }
 }

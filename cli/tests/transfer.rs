@@ -289,26 +289,25 @@ fn a_changed_file_ends_put() {
 #[test]
 fn a_forwarder_that_goes_is_named() {
     let mut bench = Bench::start("");
-    bench.file("source", 1000);
-    let mut put = common::Running(
+    let mut ping = common::Running(
         bench
-            .command(&["put", "/t/lost", "source"])
+            .command(&["ping", "/t/lost", "-i", "20ms"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("a process"),
     );
     let mut first = [0; 7];
-    put.0
+    ping.0
         .stdout
         .as_mut()
         .expect("an output")
         .read_exact(&mut first)
         .expect("a line");
     signal(bench.forwarder(), "KILL");
-    assert_eq!(wait(&mut put.0), 3);
+    assert_eq!(wait(&mut ping.0), 3);
     let mut said = String::new();
-    put.0
+    ping.0
         .stderr
         .as_mut()
         .expect("an error output")

@@ -1,14 +1,13 @@
 //! Commands and datasets of one forwarder.
 
 use std::cell::RefCell;
-use std::time::SystemTime;
 
 use ndn_forwarder::mgmt::{
     self, ControlParameters, ControlResponse, CsInfo, Dataset, FaceStatus, GeneralStatus, RibEntry,
     Scope, StrategyChoice,
 };
 use ndn_io::Client;
-use ndn_packet::{DecodeError, Name, SigningKey};
+use ndn_packet::{DecodeError, SigningKey};
 
 use super::exchange;
 use crate::args::FaceArg;
@@ -42,13 +41,10 @@ impl Manager {
         verb: &str,
         parameters: &ControlParameters,
     ) -> Result<ControlResponse, CliError> {
-        command(
-            &mut self.client.borrow_mut(),
-            Scope::Localhost,
-            module,
-            verb,
-            parameters,
-        )
+        let mut client = self.client.borrow_mut();
+        client
+            .command(module, verb, parameters, &SigningKey::DigestSha256)
+            .map_err(|e| forwarder::client_error(client.uri(), &e))
     }
 
     /// The general status.
@@ -124,60 +120,6 @@ pub fn refusal(response: &ControlResponse, about: &str) -> CliError {
         about,
         format!("the forwarder refused: {} {}", response.code, response.text),
     )
-}
-
-/// Leads Interests under `prefix` to this client.
-///
-/// # Errors
-/// The forwarder refuses or does not answer.
-pub fn register(client: &mut Client, prefix: &Name) -> Result<(), CliError> {
-    rib(client, "register", prefix)
-}
-
-/// Takes [`register`] back.
-///
-/// # Errors
-/// As there.
-pub fn unregister(client: &mut Client, prefix: &Name) -> Result<(), CliError> {
-    rib(client, "unregister", prefix)
-}
-
-fn rib(client: &mut Client, verb: &str, prefix: &Name) -> Result<(), CliError> {
-    let scope = if forwarder::is_local(client.uri()) {
-        Scope::Localhost
-    } else {
-        Scope::Localhop
-    };
-    let parameters = ControlParameters {
-        name: Some(prefix.clone()),
-        ..Default::default()
-    };
-    let response = command(client, scope, "rib", verb, &parameters)?;
-    accepted(response, &format!("prefix {prefix}")).map(drop)
-}
-
-fn command(
-    client: &mut Client,
-    scope: Scope,
-    module: &str,
-    verb: &str,
-    parameters: &ControlParameters,
-) -> Result<ControlResponse, CliError> {
-    let name = mgmt::command_name(scope, module, verb, parameters);
-    let unix_time = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    let answer = exchange::ask(client, |lifetime| {
-        mgmt::command(
-            &name,
-            &SigningKey::DigestSha256,
-            forwarder::seed(),
-            unix_time,
-            lifetime,
-        )
-    })?;
-    ControlResponse::decode(answer.content_slice())
-        .map_err(|e| strange(&format!("{module}/{verb}"), &e))
 }
 
 fn strange(asked: &str, error: &DecodeError) -> CliError {

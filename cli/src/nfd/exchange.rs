@@ -1,4 +1,4 @@
-//! One question to a forwarder, and the whole of its answer.
+//! One dataset of a forwarder, all of its segments.
 
 use std::time::Duration;
 
@@ -9,54 +9,25 @@ use ndn_endpoint::{
 use ndn_io::{App, Client};
 use ndn_packet::{Component, Data, Interest, NackReason, Name, NetKind, NetPacket};
 
-use crate::error::{CliError, Exit};
+use crate::error::CliError;
 use crate::forwarder;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// Sends a signed Interest and waits for its answer.
-///
-/// # Errors
-/// There is none, or the forwarder went away.
-pub fn ask(client: &mut Client, make: impl FnOnce(Duration) -> Bytes) -> Result<Data, CliError> {
-    let interest = Interest::parse(make(PATIENCE)).map_err(|e| CliError::failed("command", e))?;
-    let name = interest.name_owned();
-    let mut app = Asking {
-        name: name.clone(),
-        interest: Some(interest),
-        until: client.now() + PATIENCE,
-        over: None,
-    };
-    drive(client, &name, &mut app, |app| app.over.is_some())?;
-    app.over
-        .unwrap_or(Err(Silence::Timeout))
-        .map_err(|e| e.error(client, &name))
-}
 
 /// Fetches a dataset, all of its segments.
 ///
 /// # Errors
 /// There is no answer, or the forwarder went away.
 pub fn read(client: &mut Client, name: &Name) -> Result<Vec<u8>, CliError> {
+    tracing::debug!(%name, face = %client.uri(), "asking");
     let mut app = Reading::new(name.clone(), client.now());
-    drive(client, name, &mut app, |app| app.over.is_some())?;
+    client
+        .run(&mut app, |app| app.over.is_some())
+        .map_err(|e| forwarder::client_error(client.uri(), &e))?;
     app.over
         .unwrap_or(Err(Silence::Timeout))
         .map_err(|e| e.error(client, name))
-}
-
-fn drive<A: App>(
-    client: &mut Client,
-    name: &Name,
-    app: &mut A,
-    over: impl Fn(&A) -> bool,
-) -> Result<(), CliError> {
-    tracing::debug!(%name, face = %client.uri(), "asking");
-    let uri = client.uri().clone();
-    client
-        .run(app, |app| over(app))
-        .map_err(|e| forwarder::client_error(&uri, &e))
 }
 
 /// Why there is no answer.
@@ -69,52 +40,12 @@ enum Silence {
 
 impl Silence {
     fn error(&self, client: &Client, name: &Name) -> CliError {
-        let thing = format!("forwarder at {}", client.uri());
-        // What follows the command's verb is its parameters, unreadable to people.
-        let name = name.prefix(4);
         let cause = match self {
             Silence::Timeout => format!("no answer to {name} within {PATIENCE:?}"),
             Silence::Nack(reason) => format!("{name} was refused ({reason})"),
             Silence::Stream(said) => said.clone(),
         };
-        let way_out = if forwarder::is_local(client.uri()) {
-            "see its log; it must let local applications manage it"
-        } else {
-            "manage a forwarder from its own host, by its Unix socket"
-        };
-        CliError::new(Exit::NoData, thing, cause).or(way_out)
-    }
-}
-
-/// A signed Interest that is sent once: sent again it would be a replay.
-struct Asking {
-    name: Name,
-    interest: Option<Interest>,
-    until: Duration,
-    over: Option<Result<Data, Silence>>,
-}
-
-impl App for Asking {
-    fn on_packet(&mut self, _now: Duration, packet: NetPacket, _out: &mut Vec<NetPacket>) {
-        match packet.packet {
-            NetKind::Data(data) if data.name() == self.name => self.over = Some(Ok(data)),
-            NetKind::Nack { reason, interest } if interest.name() == self.name => {
-                self.over = Some(Err(Silence::Nack(reason)))
-            }
-            _ => {}
-        }
-    }
-
-    fn on_wake(&mut self, _now: Duration, out: &mut Vec<NetPacket>) {
-        out.extend(self.interest.take().map(NetPacket::interest));
-    }
-
-    fn deadline(&self) -> Option<Duration> {
-        self.over.is_none().then_some(self.until)
-    }
-
-    fn on_deadline(&mut self, _now: Duration, _out: &mut Vec<NetPacket>) {
-        self.over.get_or_insert(Err(Silence::Timeout));
+        forwarder::no_answer(client.uri(), cause)
     }
 }
 

@@ -4,4 +4,4 @@
 mod client;
 mod exchange;
 
-pub use client::{Manager, accepted, refusal, register, unregister};
+pub use client::{Manager, accepted, refusal};

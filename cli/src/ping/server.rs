@@ -10,8 +10,9 @@ use serde_json::json;
 
 use crate::args::PingServerArgs;
 use crate::error::CliError;
-use crate::forwarder::{self, Stop};
+use crate::forwarder::Stop;
 use crate::output;
+use crate::serve::Service;
 
 /// Runs `trunkline pingserver`.
 ///
@@ -26,7 +27,6 @@ pub fn pingserver(args: &PingServerArgs) -> Result<(), CliError> {
         );
     }
     let stop = Stop::on_signals()?;
-    let mut client = forwarder::connect(args.face.face.as_deref())?;
     let under = args.prefix.append(ComponentBuf::generic("ping"));
     let mut app = Server {
         under: under.clone(),
@@ -44,7 +44,12 @@ pub fn pingserver(args: &PingServerArgs) -> Result<(), CliError> {
             output::line(&text)
         }
     };
-    forwarder::serve(&mut client, &under, registered, &mut app, &stop, |_| false)?;
+    let service = Service {
+        face: args.face.face.as_deref(),
+        prefix: &under,
+        suits: &|_| Ok(()),
+    };
+    service.run(registered, &mut app, &stop, |_| false)?;
     if args.json.json {
         output::json_line(
             &json!({ "prefix": under.to_string(), "answered": app.answered, "refused": app.refused }),

@@ -17,8 +17,13 @@ use ndn_packet::MAX_PACKET;
 pub use get::get;
 pub use put::put;
 
-/// Memory that a transfer may hold for the network, unless a fixed window asks for more.
-const BUFFER_BYTES: u64 = 64 << 20;
+/// Bytes that a transfer may have on the way or unread, unless a fixed window asks for more:
+/// three quarters of what a forwarder queues toward a face, where it is not told otherwise. A
+/// command that is kept from its processor for a moment then finds everything in the queue;
+/// with more on the way the forwarder would have had to drop, before any mark could be seen.
+fn buffer_bytes() -> u64 {
+    ndn_io::LinkOptions::default().send_queue_bytes as u64 / 4 * 3
+}
 
 /// What `--window` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +66,7 @@ impl WindowSpec {
     /// Segments that may be outstanding or unread, where each has so many bytes if that is known.
     fn buffer(self, segment_bytes: Option<u64>) -> usize {
         let segments =
-            (BUFFER_BYTES / segment_bytes.unwrap_or(MAX_PACKET as u64).max(1)).clamp(64, 8192);
+            (buffer_bytes() / segment_bytes.unwrap_or(MAX_PACKET as u64).max(1)).clamp(64, 8192);
         match self {
             WindowSpec::Fixed(n) => n.max(segments as usize),
             WindowSpec::Cubic | WindowSpec::Aimd => segments as usize,
@@ -77,7 +82,7 @@ mod tests {
     fn windows() {
         assert_eq!("cubic".parse(), Ok(WindowSpec::Cubic));
         assert_eq!("fixed:100".parse(), Ok(WindowSpec::Fixed(100)));
-        assert_eq!(WindowSpec::Cubic.buffer(Some(64 << 10)), 1024);
+        assert_eq!(WindowSpec::Cubic.buffer(Some(64 << 10)), 192);
         assert_eq!(WindowSpec::Cubic.buffer(Some(0)), 8192);
         assert_eq!(WindowSpec::Fixed(5000).buffer(Some(64 << 10)), 5000);
         for bad in ["", "fixed", "fixed:", "fixed:0", "fixed:x", "bbr"] {

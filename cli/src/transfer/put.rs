@@ -12,6 +12,7 @@ use crate::args::PutArgs;
 use crate::error::CliError;
 use crate::forwarder::{self, Stop};
 use crate::output;
+use crate::serve::Service;
 use crate::units::show_size;
 
 /// Runs `trunkline put`.
@@ -32,11 +33,9 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
         key,
     );
     let stop = Stop::on_signals()?;
-    let mut client = forwarder::connect(args.face.face.as_deref())?;
     let segment = publication
         .largest()
         .map_err(|e| CliError::file(&args.file, &e))?;
-    check_size(args, segment, &mut client)?;
     let facts = json!({
         "name": publication.object().to_string(),
         "versioned": publication.versioned().to_string(),
@@ -63,9 +62,12 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
             output::line(&text)
         }
     };
-    forwarder::serve(&mut client, &prefix, registered, &mut app, &stop, |app| {
-        app.failure.is_some()
-    })?;
+    let service = Service {
+        face: args.face.face.as_deref(),
+        prefix: &prefix,
+        suits: &|client| check_size(args, segment, client),
+    };
+    service.run(registered, &mut app, &stop, |app| app.failure.is_some())?;
     let served = &app.publication;
     tracing::info!(
         segments = served.segments,

@@ -73,6 +73,17 @@ impl Bench {
         running
     }
 
+    /// Ends the forwarder and starts it again.
+    pub fn restart(&mut self) {
+        self.stop();
+        self.forwarder = Some(self.start_forwarder());
+    }
+
+    /// Ends the forwarder.
+    pub fn stop(&mut self) {
+        self.forwarder = None;
+    }
+
     /// The forwarder's process.
     pub fn forwarder(&mut self) -> &mut Child {
         &mut self.forwarder.as_mut().expect("a forwarder").0

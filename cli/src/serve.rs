@@ -1,0 +1,119 @@
+//! Serving a prefix until stopped: registered at the forwarder, and again at each that comes in
+//! its place.
+//!
+//! ```text
+//!   (start) ── connected, registered ──▶ Serving ── over, stopped ──▶ (end)
+//!      │                                  │   ▲
+//!      │ no forwarder,      forwarder lost │   │ connected, registered
+//!      │ refused                          ▼   │
+//!      └──▶ (failure)  ◀── refused ──── Waiting ── stopped ──▶ (end)
+//! ```
+
+use std::time::{Duration, Instant};
+
+use ndn_io::{App, Client, ClientError, FaceUri};
+use ndn_packet::Name;
+
+use crate::error::{CliError, Exit};
+use crate::forwarder::{self, Stop};
+
+/// Shortest and longest wait before the forwarder is tried again; doubled each time, as permanent
+/// faces do.
+const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// How soon a signal is heeded while waiting.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is served, and where.
+pub struct Service<'a> {
+    /// The forwarder, as the command line has it.
+    pub face: Option<&'a str>,
+    /// What is registered there.
+    pub prefix: &'a Name,
+    /// Whether a forwarder will do; asked for each before the prefix is registered.
+    pub suits: &'a dyn Fn(&mut Client) -> Result<(), CliError>,
+}
+
+impl Service<'_> {
+    /// Registers the prefix, says so by `registered`, and runs `app` until it is over or
+    /// stopped; then the route is taken back. A forwarder that goes away is waited for, which
+    /// standard error tells.
+    ///
+    /// # Errors
+    /// There is no forwarder at the start, one refuses the prefix, or one does not suit.
+    pub fn run<A: App>(
+        &self,
+        registered: impl FnOnce(),
+        app: &mut A,
+        stop: &Stop,
+        over: impl Fn(&A) -> bool,
+    ) -> Result<(), CliError> {
+        let uri = forwarder::find(self.face)?;
+        let mut client = self.open(&uri)?;
+        registered();
+        loop {
+            let lost = match client.run(app, |app| stop.is_set() || over(app)) {
+                Ok(()) => break,
+                Err(error @ ClientError::Lost { .. }) => forwarder::client_error(&uri, &error),
+                Err(error) => return Err(forwarder::client_error(&uri, &error)),
+            };
+            eprintln!(
+                "trunkline: {}: {}; connecting again",
+                lost.thing, lost.cause
+            );
+            match self.again(&uri, stop)? {
+                Some(next) => client = next,
+                None => return Ok(()),
+            }
+            eprintln!(
+                "trunkline: forwarder at {uri}: connected again, {} registered",
+                self.prefix
+            );
+        }
+        // The route goes with the face in any case; this is for those who look in between.
+        if let Err(error) = client.unregister(self.prefix) {
+            tracing::debug!(%error, "not unregistered");
+        }
+        let link = client.counters();
+        tracing::info!(
+            in_bytes = link.in_bytes,
+            out_bytes = link.out_bytes,
+            queue_drops = link.queue_drops,
+            oversize_out = link.oversize_out,
+            marks = link.marks,
+            "link"
+        );
+        Ok(())
+    }
+
+    /// Waits for a forwarder and registers there; `None` where stopped meanwhile.
+    fn again(&self, uri: &FaceUri, stop: &Stop) -> Result<Option<Client>, CliError> {
+        let mut wait = WAIT.0;
+        loop {
+            let until = Instant::now() + wait;
+            while Instant::now() < until {
+                if stop.is_set() {
+                    return Ok(None);
+                }
+                std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            }
+            match self.open(uri) {
+                Ok(client) => return Ok(Some(client)),
+                // Time may heal that.
+                Err(error) if matches!(error.exit, Exit::NoForwarder | Exit::NoData) => {
+                    tracing::info!(%error, "no forwarder yet");
+                }
+                Err(error) => return Err(error),
+            }
+            wait = (wait * 2).min(WAIT.1);
+        }
+    }
+
+    fn open(&self, uri: &FaceUri) -> Result<Client, CliError> {
+        let mut client = forwarder::connect_to(uri)?;
+        (self.suits)(&mut client)?;
+        match client.register(self.prefix) {
+            Ok(()) => Ok(client),
+            Err(error) => Err(forwarder::client_error(uri, &error)),
+        }
+    }
+}
