@@ -42,11 +42,12 @@ class Count:
 
 
 class Run:
-    """One command of a stage: its output is shown as it comes and kept for counting."""
+    """One command of a stage: its output is shown as it comes and kept for counting.
 
-    def __init__(
-        self, stage: str, command: list[str], cwd: Path = paths.ROOT, env: dict[str, str] | None = None
-    ) -> None:
+    `quiet` keeps it in the stage's log alone and shows its end when the command fails.
+    """
+
+    def __init__(self, stage: str, command: list[str], *, quiet: bool = False) -> None:
         shown = " ".join(Path(word).name if word.startswith("/") else word for word in command)
         say(f"{stage}: {shown}")
         LOGS.mkdir(parents=True, exist_ok=True)
@@ -54,8 +55,7 @@ class Run:
         with (
             subprocess.Popen(
                 [*procs.DIE_WITH_PARENT, *command],
-                cwd=cwd,
-                env={**os.environ, **(env or {})},
+                cwd=paths.ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -70,13 +70,16 @@ class Run:
                 for line in process.stdout:
                     lines.append(line.rstrip("\n"))
                     log.write(line)
-                    print(f"  {line}", end="", flush=True)
+                    if not quiet:
+                        print(f"  {line}", end="", flush=True)
             except BaseException:
                 procs.end_group(process)
                 raise
         self.lines = lines
         self.status = process.returncode
         self.command = shown
+        if quiet and self.status:
+            print("\n".join(f"  {line}" for line in lines[-80:]), flush=True)
 
     def as_check(self) -> Count:
         """A command that counts as one case: passed when it ends with status 0."""
@@ -172,7 +175,9 @@ def _plugin() -> Count:
     for old in reports.glob("TEST-*.xml"):
         old.unlink()
     native = target / "release" / "libtrunkline_native.so"
-    run = Run("plugin", ["mvn", "-q", "-B", "-f", "hadoop/plugin/pom.xml", f"-Dnative.lib={native}", "verify"])
+    run = Run(
+        "plugin", ["mvn", "-q", "-B", "-f", "hadoop/plugin/pom.xml", f"-Dnative.lib={native}", "verify"], quiet=True
+    )
     return _junit(sorted(reports.glob("TEST-*.xml")), run)
 
 
