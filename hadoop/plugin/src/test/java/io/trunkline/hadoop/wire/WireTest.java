@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Random;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.hdfs.protocol.datatransfer.PacketHeader;
 import org.junit.jupiter.api.Test;
 
 class WireTest {
@@ -91,6 +92,65 @@ class WireTest {
       assertEquals(1000, back.head().dataLength());
       assertEquals(1008, back.head().bodyLength());
     }
+  }
+
+  @Test
+  void packetHeadReadsWhatStockCodeWrites() throws IOException {
+    Random random = new Random(13);
+    for (int round = 0; round < 2000; round++) {
+      int body = random.nextInt(PacketHead.MAX_BODY_BYTES);
+      int data = random.nextInt(body + 1);
+      long offset = random.nextLong() & Long.MAX_VALUE;
+      boolean last = random.nextBoolean();
+      byte[] bytes =
+          new PacketHeader(4 + body, offset, random.nextLong(), last, data, random.nextBoolean())
+              .getBytes();
+      PacketHead head = PacketHead.parse(bytes);
+      assertEquals(body, head.bodyLength());
+      assertEquals(data, head.dataLength());
+      assertEquals(offset, head.offset());
+      assertEquals(last, head.last());
+    }
+  }
+
+  @Test
+  void packetHeadReadsAsStockCodeDoes() {
+    Random random = new Random(14);
+    byte[] good = new PacketHeader(4 + 1000, 5, 6, false, 900, true).getBytes();
+    int agreed = 0;
+    for (int round = 0; round < 50_000; round++) {
+      byte[] bytes = Arrays.copyOf(good, 6 + random.nextInt(good.length + 12));
+      for (int i = random.nextInt(4); i > 0 && bytes.length > 6; i--) {
+        bytes[6 + random.nextInt(bytes.length - 6)] = (byte) random.nextInt();
+      }
+      ByteBuffer.wrap(bytes).putShort(4, (short) (bytes.length - 6));
+      PacketHeader stock = new PacketHeader();
+      boolean stockReads;
+      try {
+        stock.setFieldsFromData(1004, Arrays.copyOfRange(bytes, 6, bytes.length));
+        stockReads = true;
+      } catch (IOException e) {
+        stockReads = false;
+      }
+      try {
+        PacketHead ours = PacketHead.parse(bytes);
+        if (stockReads) {
+          assertEquals(stock.getOffsetInBlock(), ours.offset());
+          assertEquals(stock.getDataLen(), ours.dataLength());
+          assertEquals(stock.isLastPacketInBlock(), ours.last());
+          agreed++;
+        }
+      } catch (IOException e) {
+        assertFalse(
+            stockReads
+                && !e.getMessage().contains("unknown encoding")
+                && stock.getDataLen() >= 0
+                && stock.getDataLen() <= 1000
+                && stock.getOffsetInBlock() >= 0,
+            () -> Arrays.toString(bytes) + " " + e);
+      }
+    }
+    assertTrue(agreed > 1000, "agreed on " + agreed);
   }
 
   @Test
