@@ -2,7 +2,8 @@
 
 A host is a loopback address. A socket bound to a host's address is that host's; one that left its source address to
 the kernel (127.0.0.1, as stock Hadoop's clients do) is told by the process that holds it. A connection between two
-processes of one host never touches its link and is not counted. What counts is TCP payload, retransmissions included.
+processes of one host never touches its link and is not counted. What counts is TCP payload, retransmissions not
+included: loopback loses nothing, but a busy machine makes the kernel guess so.
 """
 
 from __future__ import annotations

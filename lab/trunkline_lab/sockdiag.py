@@ -2,7 +2,7 @@
 
 Two sources, both `struct inet_diag_msg` with a `struct tcp_info`: a dump of the sockets alive now, and the multicast
 group on which the kernel tells each socket's last state as it is destroyed (linux/inet_diag.h, linux/sock_diag.h,
-linux/tcp.h; bytes_sent is in tcp_info since Linux 4.19).
+linux/tcp.h; bytes_sent and bytes_retrans are in tcp_info since Linux 4.19).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SO_RCVBUFFORCE = 33
 
 @dataclass(frozen=True, slots=True)
 class TcpSocket:
-    """One end of a TCP connection. `sent` counts payload bytes put on the wire, retransmissions included."""
+    """One end of a TCP connection. `sent` counts payload bytes, each once however often it was retransmitted."""
 
     cookie: int
     local: tuple[str, int]
@@ -125,14 +125,15 @@ def _parse(message: bytes) -> TcpSocket | None:
             return None
         if kind == _INET_DIAG_INFO:
             info = message[at + 4 : at + length]
-            if len(info) < 208:
+            if len(info) < 216:
                 raise RuntimeError("the kernel does not tell bytes sent by socket; Linux 4.19 or newer is needed")
+            sent, retransmitted = struct.unpack_from("=QQ", info, 200)
             return TcpSocket(
                 cookie,
                 (_address(family, message[8:24]), sport),
                 (_address(family, message[24:40]), dport),
                 inode,
-                sent=struct.unpack_from("=Q", info, 200)[0],
+                sent=sent - retransmitted,
                 received=struct.unpack_from("=Q", info, 128)[0],
             )
         at += (length + 3) & ~3
