@@ -72,7 +72,10 @@ impl Forwarder {
         for (packet, name) in packets {
             if matches!(packet.packet, NetKind::Interest(_)) {
                 match self.cs.prefetch_node(name.full()) {
-                    Some(id) => cached.push(id),
+                    Some(id) => {
+                        self.cs.prefetch_data(id);
+                        cached.push(id);
+                    }
                     None => {
                         self.fib.prefetch_entry(&name);
                         routed.push(name);
@@ -81,11 +84,7 @@ impl Forwarder {
             }
         }
         routed.iter().for_each(|name| self.fib.prefetch_key(name));
-        for &id in &cached {
-            self.cs.prefetch_name(id);
-            self.cs.prefetch_packet(id);
-        }
-        cached.iter().for_each(|&id| self.cs.prefetch_users(id));
+        cached.iter().for_each(|&id| self.cs.prefetch_rest(id));
     }
 
     /// Looks up the routes of several names together: calls `f` with each name and its next hops, as
@@ -114,11 +113,9 @@ impl Forwarder {
             hashed
                 .iter()
                 .for_each(|name| self.cs.prefetch_index(name.full()));
-            let nodes: SmallVec<[u32; BURST]> = hashed
-                .iter()
-                .filter_map(|name| self.cs.prefetch_node(name.full()))
-                .collect();
-            nodes.iter().for_each(|id| self.cs.prefetch_name(*id));
+            hashed.iter().for_each(|name| {
+                self.cs.prefetch_node(name.full());
+            });
             held += hashed.iter().filter(|name| self.cs.holds(name)).count();
         });
         held

@@ -39,7 +39,7 @@ impl Forwarder {
             && face != INTERNAL_SLOT
             && self
                 .cs
-                .insert(name, data.wire(), self.now.saturating_add(freshness));
+                .insert(name, data, self.now.saturating_add(freshness));
         let stays_fresh = freshness >= nanos(self.config.dead_nonce_lifetime);
         let mut served: SmallVec<[(FaceSlot, Option<PitToken>); 4]> = SmallVec::new();
         for id in matches {

@@ -6,7 +6,7 @@ use crate::table::cs::Query;
 use crate::table::fib::NextHop;
 use crate::table::hash::HashedName;
 use crate::table::pit::{ENTRY_BYTES, InRecord, OutRecord};
-use ndn_packet::{Data, Interest, NackReason, NetPacket};
+use ndn_packet::{Interest, NackReason, NetPacket};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -135,13 +135,10 @@ impl Forwarder {
             must_be_fresh: interest.must_be_fresh(),
             now: self.now,
         };
-        let Some(wire) = self.cs.find(name, query) else {
+        let Some(data) = self.cs.find(name, query) else {
             return false;
         };
-        let Ok(data) = Data::parse(wire.clone()) else {
-            return false;
-        };
-        let answer = NetPacket::data(data).with_pit_token(packet.pit_token);
+        let answer = NetPacket::data(data.clone()).with_pit_token(packet.pit_token);
         self.send(face, Some(FaceId::CONTENT_STORE), answer);
         true
     }

@@ -18,6 +18,7 @@
 mod client;
 mod dataset;
 mod element;
+mod face_query;
 mod face_status;
 mod general_status;
 mod parameters;
@@ -29,7 +30,8 @@ pub use client::{Scope, command, command_name, dataset_name};
 pub use dataset::{
     ChannelStatus, CsInfo, Dataset, FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
-pub use face_status::{FaceEvent, FaceEventKind, FaceQueryFilter, FaceStatus, PacketCounters};
+pub use face_query::{FaceEvent, FaceEventKind, FaceQueryFilter};
+pub use face_status::{FaceStatus, PacketCounters};
 pub use general_status::GeneralStatus;
 pub use parameters::{
     ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS,

@@ -8,26 +8,22 @@ use super::NIL;
 use super::hash::HashedName;
 use super::index::{HashIndex, tag_of};
 use super::list::List;
-use super::memory::{prefetch, prefetch_at};
+use super::memory::prefetch;
 use super::slab::Slab;
-use bytes::Bytes;
-use ndn_packet::{sha256, tlv};
+use body::Body;
+use ndn_packet::{Data, tlv};
+
+mod body;
 
 /// Data whose names have more components are not kept.
 const MAX_COMPONENTS: usize = 64;
-/// Bytes that come from memory together.
-const CACHE_LINE: usize = 64;
 /// Most nodes that one search for fresh Data below a prefix looks at.
 const MAX_SEARCH: usize = 256;
 
-/// A name or prefix; fills one cache line.
+/// A name or prefix; two of them fill a cache line.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct Node {
-    /// Until when the Data is fresh, nanoseconds.
-    fresh_until: u64,
-    /// The Data; empty in a node that is but a prefix.
-    wire: Bytes,
     parent: u32,
     /// The child added last.
     child: u32,
@@ -37,22 +33,20 @@ struct Node {
     tag: u32,
     /// Length of this node's name in bytes.
     name_len: u16,
-    /// Where the name's value starts in `wire`.
-    name_at: u8,
+    /// Whether there is a Data of this very name.
+    has_data: bool,
 }
 
 impl Default for Node {
     fn default() -> Self {
         Node {
-            fresh_until: 0,
-            wire: Bytes::new(),
             parent: NIL,
             child: NIL,
             prev: NIL,
             next: NIL,
             tag: 0,
             name_len: 0,
-            name_at: 0,
+            has_data: false,
         }
     }
 }
@@ -71,6 +65,8 @@ pub(crate) struct Query {
 pub(crate) struct ContentStore {
     index: HashIndex,
     nodes: Slab<Node, 10>,
+    /// The Data of the nodes of the same numbers; empty where a node is but a prefix.
+    bodies: Slab<Body, 10>,
     order: List,
     capacity: usize,
     copy_below: usize,
@@ -83,7 +79,7 @@ pub(crate) struct ContentStore {
 }
 
 /// Bytes that a node costs beside the packet: itself, its place in the index and in the order of use.
-const NODE_BYTES: usize = size_of::<Node>() + 16 + 8;
+const NODE_BYTES: usize = size_of::<Node>() + size_of::<Body>() + 16 + 8;
 /// Bytes of bookkeeping of a shared buffer.
 const BUFFER_BYTES: usize = 32;
 
@@ -92,6 +88,7 @@ impl ContentStore {
         ContentStore {
             index: HashIndex::new(),
             nodes: Slab::new(),
+            bodies: Slab::new(),
             order: List::new(),
             capacity,
             copy_below,
@@ -120,7 +117,7 @@ impl ContentStore {
 
     /// Bytes of the tables themselves, packets not counted.
     pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.nodes.memory() + self.order.memory()
+        self.index.memory() + self.nodes.memory() + self.bodies.memory() + self.order.memory()
     }
 
     /// Changes the capacity in bytes, dropping what no longer fits.
@@ -129,30 +126,22 @@ impl ContentStore {
         self.evict();
     }
 
-    /// A Data below the node, or the node's own.
+    /// The node's own Data or, for a prefix, that of the node below it which was added last.
     #[inline]
-    fn data_below(&self, mut id: u32) -> &Node {
+    fn data_below(&self, mut id: u32) -> &Body {
         let mut node = self.nodes.get(id);
-        while node.wire.is_empty() && node.child != NIL {
+        while !node.has_data && node.child != NIL {
             id = node.child;
             node = self.nodes.get(id);
         }
-        node
-    }
-
-    #[inline]
-    fn name_of(&self, id: u32) -> &[u8] {
-        let len = usize::from(self.nodes.get(id).name_len);
-        let data = self.data_below(id);
-        let at = usize::from(data.name_at);
-        data.wire.get(at..at + len).unwrap_or_default()
+        self.bodies.get(id)
     }
 
     #[inline]
     fn find_node(&self, hash: u64, name: &[u8]) -> Option<u32> {
         self.index.find(hash, |id| {
-            let node = self.nodes.get(id);
-            usize::from(node.name_len) == name.len() && self.name_of(id) == name
+            usize::from(self.nodes.get(id).name_len) == name.len()
+                && self.data_below(id).name_starts_with(name)
         })
     }
 
@@ -166,44 +155,29 @@ impl ContentStore {
     #[inline]
     pub(crate) fn prefetch_node(&self, hash: u64) -> Option<u32> {
         let id = self.index.peek(hash)?;
-        prefetch(self.nodes.try_get(id)?);
+        prefetch(self.nodes.get(id));
+        self.bodies.get(id).prefetch_name();
         Some(id)
     }
 
-    /// Fetches ahead the name of a node's Data, which a search compares.
+    /// Fetches ahead what it takes to send a node's Data.
     #[inline]
-    pub(crate) fn prefetch_name(&self, id: u32) {
-        let Node {
-            wire,
-            name_at,
-            name_len,
-            ..
-        } = self.nodes.get(id);
-        prefetch_at(wire, 0);
-        prefetch_at(wire, usize::from(*name_at) + usize::from(*name_len));
-    }
-
-    /// Fetches ahead what it takes to send a node's Data: the signature at the packet's end, its place in the order of
-    /// use.
-    #[inline]
-    pub(crate) fn prefetch_packet(&self, id: u32) {
-        let wire = &self.nodes.get(id).wire;
-        for from_end in [1, CACHE_LINE, 2 * CACHE_LINE] {
-            prefetch_at(wire, wire.len().saturating_sub(from_end));
-        }
+    pub(crate) fn prefetch_data(&self, id: u32) {
+        self.bodies.get(id).prefetch_data();
         self.order.prefetch(id);
     }
 
-    /// Fetches ahead what is left to send a node's Data: its neighbours in the order of use, its count of users (by
-    /// reading that; a buffer's address of it is not told).
+    /// Fetches ahead what else it takes to send a node's Data, after [`ContentStore::prefetch_data`].
     #[inline]
-    pub(crate) fn prefetch_users(&self, id: u32) {
+    pub(crate) fn prefetch_rest(&self, id: u32) {
         self.order.prefetch_neighbours(id);
-        std::hint::black_box(self.nodes.get(id).wire.is_unique());
+        self.bodies
+            .get(id)
+            .prefetch_beyond(usize::from(self.nodes.get(id).name_len));
     }
 
     /// A Data that satisfies an Interest of this name; counts as use.
-    pub(crate) fn find(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Bytes> {
+    pub(crate) fn find(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Data> {
         let id = if self.serve && self.entries > 0 {
             self.search(name, query)
         } else {
@@ -213,7 +187,7 @@ impl ContentStore {
             Some(id) => {
                 self.hits += 1;
                 self.order.touch(id);
-                Some(&self.nodes.get(id).wire)
+                self.bodies.get(id).data()
             }
             None => {
                 self.misses += 1;
@@ -225,18 +199,22 @@ impl ContentStore {
     /// Whether a Data of this very name is held.
     pub(crate) fn holds(&self, name: &HashedName<'_>) -> bool {
         self.find_node(name.full(), name.value())
-            .is_some_and(|id| !self.nodes.get(id).wire.is_empty())
+            .is_some_and(|id| self.nodes.get(id).has_data)
     }
 
     fn search(&self, name: &HashedName<'_>, query: Query) -> Option<u32> {
         if let Some(digest) = implicit_digest(name) {
             let name = name.without_last(1);
             let id = self.find_node(name.full(), name.value())?;
-            let node = self.nodes.get(id);
-            return (self.answers(node, query) && sha256(&node.wire)[..] == *digest).then_some(id);
+            let data = self
+                .bodies
+                .get(id)
+                .data()
+                .filter(|_| self.answers(id, query))?;
+            return (data.implicit_digest()[..] == *digest).then_some(id);
         }
         let top = self.find_node(name.full(), name.value())?;
-        if self.answers(self.nodes.get(top), query) {
+        if self.answers(top, query) {
             return Some(top);
         }
         if !query.can_be_prefix {
@@ -245,15 +223,16 @@ impl ContentStore {
         let mut id = top;
         for _ in 0..MAX_SEARCH {
             id = self.next_below(top, id)?;
-            if self.answers(self.nodes.get(id), query) {
+            if self.answers(id, query) {
                 return Some(id);
             }
         }
         None
     }
 
-    fn answers(&self, node: &Node, query: Query) -> bool {
-        !node.wire.is_empty() && (!query.must_be_fresh || query.now < node.fresh_until)
+    fn answers(&self, id: u32, query: Query) -> bool {
+        self.nodes.get(id).has_data
+            && (!query.must_be_fresh || query.now < self.bodies.get(id).fresh_until)
     }
 
     /// The node after `id` on a walk over all nodes below `top`, parents before children, younger before elder.
@@ -272,40 +251,33 @@ impl ContentStore {
     }
 
     /// Keeps a Data of this name, fresh until `fresh_until` (nanoseconds); false when it is not admitted.
-    pub(crate) fn insert(&mut self, name: &HashedName<'_>, wire: &Bytes, fresh_until: u64) -> bool {
+    pub(crate) fn insert(&mut self, name: &HashedName<'_>, data: &Data, fresh_until: u64) -> bool {
         let n = name.len();
+        let bytes = data.wire().len() + BUFFER_BYTES;
         if !self.admit
             || n > MAX_COMPONENTS
             || name.value().len() > usize::from(u16::MAX)
-            || wire.len() + (n + 1) * NODE_BYTES > self.capacity
+            || bytes + (n + 1) * NODE_BYTES > self.capacity
         {
             return false;
         }
-        let Some(name_at) = name_offset(wire) else {
-            return false;
-        };
-        let kept = if wire.len() < self.copy_below {
-            copied(wire)
-        } else {
-            wire.clone()
-        };
-        self.bytes += kept.len() + BUFFER_BYTES;
-        let id = match self.find_node(name.full(), name.value()) {
-            Some(id) => id,
-            None => self.add_node(name, n),
-        };
-        let node = self.nodes.get_mut(id);
-        let old = std::mem::replace(&mut node.wire, kept);
-        node.name_at = name_at;
-        node.fresh_until = fresh_until;
-        if old.is_empty() {
-            self.entries += 1;
-            self.order.push_front(id);
-        } else {
-            self.bytes -= old.len() + BUFFER_BYTES;
-            self.order.touch(id);
+        let found = self.find_node(name.full(), name.value());
+        let id = found.unwrap_or_else(|| self.add_node(name, n));
+        let copy = data.wire().len() < self.copy_below;
+        let old = self.bodies.get_mut(id).put(data, copy, fresh_until);
+        self.nodes.get_mut(id).has_data = true;
+        self.bytes += bytes;
+        match old {
+            None => {
+                self.entries += 1;
+                self.order.push_front(id);
+            }
+            Some(old) => {
+                self.bytes -= old.wire().len() + BUFFER_BYTES;
+                self.order.touch(id);
+            }
         }
-        if self.nodes.get(id).parent == NIL {
+        if found.is_none() {
             self.link(name, n, id);
         }
         self.evict();
@@ -314,6 +286,8 @@ impl ContentStore {
 
     fn add_node(&mut self, name: &HashedName<'_>, n: usize) -> u32 {
         let id = self.nodes.take();
+        let body = self.bodies.take();
+        debug_assert_eq!(id, body, "both are taken and given back together");
         let hash = name.hash(n);
         let name_len = name.prefix(n).len() as u16;
         *self.nodes.get_mut(id) = Node {
@@ -355,8 +329,10 @@ impl ContentStore {
 
     /// Drops the Data of a node, and the nodes that nothing is left for.
     fn remove(&mut self, mut id: u32) {
-        let wire = std::mem::take(&mut self.nodes.get_mut(id).wire);
-        self.bytes -= wire.len() + BUFFER_BYTES;
+        if let Some(data) = self.bodies.get_mut(id).take() {
+            self.bytes -= data.wire().len() + BUFFER_BYTES;
+        }
+        self.nodes.get_mut(id).has_data = false;
         self.entries -= 1;
         self.order.remove(id);
         while id != NIL {
@@ -366,10 +342,10 @@ impl ContentStore {
                 child,
                 prev,
                 next,
-                ref wire,
+                has_data,
                 ..
             } = self.nodes.get(id);
-            if child != NIL || !wire.is_empty() {
+            if child != NIL || has_data {
                 break;
             }
             if prev != NIL {
@@ -382,6 +358,7 @@ impl ContentStore {
             }
             self.index.remove_tagged(tag, id);
             self.nodes.give_back(id);
+            self.bodies.give_back(id);
             self.bytes -= NODE_BYTES;
             id = parent;
         }
@@ -392,7 +369,7 @@ impl ContentStore {
         let mut erased = 0;
         while let Some(top) = self.find_node(prefix.full(), prefix.value()) {
             let mut id = top;
-            while self.nodes.get(id).wire.is_empty() {
+            while !self.nodes.get(id).has_data {
                 match self.next_below(top, id) {
                     Some(next) => id = next,
                     None => return (erased, false),
@@ -406,13 +383,6 @@ impl ContentStore {
         }
         (erased, false)
     }
-}
-
-/// A copy that can be shared at once: a buffer's first sharing allocates, better now than when it is sent.
-fn copied(wire: &[u8]) -> Bytes {
-    let copy = Bytes::copy_from_slice(wire);
-    drop(copy.clone());
-    copy
 }
 
 /// Where the name's value starts in an Interest or Data.

@@ -7,14 +7,26 @@
 /// Begins to bring a value's first cache line into the cache, without waiting for it.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
+    prefetch_address(std::ptr::from_ref(value).cast());
+}
+
+/// As [`prefetch`], for a value's last cache line.
+#[inline]
+pub(crate) fn prefetch_end<T>(value: &T) {
+    let start = std::ptr::from_ref(value).cast::<i8>();
+    prefetch_address(start.wrapping_add(size_of::<T>().saturating_sub(1)));
+}
+
+#[inline]
+fn prefetch_address(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction reads nothing and faults on no address, and this one is that of a live value.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
+        // SAFETY: the instruction reads nothing that the program sees, and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = address;
 }
 
 /// Begins to bring the line at an index into the cache, if there is such an index.

@@ -1,6 +1,8 @@
 //! A forwarder under simulated time, and the words to speak of it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod client;
+
 use ndn_forwarder::{Config, FaceId, FaceSpec, Forwarder, Output};
 use ndn_packet::{
     Data, Interest, InterestBuilder, NackReason, Name, NetKind, NetPacket, PitToken, SigningKey,
