@@ -32,6 +32,7 @@ mod producer;
 mod pull;
 mod retention;
 mod segment;
+mod seldom;
 mod status;
 mod totals;
 mod verify;

@@ -18,6 +18,7 @@ use ndn_packet::{Data, Name, NetKind, NetPacket};
 
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::seldom::Seldom;
 use crate::totals::Ended;
 use crate::verify::Verify;
 use crate::wire;
@@ -28,6 +29,8 @@ const INTEREST_LIFETIME: Duration = Duration::from_secs(4);
 /// A pull fails by itself only after this long without anything; its taker's
 /// own time-out comes first and decides.
 const MAX_STALL: Duration = Duration::from_secs(300);
+/// Said of segments that do not verify.
+static UNVERIFIED: Seldom = Seldom::new();
 /// First wait after a Nack; the core doubles it.
 const NO_ROUTE_WAIT: Duration = Duration::from_millis(10);
 
@@ -180,7 +183,9 @@ impl Pull {
                 if verified {
                     return Ok(Some(data.content()));
                 }
-                tracing::warn!(name = %self.prefix(), segment, "segment does not verify; asked for again");
+                if UNVERIFIED.says() {
+                    tracing::warn!(name = %self.prefix(), segment, "a segment does not verify; asked for again");
+                }
                 if !inner.consumer.reject(segment) {
                     inner.restart = Some(segment);
                 }

@@ -13,7 +13,11 @@ use super::request::{self, Asked};
 use super::source::Shared;
 use crate::metadata::BlockMetadata;
 use crate::segment::{HEADER_LEN, SegmentHeader};
+use crate::seldom::Seldom;
 use crate::wire;
+
+/// Said of block files that do not read, which may be asked for without end.
+static UNREADABLE: Seldom = Seldom::new();
 
 /// An Interest that waits for an answer of Java, or for its turn to be read.
 pub(super) struct Wanted {
@@ -115,7 +119,9 @@ fn read(
             wire::data(made, token)
         }
         Err(error) => {
-            tracing::warn!(%name, %error, "block file does not read");
+            if UNREADABLE.says() {
+                tracing::warn!(%name, %error, "a block file does not read");
+            }
             count(&shared.counters.read_errors);
             if let Some((key, _)) = request::parse(&shared.prefix, name.as_ref()) {
                 shared.forget(&key);

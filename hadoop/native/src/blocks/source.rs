@@ -17,14 +17,20 @@ use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::seldom::Seldom;
 use crate::wire;
 
 /// Segments that may wait to be read; Interests beyond get a Nack.
 const MAX_QUEUED: usize = 512;
 /// Blocks that Java may be asked about at once.
 const MAX_REQUESTS: usize = 1024;
-/// Interests that may wait for one answer of Java.
+/// Interests that may wait for one answer of Java, and for all of them.
 const MAX_WAITING: usize = 1024;
+const MAX_WAITING_IN_ALL: usize = 16 * 1024;
+/// Said of replicas that are known and can't be served, and of requests that Java leaves open:
+/// they may be asked for without end.
+static UNSERVABLE: Seldom = Seldom::new();
+static UNANSWERED: Seldom = Seldom::new();
 /// An answer this young is not asked again when another generation is wanted.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Threads that read and digest; two keep up with a 10 Gbit/s link.
@@ -54,6 +60,8 @@ struct Request {
 struct Inner {
     known: Known,
     requests: HashMap<BlockKey, Request>,
+    /// Interests in all requests.
+    waiting: usize,
     /// Requests that Java has not taken yet.
     untaken: VecDeque<String>,
     closed: bool,
@@ -107,6 +115,7 @@ impl BlockSource {
             inner: Mutex::new(Inner {
                 known: Known::new(max_open),
                 requests: HashMap::new(),
+                waiting: 0,
                 untaken: VecDeque::new(),
                 closed: false,
             }),
@@ -178,7 +187,9 @@ impl BlockSource {
         let replica = match opened {
             Some(Ok(replica)) => Some(Arc::new(replica)),
             Some(Err(error)) => {
-                tracing::warn!(pool = key.pool, block = key.block, %error, "replica can't be served");
+                if UNSERVABLE.says() {
+                    tracing::warn!(pool = key.pool, block = key.block, %error, "a replica can't be served");
+                }
                 None
             }
             None => None,
@@ -187,6 +198,7 @@ impl BlockSource {
         let Some(waiting) = inner.requests.remove(&key) else {
             return;
         };
+        inner.waiting -= waiting.wanted.len();
         if let (Some(replica), false) = (&replica, waiting.stale) {
             inner.known.insert(key, replica.clone(), Instant::now());
         }
@@ -221,6 +233,7 @@ impl BlockSource {
         inner.untaken.clear();
         inner.known = Known::new(1);
         let requests = std::mem::take(&mut inner.requests);
+        inner.waiting = 0;
         drop(inner);
         self.shared.asked.notify_all();
         self.shared.workers.stop();
@@ -285,11 +298,17 @@ impl App for SourceApp {
             }
             inner.known.remove(&key);
         }
-        let full = inner.requests.len().max(inner.untaken.len()) >= MAX_REQUESTS;
-        let closed = inner.closed;
-        match inner.requests.get_mut(&key) {
-            Some(request) if request.wanted.len() < MAX_WAITING => request.wanted.push(wanted),
+        let held = &mut *inner;
+        let crowded = held.waiting >= MAX_WAITING_IN_ALL;
+        let full = crowded || held.requests.len().max(held.untaken.len()) >= MAX_REQUESTS;
+        let closed = held.closed;
+        match held.requests.get_mut(&key) {
+            Some(request) if !crowded && request.wanted.len() < MAX_WAITING => {
+                held.waiting += 1;
+                request.wanted.push(wanted);
+            }
             None if !full && !closed => {
+                held.waiting += 1;
                 inner.untaken.push_back(request::to_text(&key, &asked));
                 let until = now + ANSWER_TIMEOUT;
                 inner.requests.insert(
@@ -324,14 +343,18 @@ impl App for SourceApp {
         inner.known.sweep(Instant::now());
         let over = inner.requests.extract_if(|_, request| request.until <= now);
         let over: Vec<(BlockKey, Request)> = over.collect();
+        let given_up: usize = over.iter().map(|(_, request)| request.wanted.len()).sum();
+        inner.waiting -= given_up;
         let idle = inner.known.is_empty() && inner.requests.is_empty();
         drop(inner);
         for (key, request) in over {
-            tracing::warn!(
-                pool = key.pool,
-                block = key.block,
-                "no answer where this replica lies"
-            );
+            if UNANSWERED.says() {
+                tracing::warn!(
+                    pool = key.pool,
+                    block = key.block,
+                    "no answer where a replica lies"
+                );
+            }
             for wanted in request.wanted {
                 refuse(&self.shared, NackReason::NoRoute, wanted, out);
             }
