@@ -13,6 +13,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.SocketTimeoutException;
+import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
@@ -54,6 +55,7 @@ final class NamedInput extends InputStream {
   private Preamble preamble;
   private volatile Inflow inflow;
   private volatile BodyPuller puller;
+  private volatile boolean closed;
   private ControlRecord record;
 
   /** Bytes that are due to the reader before the state says what comes. */
@@ -178,6 +180,11 @@ final class NamedInput extends InputStream {
     }
     puller = pullers.make(op, preamble, control);
     inflow = Inflow.open(op, preamble);
+    if (closed) {
+      // Whoever closed may have come before there was anything to end.
+      close();
+      throw new ClosedChannelException();
+    }
     stats.add(Counter.NAMED_RECEIVES);
     give(op.header(), op.header().length);
     state = State.RECORD;
@@ -242,6 +249,7 @@ final class NamedInput extends InputStream {
   /** Ends the pulls; the connection itself is the peer's to close. */
   @Override
   public void close() {
+    closed = true;
     BodyPuller open = puller;
     if (open != null) {
       open.close();

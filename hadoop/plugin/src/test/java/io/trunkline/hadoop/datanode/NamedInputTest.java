@@ -2,6 +2,7 @@ package io.trunkline.hadoop.datanode;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -22,6 +23,7 @@ import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ReadableByteChannel;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -288,6 +290,43 @@ class NamedInputTest {
       assertThrows(NdnException.class, in::readAllBytes);
     }
     assertTrue(opened <= 4, "opened " + opened);
+  }
+
+  @Test
+  void aConnectionClosedBeforeItsHeaderLeavesNoPullOpen() throws IOException {
+    byte[] wire = onePacket();
+    boolean[] open = {false};
+    NamedInput in =
+        new NamedInput(
+            new ControlInput(new ByteArrayInputStream(wire), silent()),
+            NAMES,
+            (op, preamble, control) ->
+                new BodyPuller(
+                    op,
+                    preamble,
+                    control,
+                    (prefix, first) -> {
+                      open[0] = true;
+                      SegmentSource source = source(prefix);
+                      return new SegmentSource() {
+                        @Override
+                        public int take(
+                            long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+                            throws IOException {
+                          return source.take(segment, header, to, off, max, timeoutMs);
+                        }
+
+                        @Override
+                        public void close() {
+                          open[0] = false;
+                        }
+                      };
+                    },
+                    1000,
+                    () -> 0));
+    in.close();
+    assertThrows(ClosedChannelException.class, in::readAllBytes);
+    assertFalse(open[0]);
   }
 
   @Test
