@@ -24,9 +24,9 @@ import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
  * system in tests.
  */
 public final class TrunklineSocketFactory extends SocketFactory implements Configurable {
-  private static final StackWalker CALLERS = StackWalker.getInstance();
+  private static final StackWalker CALLERS =
+      StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
   private static final String HDFS = "org.apache.hadoop.hdfs.";
-  private static final String SELF = TrunklineSocketFactory.class.getName();
 
   private Configuration conf;
   private Settings settings;
@@ -54,19 +54,9 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
 
   @Override
   public Socket createSocket() throws IOException {
-    DataRouter route = router != null && askedForData() ? router : null;
-    return new LateChannelSocket(route, settings == null ? null : settings.localAddress());
-  }
-
-  private static boolean askedForData() {
-    return CALLERS.walk(
-        frames ->
-            frames
-                .map(StackWalker.StackFrame::getClassName)
-                .filter(name -> !name.equals(SELF))
-                .findFirst()
-                .map(name -> name.startsWith(HDFS))
-                .orElse(false));
+    boolean data = router != null && CALLERS.getCallerClass().getName().startsWith(HDFS);
+    return new LateChannelSocket(
+        data ? router : null, settings == null ? null : settings.localAddress());
   }
 
   @Override
