@@ -8,6 +8,10 @@ use ndn_forwarder::{Config, FaceId, FaceSpec, Forwarder, Output};
 use ndn_packet::{Data, Interest, Name, NetPacket, PitToken, SigningKey};
 use std::time::{Duration, Instant};
 
+/// The one of the `trunkline` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SMALL: usize = 1_000;
 const LARGE: usize = 1_000_000;
 /// Packets handed over together, as a busy face does.

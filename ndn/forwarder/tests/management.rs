@@ -4,8 +4,8 @@ mod common;
 
 use common::client::*;
 use common::*;
-use ndn_forwarder::mgmt::*;
 use ndn_forwarder::StrategyKind;
+use ndn_forwarder::mgmt::*;
 use ndn_packet::tlv::{self, types};
 use ndn_packet::{Component, Interest, Name, NetPacket, SigningKey, Verifier, sha256};
 
