@@ -45,7 +45,7 @@ class HostBytes:
     were left unbound.
     """
 
-    POLL_S = 0.05
+    POLL_S = 0.1
     SETTLE_S = 2.0
 
     def __init__(self, network: str, hosts: dict[str, str], processes: Callable[[], list[tuple[int, str]]]) -> None:
