@@ -1,0 +1,125 @@
+"""The kernel's network, through pyroute2: namespaces, cables, bridges, shaping and their counters."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyroute2 import IPRoute, netns
+
+from . import namespaces
+from .topology import LinkShape
+
+BRIDGE = "br0"
+_BURST_BYTES = 128 << 10  # what may leave at once: two of the largest packets that offloading makes
+
+
+@dataclass(frozen=True)
+class Count:
+    """What left through one end of a link: bytes as on the wire with all headers, packets, and packets dropped."""
+
+    sent_bytes: int = 0
+    packets: int = 0
+    drops: int = 0
+
+    def __sub__(self, earlier: Count) -> Count:
+        return Count(
+            self.sent_bytes - earlier.sent_bytes, self.packets - earlier.packets, self.drops - earlier.drops
+        )
+
+
+class Namespace:
+    """One namespace and a netlink socket in it; `make` makes it first."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._route = IPRoute(netns=name)
+
+    @classmethod
+    def make(cls, name: str) -> Namespace:
+        """A new one, with loopback up and without IPv6, whose chatter would be counted on idle links."""
+        netns.create(name)
+        with namespaces.inside(name):
+            for which in ("all", "default"):
+                with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6 has no such switch
+                    Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1")
+        made = cls(name)
+        made._route.link("set", index=made.index("lo"), state="up")
+        return made
+
+    def close(self) -> None:
+        self._route.close()
+
+    def index(self, interface: str) -> int:
+        """The number of an interface."""
+        found = self._route.link_lookup(ifname=interface)
+        if not found:
+            raise RuntimeError(f"namespace {self.name} has no interface {interface}")
+        return int(found[0])
+
+    def cable(self, interface: str, far: Namespace, far_interface: str, mtu: int) -> None:
+        """A veth pair from here to another namespace, both ends up."""
+        self._route.link(
+            "add", ifname=interface, kind="veth", peer={"ifname": far_interface, "net_ns_fd": far.name}
+        )
+        for end, name in ((self, interface), (far, far_interface)):
+            end._route.link("set", index=end.index(name), mtu=mtu, state="up")
+
+    def bridge(self, ports: list[str]) -> None:
+        """A bridge over `ports`."""
+        self._route.link("add", ifname=BRIDGE, kind="bridge")
+        bridge = self.index(BRIDGE)
+        for port in ports:
+            self._route.link("set", index=self.index(port), master=bridge)
+        self._route.link("set", index=bridge, state="up")
+
+    def address(self, interface: str, address: str, prefix: int) -> None:
+        """Gives an interface an address."""
+        self._route.addr("add", index=self.index(interface), address=address, prefixlen=prefix)
+
+    def shape(self, interface: str, shape: LinkShape, queue_bytes: int) -> None:
+        """What leaves through `interface` goes at the link's rate; `queue_bytes` may wait, the rest is dropped."""
+        self._route.tc(
+            "add",
+            "tbf",
+            index=self.index(interface),
+            handle="1:",
+            rate=f"{shape.rate_bit_s}bit",
+            burst=max(_BURST_BYTES, shape.rate_bit_s // 8 // 1000),
+            limit=queue_bytes,
+        )
+
+    def counts(self) -> dict[str, Count]:
+        """By interface, from its shaper: unlike the interface's own, these count the headers of every segment that an
+        offloaded packet stands for."""
+        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in self._route.get_links()}
+        return {
+            names[qdisc["index"]]: _count(qdisc)
+            for qdisc in self._route.get_qdiscs()
+            if qdisc.get_attr("TCA_KIND") == "tbf"
+        }
+
+
+def _count(qdisc: object) -> Count:
+    stats = qdisc.get_attr("TCA_STATS2")  # type: ignore[attr-defined]
+    basic, queue = stats.get_attr("TCA_STATS_BASIC"), stats.get_attr("TCA_STATS_QUEUE")
+    return Count(int(basic["bytes"]), int(basic["packets"]), int(queue["drops"]))
+
+
+def remove(name: str) -> None:
+    """Removes a namespace and all links that end in it; nothing happens where there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        netns.remove(name)
+
+
+@contextlib.contextmanager
+def opened(names: list[str]) -> Iterator[dict[str, Namespace]]:
+    """Existing namespaces, with a netlink socket in each until the block is left."""
+    with contextlib.ExitStack() as stack:
+        found = {}
+        for name in names:
+            found[name] = Namespace(name)
+            stack.callback(found[name].close)
+        yield found

@@ -1,0 +1,97 @@
+"""Network namespaces by name: to step into, to run commands in, to find the processes of.
+
+They lie in /run/netns, where `ip netns` looks too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+NETNS = Path("/run/netns")
+_CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+# In front of a command, after the namespace's path, the file that is its /etc/hosts, and the host's name. Mounts and
+# the name live in namespaces of the command's own and end with it.
+_ENTER = 'mount --bind "$0" /etc/hosts && echo "$1" > /proc/sys/kernel/hostname && shift && exec "$@"'
+
+
+def _setns(descriptor: int) -> None:
+    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"setns: {os.strerror(code)}")
+
+
+@contextlib.contextmanager
+def inside(name: str) -> Iterator[None]:
+    """The calling thread is in the namespace; sockets made in it stay there afterwards."""
+    with open("/proc/thread-self/ns/net") as home, (NETNS / name).open() as there:
+        _setns(there.fileno())
+        try:
+            yield
+        finally:
+            _setns(home.fileno())
+
+
+def command(name: str, hosts_file: Path, hostname: str, words: list[str]) -> list[str]:
+    """`words` as run in the namespace, with an /etc/hosts and a host name of its own."""
+    return [
+        "nsenter",
+        f"--net={NETNS / name}",
+        "unshare",
+        "--mount",
+        "--uts",
+        "sh",
+        "-c",
+        _ENTER,
+        str(hosts_file),
+        hostname,
+        *words,
+    ]
+
+
+def exists(name: str) -> bool:
+    return (NETNS / name).exists()
+
+
+def processes(names: list[str]) -> dict[int, str]:
+    """Every process (by pid) that is in one of the namespaces, and in which."""
+    inodes = {}
+    for name in names:
+        with contextlib.suppress(OSError):
+            found = (NETNS / name).stat()
+            inodes[(found.st_dev, found.st_ino)] = name
+    there = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found = (entry / "ns/net").stat()
+                if name := inodes.get((found.st_dev, found.st_ino)):
+                    there[int(entry.name)] = name
+    there.pop(os.getpid(), None)
+    return there
+
+
+def end_processes(names: list[str], grace_s: float = 5.0) -> int:
+    """Ends all that runs in the namespaces, SIGTERM first; returns how many there were."""
+    first = processes(names)
+    for number, limit_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 10.0)):
+        deadline = time.monotonic() + limit_s
+        signalled: set[int] = set()
+        while there := processes(names):
+            for pid in there.keys() - signalled:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            signalled |= there.keys()
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+    if left := processes(names):
+        raise RuntimeError(f"processes {sorted(left)} in {', '.join(sorted(set(left.values())))} do not end")
+    return len(first)

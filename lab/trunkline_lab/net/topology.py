@@ -1,0 +1,140 @@
+"""What a data centre consists of: hosts in racks, routers and switches, links with rates and queues, who does what.
+
+A topology is a tree: its routers and switches are bridges without a spanning-tree protocol, and each host hangs on
+one of them. `topology_file` reads it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field, replace
+
+
+class TopologyError(ValueError):
+    """A topology file that can't be built; says where and how to mend it."""
+
+
+@dataclass(frozen=True)
+class LinkShape:
+    """How fast a link is each way, and how much waits for it in the router or switch at its end."""
+
+    rate_bit_s: int = 10**9
+    queue_bytes: int = 256 << 10
+    mtu: int = 1500
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable between two nodes. `ends` are in the order of the file."""
+
+    ends: tuple[str, str]
+    shape: LinkShape
+
+    @property
+    def name(self) -> str:
+        return "-".join(self.ends)
+
+    def other(self, node: str) -> str:
+        """The node at the far end."""
+        return self.ends[1] if node == self.ends[0] else self.ends[0]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which hosts run what. A client host may be a DataNode as well."""
+
+    namenode: str = ""
+    datanodes: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A checked topology. Addresses are of one subnet, in the order hosts, routers, switches."""
+
+    name: str
+    about: str
+    hosts: tuple[str, ...]
+    routers: tuple[str, ...]
+    switches: tuple[str, ...]
+    links: tuple[Link, ...]
+    racks: dict[str, str]  # host to rack
+    roles: Roles
+    network: ipaddress.IPv4Network
+    _addresses: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (*self.hosts, *self.routers, *self.switches)
+
+    def address(self, node: str) -> str:
+        """The IPv4 address of a host, router or switch."""
+        return self._addresses[node]
+
+    def links_of(self, node: str) -> list[Link]:
+        """The links that end at a node."""
+        return [link for link in self.links if node in link.ends]
+
+    def path(self, start: str, end: str) -> list[Link]:
+        """The links from one node to another, in order; there is one way only."""
+        before: dict[str, Link | None] = {start: None}
+        queue = [start]
+        for node in queue:
+            for link in self.links_of(node):
+                if (far := link.other(node)) not in before:
+                    before[far] = link
+                    queue.append(far)
+        found, node = [], end
+        while (link := before[node]) is not None:
+            found.append(link)
+            node = link.other(node)
+        return found[::-1]
+
+    def tree(self, source: str, targets: list[str]) -> set[tuple[str, str]]:
+        """The (from, to) link directions that a packet from `source` takes to all of `targets`, each counted once."""
+        used = set()
+        for target in targets:
+            node = source
+            for link in self.path(source, target):
+                used.add((node, link.other(node)))
+                node = link.other(node)
+        return used
+
+    def router_of(self, node: str) -> str | None:
+        """The nearest router of a node, itself not counted; None where there is none."""
+        others = [router for router in self.routers if router != node]
+        return min(others, key=lambda router: len(self.path(node, router)), default=None)
+
+    def with_roles(self, roles: Roles) -> Topology:
+        """The same with other roles, checked."""
+        changed = replace(self, roles=roles)
+        check_roles(changed, self.name)
+        return changed
+
+    def with_core_rate(self, rate_bit_s: int) -> Topology:
+        """The same with all links between routers or switches at another rate."""
+        hosts = set(self.hosts)
+        links = tuple(
+            link
+            if hosts & set(link.ends)
+            else replace(link, shape=replace(link.shape, rate_bit_s=rate_bit_s))
+            for link in self.links
+        )
+        return replace(self, links=links)
+
+
+def check_roles(topology: Topology, where: str) -> None:
+    """Every role is on a host that there is; `where` is what errors name."""
+    roles = topology.roles
+    for what, names in (
+        ("namenode", (roles.namenode,) if roles.namenode else ()),
+        ("datanodes", roles.datanodes),
+        ("clients", roles.clients),
+    ):
+        for host in names:
+            if host not in topology.hosts:
+                raise TopologyError(f"{where}: [roles] {what}: {host!r} is no host of this topology")
+        if len(set(names)) != len(names):
+            raise TopologyError(f"{where}: [roles] {what}: a host stands there twice")
+    if roles.datanodes and not roles.namenode:
+        raise TopologyError(f"{where}: [roles]: DataNodes need a namenode")
