@@ -1,4 +1,4 @@
-"""A real HDFS: NameNode, DataNodes and client JVMs as processes, each on a loopback address of its own.
+"""A real HDFS: NameNode, DataNodes and client JVMs as processes, each on the host that a `Site` gives it.
 
 Stock classes, stock defaults but for addresses, directories and waits. What a plane adds (the plug-in's jar and
 properties) comes from a `Plane`; the plane "tcp" adds nothing at all.
@@ -16,7 +16,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from . import paths, stock
-from .network import Loopback, Ports
+from .network import Site
 from .procs import Process, Stage, wait_until
 
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -86,37 +86,34 @@ def write_conf(conf: Path, properties: Properties) -> None:
 
 
 class Cluster:
-    """One NameNode, `datanodes` DataNodes and any number of clients, all owned by `stage`.
+    """One NameNode, DataNodes and any number of clients on the hosts of `site`, all owned by `stage`.
 
-    Host names are "namenode", "dn1" … "dnN" and "client"; `hosts` maps their addresses to them.
+    `hosts` maps the addresses of the hosts to their names.
     """
 
     def __init__(
         self,
         stage: Stage,
         directory: Path,
-        loopback: Loopback,
+        site: Site,
         plane: Plane,
         *,
-        datanodes: int = 4,
         extra: Properties | None = None,
     ) -> None:
-        self.stage, self.directory, self.plane = stage, directory, plane
-        self._ports = Ports()
+        self.stage, self.directory, self.plane, self.site = stage, directory, plane, site
         self._extra = extra or {}
         self._jars = stock.classpath()
         self._started_clients = 0
-        self.namenode_address = loopback.address(10)
-        self.client_address = loopback.address(50)
-        self.hosts = {self.namenode_address: "namenode"}
-        addresses = [loopback.address(11 + n) for n in range(datanodes)]
-        self.hosts.update({address: f"dn{n + 1}" for n, address in enumerate(addresses)})
-        self.hosts[self.client_address] = "client"
-        self.rpc = f"{self.namenode_address}:{self._ports.free(self.namenode_address)}"
-        self.http = f"{self.namenode_address}:{self._ports.free(self.namenode_address)}"
+        self.namenode_host, self.namenode_address = site.namenode
+        self.hosts = {address: host for host, address in (site.namenode, *site.datanodes, *site.clients)}
+        self.rpc = f"{self.namenode_address}:{site.port(self.namenode_address, 'namenode')}"
+        self.http = f"{self.namenode_address}:{site.port(self.namenode_address, 'namenode-http')}"
         self._namenode: Process | None = None
-        self.datanodes = [self._datanode_host(f"dn{n + 1}", address) for n, address in enumerate(addresses)]
-        self.client_conf = self._conf("client", self.client_address, {})
+        self.datanodes = [self._datanode_host(host, address) for host, address in site.datanodes]
+        taken = {self.namenode_host, *(datanode.host for datanode in self.datanodes)}
+        # A client's counters stand apart from those of a daemon on its host.
+        self.clients = {host: f"{host}.client" if host in taken else host for host, _ in site.clients}
+        self._client_confs = {host: self._conf(self.clients[host], address, {}) for host, address in site.clients}
 
     # Configuration
 
@@ -144,7 +141,7 @@ class Cluster:
 
     def _namenode_conf(self) -> Path:
         return self._conf(
-            "namenode",
+            self.namenode_host,
             self.namenode_address,
             {
                 "dfs.namenode.rpc-address": self.rpc,
@@ -155,7 +152,7 @@ class Cluster:
         )
 
     def _datanode_host(self, host: str, address: str) -> DataNodeHost:
-        datanode = DataNodeHost(host, address, f"{address}:{self._ports.free(address)}", Path())
+        datanode = DataNodeHost(host, address, f"{address}:{self.site.port(address, 'datanode')}", Path())
         datanode.conf = self._datanode_conf(datanode, self.plane)
         return datanode
 
@@ -167,8 +164,8 @@ class Cluster:
             {
                 "dfs.datanode.hostname": address,
                 "dfs.datanode.address": datanode.transfer,
-                "dfs.datanode.ipc.address": f"{address}:{self._ports.free(address)}",
-                "dfs.datanode.http.address": f"{address}:{self._ports.free(address)}",
+                "dfs.datanode.ipc.address": f"{address}:{self.site.port(address, 'datanode-ipc')}",
+                "dfs.datanode.http.address": f"{address}:{self.site.port(address, 'datanode-http')}",
                 "dfs.datanode.data.dir": f"file://{self.directory}/data/{datanode.host}",
             },
             plane,
@@ -198,8 +195,8 @@ class Cluster:
         """
         conf = self._namenode_conf()
         format_ = self._java(conf, NAMENODE, "-format", "-nonInteractive")
-        self.stage.run("namenode-format", "namenode", format_, timeout_s=120)
-        self._namenode = self.stage.start("namenode", "namenode", self._java(conf, NAMENODE))
+        self.stage.run("namenode-format", self.namenode_host, format_, timeout_s=120)
+        self._namenode = self.stage.start("namenode", self.namenode_host, self._java(conf, NAMENODE))
         for number, datanode in enumerate(self.datanodes, start=1):
             self.start_datanode(datanode, (differing or {}).get(number))
         self.wait_live(len(self.datanodes))
@@ -227,7 +224,7 @@ class Cluster:
 
     def jmx(self, bean: str) -> dict[str, Any]:
         """A JMX bean of the NameNode, from its own /jmx page."""
-        with urllib.request.urlopen(f"http://{self.http}/jmx?qry={bean}", timeout=5) as page:
+        with self.site.near(), urllib.request.urlopen(f"http://{self.http}/jmx?qry={bean}", timeout=5) as page:
             return dict(json.load(page)["beans"][0])
 
     def processes(self) -> list[tuple[int, str]]:
@@ -236,28 +233,33 @@ class Cluster:
 
     # Clients
 
-    def client_command(self, main: str, *arguments: str) -> list[str]:
-        """The command line of a client JVM on the client's host."""
-        return self._java(self.client_conf, main, *arguments)
+    def client_host(self, host: str | None = None) -> str:
+        """`host`, or the first of the hosts that have clients."""
+        return host or next(iter(self.clients))
 
-    def client(self, main: str, *arguments: str, name: str, timeout_s: float = 600) -> Process:
+    def client_command(self, main: str, *arguments: str, host: str | None = None) -> list[str]:
+        """The command line of a client JVM on a client's host."""
+        return self._java(self._client_confs[self.client_host(host)], main, *arguments)
+
+    def _label(self, name: str) -> str:
+        self._started_clients += 1
+        return f"client-{self._started_clients:02d}-{name}"
+
+    def client(self, main: str, *arguments: str, name: str, host: str | None = None, timeout_s: float = 600) -> Process:
         """Runs a client JVM to its end; raises ProcessFailed when it ends badly."""
-        self._started_clients += 1
-        label = f"client-{self._started_clients:02d}-{name}"
-        return self.stage.run(label, "client", self.client_command(main, *arguments), timeout_s=timeout_s)
+        command = self.client_command(main, *arguments, host=host)
+        return self.stage.run(self._label(name), self.client_host(host), command, timeout_s=timeout_s)
 
-    def start_client(self, main: str, *arguments: str, name: str, **streams: int) -> Process:
+    def start_client(self, main: str, *arguments: str, name: str, host: str | None = None, **streams: int) -> Process:
         """Starts a client JVM and returns at once; `stdin` and `stdout` may be subprocess.PIPE."""
-        self._started_clients += 1
-        label = f"client-{self._started_clients:02d}-{name}"
-        return self.stage.start(label, "client", self.client_command(main, *arguments), **streams)
+        command = self.client_command(main, *arguments, host=host)
+        return self.stage.start(self._label(name), self.client_host(host), command, **streams)
 
-    def put(self, source: Path, target: str, *options: str, replication: int = 3) -> Process:
+    def put(self, source: Path, target: str, *options: str, replication: int = 3, host: str | None = None) -> Process:
         """`FsShell -D dfs.replication=N -put source target`."""
-        return self.client(
-            FSSHELL, "-D", f"dfs.replication={replication}", "-put", *options, str(source), target, name="put"
-        )
+        words = ["-D", f"dfs.replication={replication}", "-put", *options, str(source), target]
+        return self.client(FSSHELL, *words, name="put", host=host)
 
-    def get(self, source: str, target: Path) -> Process:
+    def get(self, source: str, target: Path, host: str | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""
-        return self.client(FSSHELL, "-get", source, str(target), name="get")
+        return self.client(FSSHELL, "-get", source, str(target), name="get", host=host)

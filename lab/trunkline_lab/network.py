@@ -1,12 +1,29 @@
-"""Loopback addresses that stand for hosts, and ports on them that nobody holds."""
+"""Where the parts of a cluster run; loopback addresses that stand for hosts, and ports on them that nobody holds."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 _PORTS = range(20000, 32000)  # below Linux's default range of ephemeral ports, so no outgoing connection takes them
+
+
+Hosted = tuple[str, str]  # (name of a host, its address)
+
+
+@dataclass(frozen=True)
+class Site:
+    """The hosts of a cluster. One host may have several parts; `near` is entered to speak to them from the lab."""
+
+    namenode: Hosted
+    datanodes: tuple[Hosted, ...]
+    clients: tuple[Hosted, ...]
+    port: Callable[[str, str], int]  # (address, Hadoop's name of the service) to a TCP port
+    near: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
 
 
 @dataclass(frozen=True)
@@ -21,6 +38,16 @@ class Loopback:
 
     def address(self, number: int) -> str:
         return f"{self.prefix}.{number}"
+
+    def site(self, datanodes: int) -> Site:
+        """Hosts "namenode", "dn1" … and "client", each an address of this network."""
+        ports = Ports()
+        return Site(
+            ("namenode", self.address(10)),
+            tuple((f"dn{n + 1}", self.address(11 + n)) for n in range(datanodes)),
+            (("client", self.address(50)),),
+            lambda address, service: ports.free(address),
+        )
 
 
 def pick_loopback() -> Loopback:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from . import paths
 from .cluster import Plane, Properties
 from .network import Loopback, Ports
-from .procs import Process, Stage, wait_until
+from .procs import Stage
+from .routers import Router
 
 ROUTER_ADDRESS = 2  # last number of the router's address in the experiment's /24
 
@@ -22,74 +23,36 @@ def tcp() -> Plane:
     return Plane("tcp")
 
 
-class Router:
-    """One `trunkline fwd run`: the only hop between the hosts of the named-data plane.
-
-    Hosts connect over TCP; it is asked over a Unix socket, since `/localhost` names never cross a link.
-    """
+class LoopbackRouter(Router):
+    """The only hop between the hosts of the named-data plane on loopback addresses."""
 
     def __init__(self, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int) -> None:
-        self.stage = stage
-        # Unix socket paths end at 107 bytes, so it can't lie in `directory`.
-        self._runtime = tempfile.TemporaryDirectory(prefix="trunkline-")
-        self.control = f"unix://{self._runtime.name}/router.sock"
         self.address = loopback.address(ROUTER_ADDRESS)
-        self.face = f"tcp://{self.address}:{Ports().free(self.address)}"
-        self.config = directory / "conf" / "router.toml"
-        self.config.parent.mkdir(parents=True, exist_ok=True)
-        self.config.write_text(
-            f'[[face]]\nlisten = "{self.face}"\nscope = "non-local"\n\n'
-            f'[[face]]\nlisten = "{self.control}"\n\n'
-            # No routes: the first Interest under a block's name goes to all hosts, the others where its Data came from.
-            f'[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\n\n'
-            f"[content_store]\ncapacity = {cache_bytes}\n"
+        self._runtime = tempfile.TemporaryDirectory(prefix="trunkline-")
+        super().__init__(
+            stage,
+            "router",
+            directory / "conf" / "router.toml",
+            Path(self._runtime.name) / "router.sock",
+            listen=f"tcp://{self.address}:{Ports().free(self.address)}",
+            cache_bytes=cache_bytes,
         )
-        self.process: Process | None = None
-
-    def start(self) -> None:
-        """Starts it (again after `kill`); returns when it takes connections."""
-        command = [str(paths.built(paths.TRUNKLINE)), "fwd", "run", "--config", str(self.config)]
-        self.process = self.stage.start("router", "router", command)
-        wait_until("the router's listener", self._listens, 20, self.process)
-
-    def kill(self) -> None:
-        """SIGKILL, as a power cut would."""
-        assert self.process is not None
-        self.process.kill()
-
-    def _listens(self) -> bool:
-        host, _, port = self.face.removeprefix("tcp://").rpartition(":")
-        with socket.socket() as probe:
-            return probe.connect_ex((host, int(port))) == 0
-
-    def cache_hits(self) -> int:
-        """Interests that its content store has answered so far."""
-        return int(self.status()["content_store"]["hits"])
-
-    def status(self) -> dict[str, Any]:
-        """`trunkline fwd status --json`."""
-        answer = subprocess.run(
-            [str(paths.TRUNKLINE), "fwd", "status", "--json", "--face", self.control],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-        if answer.returncode != 0:
-            raise RuntimeError(f"the router at {self.control} did not answer: {answer.stderr.strip()}")
-        return dict(json.loads(answer.stdout))
 
 
-def ndn(router: Router, directory: Path, *, jar: bool = True) -> Plane:
+def ndn(router: Router, directory: Path) -> Plane:
     """Stock Hadoop with the plug-in's jar first on the class path and the properties an operator pastes."""
+    return named(lambda _host: router.face, directory)
+
+
+def named(face_of: Callable[[str], str], directory: Path, port: int = 0) -> Plane:
+    """The same where each host has a router of its own to go to; `port` is the DataNodes' for control connections."""
 
     def properties(host: str, address: str) -> Properties:
         return {
-            **pasted(router.face),
+            **pasted(face_of(host)),
             # Every socket leaves from its host's own address, so that the kernel's counters tell hosts apart.
             "trunkline.local.address": address,
-            "trunkline.datanode.address": f"{address}:0",
+            "trunkline.datanode.address": f"{address}:{port}",
             "trunkline.stats.file": str(stats_file(directory, host)),
         }
 

@@ -130,18 +130,31 @@ class Process:
             self.wait(30)
 
 
+def in_place(_host: str, command: list[str]) -> list[str]:
+    """A command that stands for a host without any doing."""
+    return command
+
+
 @dataclass
 class Stage:
-    """Owns processes; leaving it ends them all, whatever the reason."""
+    """Owns processes; leaving it ends them all, whatever the reason.
+
+    `on_host` is what a command becomes on an emulated host. With `outlive`, processes live on after the lab; whoever
+    sets it sees to their end.
+    """
 
     logs: Path
     processes: list[Process] = field(default_factory=list)
+    on_host: Callable[[str, list[str]], list[str]] = in_place
+    outlive: bool = False
 
     def __enter__(self) -> Stage:
         self.logs.mkdir(parents=True, exist_ok=True)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.outlive and kind is None:
+            return
         for process in reversed(self.processes):
             process.signal(signal.SIGTERM)
         for process in reversed(self.processes):
@@ -165,7 +178,7 @@ class Stage:
         log = self.logs / f"{name}.log"
         with log.open("ab") as sink:
             popen = subprocess.Popen(
-                [*DIE_WITH_PARENT, *command],
+                [*([] if self.outlive else DIE_WITH_PARENT), *self.on_host(host, command)],
                 stdin=stdin,
                 stdout=sink if stdout is None else stdout,
                 stderr=sink,

@@ -31,12 +31,15 @@ class Replica:
 
 def blocks(cluster: Cluster, path: str) -> list[Block]:
     """The blocks allocated for `path` so far, from the NameNode's log; a put writes `path._COPYING_` first."""
+    # Some clusters have one port and many addresses, on others the NameNode sees one address and many ports.
+    known = {datanode.transfer: datanode for datanode in cluster.datanodes}
     by_port = {port(datanode): datanode for datanode in cluster.datanodes}
     found = []
     for line in (cluster.stage.logs / "namenode.log").read_text(errors="replace").splitlines():
         if (match := _ALLOCATED.search(line)) and match.group(3).removesuffix("._COPYING_") == path:
-            ports = [int(replica.rpartition(":")[2]) for replica in match.group(2).split(", ")]
-            found.append(Block(match.group(1), [by_port[p] for p in ports]))
+            replicas = match.group(2).split(", ")
+            pipeline = [known.get(replica) or by_port[int(replica.rpartition(":")[2])] for replica in replicas]
+            found.append(Block(match.group(1), pipeline))
     return found
 
 

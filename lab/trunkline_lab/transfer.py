@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from . import planes
 from .cluster import FSSHELL, Cluster
 from .hostbytes import HostBytes, LinkBytes
 from .network import pick_loopback
 from .procs import Process, Stage
+from .routers import Router
 from .say import say
 
 BLOCK_BYTES = 128 << 20  # HDFS's default
@@ -28,10 +30,11 @@ class Cost:
     links: LinkBytes
     cache_hits: int  # in the router
     counters: dict[str, planes.Counters]  # of the plug-in, by host
+    clients: list[str] = field(default_factory=lambda: ["client"])  # the hosts that clients count under
 
     def client(self, counter: str) -> int:
-        """A counter of the client's plug-in."""
-        return self.counters.get("client", {}).get(counter, 0)
+        """A counter of the clients' plug-ins."""
+        return sum(self.counters.get(client, {}).get(counter, 0) for client in self.clients)
 
     def fallbacks(self) -> dict[str, planes.Counters]:
         """Operations that went by stock TCP after all, by host and reason."""
@@ -42,11 +45,20 @@ class Cost:
         return {host: reasons for host, reasons in found.items() if reasons}
 
 
+class Meter(Protocol):
+    """Counts bytes over hosts' links; `overruns` is how often it may have missed some."""
+
+    overruns: int
+
+    def read(self) -> LinkBytes:
+        """The counts now."""
+
+
 class Rig:
     """A running cluster on one plane whose commands are measured."""
 
-    def __init__(self, cluster: Cluster, meter: HostBytes, router: planes.Router | None) -> None:
-        self.cluster, self._meter, self._router = cluster, meter, router
+    def __init__(self, cluster: Cluster, meter: Meter, routers: Sequence[Router]) -> None:
+        self.cluster, self.meter, self._routers = cluster, meter, routers
         self.hosts = list(cluster.hosts.values())
 
     @property
@@ -55,40 +67,43 @@ class Rig:
 
     def put(self, source: Path, target: str, replication: int) -> Cost:
         """`FsShell -put`, measured."""
-        return self._measure(lambda: self.cluster.put(source, target, replication=replication))
+        return self.measure(lambda: self.cluster.put(source, target, replication=replication))
 
     def get(self, source: str, target: Path) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
-        return self._measure(lambda: self.cluster.get(source, target))
+        return self.measure(lambda: self.cluster.get(source, target))
 
     def remove(self, path: str) -> None:
         """Deletes a file, so that the next does not fill the disk."""
         self.cluster.client(FSSHELL, "-rm", "-skipTrash", path, name="rm")
 
     def _cache_hits(self) -> int:
-        return self._router.cache_hits() if self._router else 0
+        return sum(router.cache_hits() for router in self._routers)
 
     def _counters(self) -> dict[str, planes.Counters]:
         """The plug-in's counters by host; a DataNode writes its own down a moment after an operation has ended."""
-        if self._router is None:
+        if not self._routers:
             return {}
         time.sleep(0.3)
-        return {host: planes.transport_counters(self.cluster.directory, host) for host in self.hosts}
+        labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values()])
+        return {label: planes.transport_counters(self.cluster.directory, label) for label in labels}
 
-    def _measure(self, command: Callable[[], Process]) -> Cost:
+    def measure(self, work: Callable[[], Process]) -> Cost:
+        """What `work` cost; the seconds are those of the process that it returns, which has ended."""
         counters, hits = self._counters(), self._cache_hits()
-        cpu, links = self.cluster.stage.cpu_s(), self._meter.read()
-        process = command()
+        cpu, links = self.cluster.stage.cpu_s(), self.meter.read()
+        process = work()
         spent = {host: s - cpu.get(host, 0.0) for host, s in self.cluster.stage.cpu_s().items()}
-        links = self._meter.read() - links
-        if self._meter.overruns:
-            raise RuntimeError(f"the kernel dropped word of ended sockets {self._meter.overruns} times")
+        links = self.meter.read() - links
+        if self.meter.overruns:
+            raise RuntimeError(f"the kernel dropped word of ended sockets {self.meter.overruns} times")
         assert process.wall_s is not None
         grown = {
             host: {key: value - counters[host].get(key, 0) for key, value in now.items()}
             for host, now in self._counters().items()
         }
-        return Cost(process.wall_s, spent, links, self._cache_hits() - hits, grown)
+        clients = list(self.cluster.clients.values())
+        return Cost(process.wall_s, spent, links, self._cache_hits() - hits, grown, clients)
 
 
 @contextmanager
@@ -101,17 +116,17 @@ def rig(plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int) -
         with Stage(directory / "logs") as stage:
             router = None
             if plane_name == "ndn":
-                router = planes.Router(stage, directory, loopback, cache_bytes)
+                router = planes.LoopbackRouter(stage, directory, loopback, cache_bytes)
                 router.start()
             plane = planes.ndn(router, directory) if router else planes.tcp()
-            cluster = Cluster(stage, directory, loopback, plane, datanodes=datanodes)
+            cluster = Cluster(stage, directory, loopback.site(datanodes), plane)
             say(f"{plane_name}: starting a NameNode and {datanodes} DataNodes")
             cluster.start()
             addresses = dict(cluster.hosts)
             if router:
                 addresses[router.address] = "router"
             with HostBytes(loopback.cidr, addresses, cluster.processes) as meter:
-                yield Rig(cluster, meter, router)
+                yield Rig(cluster, meter, [router] if router else [])
     finally:
         shutil.rmtree(directory / "data", ignore_errors=True)
 

@@ -16,6 +16,7 @@ from trunkline_lab import paths, planes, replicas
 from trunkline_lab.cluster import FSCK, FSSHELL, QUICK_TO_NOTICE, Cluster, Plane, Properties
 from trunkline_lab.network import pick_loopback
 from trunkline_lab.procs import Process, Stage, wait_until
+from trunkline_lab.routers import Router
 
 MIB = 1 << 20
 
@@ -32,7 +33,7 @@ class Bed:
 
     stage: Stage
     cluster: Cluster
-    router: planes.Router | None
+    router: Router | None
     plane: Plane
 
     def fsck(self) -> str:
@@ -148,10 +149,10 @@ def a_bed(
             router = None
             plane = planes.tcp()
             if plane_name == "ndn":
-                router = planes.Router(stage, directory, loopback, cache_bytes=64 * MIB)
+                router = planes.LoopbackRouter(stage, directory, loopback, cache_bytes=64 * MIB)
                 router.start()
                 plane = planes.ndn(router, directory)
-            cluster = Cluster(stage, directory, loopback, plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
+            cluster = Cluster(stage, directory, loopback.site(4), plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
             cluster.start({number: planes.tcp() for number in without_plugin})
             yield Bed(stage, cluster, router, plane)
     finally:

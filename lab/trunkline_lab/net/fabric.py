@@ -70,7 +70,9 @@ class Fabric:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise LabError(f"lab {self.lab!r} is being used by another command; wait, or take --lab NAME") from error
+                raise LabError(
+                    f"lab {self.lab!r} is being used by another command; wait, or take --lab NAME"
+                ) from error
             yield
 
     def record(self) -> Record | None:

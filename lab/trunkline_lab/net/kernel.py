@@ -25,9 +25,7 @@ class Count:
     drops: int = 0
 
     def __sub__(self, earlier: Count) -> Count:
-        return Count(
-            self.sent_bytes - earlier.sent_bytes, self.packets - earlier.packets, self.drops - earlier.drops
-        )
+        return Count(self.sent_bytes - earlier.sent_bytes, self.packets - earlier.packets, self.drops - earlier.drops)
 
 
 class Namespace:
@@ -61,9 +59,7 @@ class Namespace:
 
     def cable(self, interface: str, far: Namespace, far_interface: str, mtu: int) -> None:
         """A veth pair from here to another namespace, both ends up."""
-        self._route.link(
-            "add", ifname=interface, kind="veth", peer={"ifname": far_interface, "net_ns_fd": far.name}
-        )
+        self._route.link("add", ifname=interface, kind="veth", peer={"ifname": far_interface, "net_ns_fd": far.name})
         for end, name in ((self, interface), (far, far_interface)):
             end._route.link("set", index=end.index(name), mtu=mtu, state="up")
 

@@ -115,9 +115,7 @@ class Topology:
         """The same with all links between routers or switches at another rate."""
         hosts = set(self.hosts)
         links = tuple(
-            link
-            if hosts & set(link.ends)
-            else replace(link, shape=replace(link.shape, rate_bit_s=rate_bit_s))
+            link if hosts & set(link.ends) else replace(link, shape=replace(link.shape, rate_bit_s=rate_bit_s))
             for link in self.links
         )
         return replace(self, links=links)
