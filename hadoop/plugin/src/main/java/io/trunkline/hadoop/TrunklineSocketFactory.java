@@ -1,9 +1,9 @@
 package io.trunkline.hadoop;
 
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.socket.DataRouter;
-import io.trunkline.hadoop.socket.LateChannelSocket;
 import io.trunkline.hadoop.stats.StatsFile;
+import io.trunkline.hadoop.transport.LateChannelSocket;
+import io.trunkline.hadoop.transport.Transports;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -12,11 +12,10 @@ import java.util.Objects;
 import javax.net.SocketFactory;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
 
 /**
  * Hadoop's sockets, for {@code hadoop.rpc.socket.factory.class.default}. HDFS data connections go
- * to the DataNode's plug-in where there is one; all others, RPC included, are stock.
+ * by the transports of {@code trunkline.transport}; all others, RPC included, are stock.
  *
  * <p>Data and RPC sockets come out of one factory. They are told apart by who asks: HDFS's data
  * streams are opened from classes of {@code org.apache.hadoop.hdfs}, RPC connections from {@code
@@ -30,7 +29,7 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
 
   private Configuration conf;
   private Settings settings;
-  private DataRouter router;
+  private Transports transports;
 
   /** Made by Hadoop, which calls {@link #setConf} next. */
   public TrunklineSocketFactory() {}
@@ -39,11 +38,7 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
   public void setConf(Configuration configuration) {
     conf = configuration;
     settings = Settings.from(configuration);
-    int inFlight =
-        configuration.getInt(
-            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_KEY,
-            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_DEFAULT);
-    router = settings.ndn() ? new DataRouter(settings, inFlight) : null;
+    transports = Transports.of(settings, configuration);
     StatsFile.changed(settings.statsFile());
   }
 
@@ -54,9 +49,9 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
 
   @Override
   public Socket createSocket() throws IOException {
-    boolean data = router != null && CALLERS.getCallerClass().getName().startsWith(HDFS);
+    boolean data = transports != null && CALLERS.getCallerClass().getName().startsWith(HDFS);
     return new LateChannelSocket(
-        data ? router : null, settings == null ? null : settings.localAddress());
+        data ? transports : null, settings == null ? null : settings.localAddress());
   }
 
   @Override

@@ -8,6 +8,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 
 /**
@@ -16,8 +17,12 @@ import org.apache.hadoop.conf.Configuration;
  * Settings} stand for one plane, so that they share one embedded forwarder.
  */
 public final class Settings {
+  private static final List<String> TRANSPORTS = List.of("ndn", "tcp");
+  private static final String TRANSPORTS_HELP =
+      "use ndn,tcp to try named data first, or tcp for stock transfer";
+
   private final Map<Setting, String> values;
-  private final boolean ndn;
+  private final List<String> transports;
   private final String root;
   private final List<String> listen;
   private final InetAddress localAddress;
@@ -25,7 +30,7 @@ public final class Settings {
 
   private Settings(Map<Setting, String> values) {
     this.values = values;
-    this.ndn = transports(values.get(Setting.TRANSPORT));
+    this.transports = transports(values.get(Setting.TRANSPORT));
     this.root = NameSyntax.checkRoot(Setting.NDN_ROOT.key(), values.get(Setting.NDN_ROOT));
     String face = values.get(Setting.NDN_FACE);
     if (!face.isEmpty()) {
@@ -98,27 +103,21 @@ public final class Settings {
     return false;
   }
 
-  private static boolean transports(String value) {
+  private static List<String> transports(String value) {
     List<String> transports = list(value);
     for (String transport : transports) {
-      if (!transport.equals("ndn") && !transport.equals("tcp")) {
+      if (!TRANSPORTS.contains(transport)) {
         throw wrong(
-            Setting.TRANSPORT,
-            value,
-            "no transport is named " + transport,
-            "use ndn,tcp to try named data first, or tcp for stock transfer");
+            Setting.TRANSPORT, value, "no transport is named " + transport, TRANSPORTS_HELP);
       }
     }
-    if (transports.isEmpty()
-        || transports.indexOf("tcp") != transports.size() - 1
-        || transports.size() > 2) {
-      throw wrong(
-          Setting.TRANSPORT,
-          value,
-          "tcp must stand at the end, once",
-          "use ndn,tcp to try named data first, or tcp for stock transfer");
+    if (transports.isEmpty() || transports.indexOf("tcp") != transports.size() - 1) {
+      throw wrong(Setting.TRANSPORT, value, "tcp must stand at the end, once", TRANSPORTS_HELP);
     }
-    return transports.size() == 2;
+    if (Set.copyOf(transports).size() != transports.size()) {
+      throw wrong(Setting.TRANSPORT, value, "one transport stands there twice", TRANSPORTS_HELP);
+    }
+    return transports;
   }
 
   private static List<String> list(String value) {
@@ -189,7 +188,27 @@ public final class Settings {
    * @return true when {@code ndn} stands in the list of transports
    */
   public boolean ndn() {
-    return ndn;
+    return transports.contains("ndn");
+  }
+
+  /**
+   * The transports to try for HDFS data.
+   *
+   * @return their names in order, tcp last
+   */
+  public List<String> transports() {
+    return transports;
+  }
+
+  /**
+   * The transport that is tried when one does not serve.
+   *
+   * @param transport one of {@link #transports}
+   * @return the name of the next, tcp for the last
+   */
+  public String transportAfter(String transport) {
+    int next = transports.indexOf(transport) + 1;
+    return transports.get(Math.min(next, transports.size() - 1));
   }
 
   /**

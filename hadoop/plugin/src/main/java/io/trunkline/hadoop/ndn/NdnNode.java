@@ -2,7 +2,10 @@ package io.trunkline.hadoop.ndn;
 
 import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.transport.Discovery;
+import io.trunkline.hadoop.transport.PlaneHealth;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -49,11 +52,7 @@ public final class NdnNode implements AutoCloseable {
     this.names = new Names(settings.root());
     NativeLibrary.load(settings.nativeLibrary());
     this.handle = Native.nodeOpen(configuration(settings));
-    this.discovery =
-        new Discovery(
-            names,
-            name -> Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs()),
-            System::nanoTime);
+    this.discovery = new Discovery(this::ask, System::nanoTime);
     LOG.info(
         "named data under {} through {}",
         settings.root(),
@@ -78,6 +77,15 @@ public final class NdnNode implements AutoCloseable {
       node.generation++;
       return node;
     }
+  }
+
+  private byte[] ask(InetSocketAddress dataNode) throws IOException {
+    String name = names.dataNode(dataNode);
+    byte[] record = Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs());
+    if (record == null) {
+      throw new IOException("no answer under " + name);
+    }
+    return record;
   }
 
   /** Gives the node back; nothing may be done with it by this user afterwards. */

@@ -1,10 +1,11 @@
 package io.trunkline.hadoop.read;
 
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.NdnTransport;
+import io.trunkline.hadoop.ndn.read.NamedReplicas;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
-import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.NotServed;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -27,7 +28,6 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
   private static final Map<Configuration, Settings> SETTINGS =
       Collections.synchronizedMap(new WeakHashMap<>());
 
-  private final TransferStats stats = TransferStats.get();
   private long block;
   private String pool = "";
   private long genstamp;
@@ -99,24 +99,35 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
     }
     try {
       if (guarded()) {
-        return stock(Fallback.BLOCK_TOKEN, "");
+        throw new NotServed(Fallback.BLOCK_TOKEN, "");
       }
       if (shortCircuit()) {
-        return stock(Fallback.SHORT_CIRCUIT, "");
+        throw new NotServed(Fallback.SHORT_CIRCUIT, "");
       }
-      return open(NdnNode.acquire(settings));
-    } catch (IOException e) {
-      return stock(Fallback.NODE_DOWN, e.getMessage());
+      return NamedReplicas.open(settings, pool, block, genstamp, visibleLength);
+    } catch (NotServed e) {
+      TransferStats.get()
+          .fallback(
+              NdnTransport.NAME,
+              settings.transportAfter(NdnTransport.NAME),
+              e.reason(),
+              pool + ":blk_" + block + "_" + genstamp,
+              e.getMessage());
+      return null;
     }
   }
 
   /** The client gets a token with every block, an empty one where tokens are off. */
-  private boolean guarded() throws IOException {
+  private boolean guarded() {
     if (token.length == 0) {
       return false;
     }
     Token<TokenIdentifier> parsed = new Token<>();
-    parsed.readFields(new DataInputStream(new ByteArrayInputStream(token)));
+    try {
+      parsed.readFields(new DataInputStream(new ByteArrayInputStream(token)));
+    } catch (IOException e) {
+      return true;
+    }
     return parsed.getIdentifier().length > 0;
   }
 
@@ -126,39 +137,5 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
         && conf.getBoolean(
             HdfsClientConfigKeys.Read.ShortCircuit.KEY,
             HdfsClientConfigKeys.Read.ShortCircuit.DEFAULT);
-  }
-
-  private ReplicaAccessor open(NdnNode node) throws IOException {
-    boolean opened = false;
-    try {
-      if (!node.health().good()) {
-        return stock(Fallback.PLANE_PAUSED, node.health().cause());
-      }
-      if (!node.routerUp()) {
-        return stock(Fallback.ROUTER_DOWN, node.settings().face());
-      }
-      ReplicaMetadata metadata = MetadataCache.get(node, pool, block, genstamp);
-      if (metadata == null) {
-        return stock(Fallback.NO_METADATA, "");
-      }
-      if (metadata.genstamp() != genstamp || metadata.length() < visibleLength) {
-        return stock(
-            Fallback.OTHER_REPLICA,
-            metadata + ", asked for genstamp " + genstamp + " and " + visibleLength + " bytes");
-      }
-      NamedReplica replica = new NamedReplica(node, pool, block, metadata, visibleLength);
-      stats.add(Counter.NAMED_READS);
-      opened = true;
-      return replica;
-    } finally {
-      if (!opened) {
-        node.close();
-      }
-    }
-  }
-
-  private ReplicaAccessor stock(Fallback reason, String detail) {
-    stats.fallback(reason, pool + ":blk_" + block + "_" + genstamp, detail);
-    return null;
   }
 }

@@ -1,9 +1,9 @@
 package io.trunkline.hadoop.stats;
 
-/** Why an operation goes by stock TCP. */
+/** Why an operation does not go by a transport that was to be tried. */
 public enum Fallback {
-  /** The DataNode does not answer under its discovery name. */
-  NO_PLUGIN("no_plugin", "the DataNode is not found by name"),
+  /** The DataNode does not say that it has the plug-in. */
+  NO_PLUGIN("no_plugin", "the DataNode does not answer where its plug-in would"),
   /** The DataNode has the plug-in but may not use it. */
   NOT_NAMED("not_named", "the DataNode refuses transfer by name"),
   /** The DataNode's plug-in does not accept connections. */

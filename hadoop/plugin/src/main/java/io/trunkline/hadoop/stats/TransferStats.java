@@ -1,17 +1,18 @@
 package io.trunkline.hadoop.stats;
 
 import io.trunkline.hadoop.conf.Json;
-import io.trunkline.hadoop.ndn.NdnNode;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The counters of this JVM: what went by name, what went by TCP and why. */
+/** The counters of this JVM: what went by which transport, what fell back and why. */
 public final class TransferStats {
   /** What is counted. */
   public enum Counter {
@@ -52,7 +53,13 @@ public final class TransferStats {
   private static final int MAX_SAID = 10_000;
 
   private final LongAdder[] counters = new LongAdder[Counter.values().length];
-  private final Map<String, LongAdder> fallbacks = new ConcurrentSkipListMap<>();
+  private final Map<String, LongAdder> opened = new ConcurrentSkipListMap<>();
+  private final Map<String, LongAdder> accepted = new ConcurrentSkipListMap<>();
+
+  /** By transport, then by reason. */
+  private final Map<String, Map<Fallback, LongAdder>> fallbacks = new ConcurrentSkipListMap<>();
+
+  private final Map<String, Supplier<List<String>>> sections = new ConcurrentSkipListMap<>();
   private final Set<String> said = ConcurrentHashMap.newKeySet();
 
   private TransferStats() {
@@ -100,36 +107,115 @@ public final class TransferStats {
   }
 
   /**
-   * An operation goes by stock TCP: counted each time, logged once for each reason and peer.
+   * A data connection was opened.
    *
+   * @param transport by which transport
+   */
+  public void opened(String transport) {
+    opened.computeIfAbsent(transport, k -> new LongAdder()).increment();
+  }
+
+  /**
+   * A data connection was accepted and is served.
+   *
+   * @param transport by which transport
+   */
+  public void accepted(String transport) {
+    accepted.computeIfAbsent(transport, k -> new LongAdder()).increment();
+  }
+
+  /**
+   * How many data connections were opened.
+   *
+   * @param transport by which transport
+   * @return how many
+   */
+  public long connectionsOpened(String transport) {
+    return sum(opened.get(transport));
+  }
+
+  /**
+   * How many data connections were accepted.
+   *
+   * @param transport by which transport
+   * @return how many
+   */
+  public long connectionsAccepted(String transport) {
+    return sum(accepted.get(transport));
+  }
+
+  /**
+   * An operation does not go by a transport that was to be tried: counted each time, logged once
+   * for each transport, reason and peer.
+   *
+   * @param transport the transport that does not serve it
+   * @param instead the transport that it goes by
    * @param reason why
    * @param peer the DataNode, or the block, that it concerns
    * @param detail what is known of the cause, for the log line
    */
-  public void fallback(Fallback reason, String peer, String detail) {
-    fallbacks.computeIfAbsent(reason.key(), k -> new LongAdder()).increment();
+  public void fallback(
+      String transport, String instead, Fallback reason, String peer, String detail) {
+    fallbacks
+        .computeIfAbsent(transport, k -> new ConcurrentSkipListMap<>())
+        .computeIfAbsent(reason, k -> new LongAdder())
+        .increment();
     if (said.size() > MAX_SAID) {
       said.clear();
     }
-    if (said.add(reason.key() + ' ' + peer)) {
+    if (said.add(transport + ' ' + reason.key() + ' ' + peer)) {
       LOG.info(
-          "{}: by stock TCP, {}{}", peer, reason.text(), detail.isEmpty() ? "" : ": " + detail);
+          "{}: by {} instead of {}, {}{}",
+          peer,
+          instead.equals("tcp") ? "stock TCP" : instead,
+          transport,
+          reason.text(),
+          detail.isEmpty() ? "" : ": " + detail);
     }
   }
 
   /**
-   * How often a reason has sent an operation by TCP.
+   * How often a reason has kept an operation from a transport.
    *
    * @param reason the reason
-   * @return how often
+   * @return how often, over all transports
    */
   public long fallbacks(Fallback reason) {
-    LongAdder count = fallbacks.get(reason.key());
-    return count == null ? 0 : count.sum();
+    long sum = 0;
+    for (String transport : fallbacks.keySet()) {
+      sum += fallbacks(transport, reason);
+    }
+    return sum;
   }
 
   /**
-   * All counters, and the state of the JVM's forwarders.
+   * How often a reason has kept an operation from one transport.
+   *
+   * @param transport the transport
+   * @param reason the reason
+   * @return how often
+   */
+  public long fallbacks(String transport, Fallback reason) {
+    Map<Fallback, LongAdder> reasons = fallbacks.get(transport);
+    return reasons == null ? 0 : sum(reasons.get(reason));
+  }
+
+  private static long sum(LongAdder counter) {
+    return counter == null ? 0 : counter.sum();
+  }
+
+  /**
+   * Adds a list to what {@link #json} gives out.
+   *
+   * @param name its name there
+   * @param objects gives JSON objects; called each time
+   */
+  public void section(String name, Supplier<List<String>> objects) {
+    sections.put(name, objects);
+  }
+
+  /**
+   * All counters, and the state of what the transports run in this JVM.
    *
    * @return a JSON object
    */
@@ -140,16 +226,38 @@ public final class TransferStats {
           for (Counter counter : Counter.values()) {
             json.writeNumberField(counter.name().toLowerCase(Locale.ROOT), value(counter));
           }
-          json.writeObjectFieldStart("fallbacks");
-          for (Map.Entry<String, LongAdder> reason : fallbacks.entrySet()) {
-            json.writeNumberField(reason.getKey(), reason.getValue().sum());
+          json.writeObjectFieldStart("connections");
+          for (Map<String, LongAdder> side : List.of(opened, accepted)) {
+            json.writeObjectFieldStart(side == opened ? "opened" : "accepted");
+            for (Map.Entry<String, LongAdder> transport : side.entrySet()) {
+              json.writeNumberField(transport.getKey(), transport.getValue().sum());
+            }
+            json.writeEndObject();
           }
           json.writeEndObject();
-          json.writeArrayFieldStart("nodes");
-          for (String status : NdnNode.statusOfAll()) {
-            json.writeRawValue(status);
+          json.writeObjectFieldStart("fallbacks");
+          for (Fallback reason : Fallback.values()) {
+            if (fallbacks(reason) > 0) {
+              json.writeNumberField(reason.key(), fallbacks(reason));
+            }
           }
-          json.writeEndArray();
+          json.writeEndObject();
+          json.writeObjectFieldStart("fallbacks_by_transport");
+          for (Map.Entry<String, Map<Fallback, LongAdder>> transport : fallbacks.entrySet()) {
+            json.writeObjectFieldStart(transport.getKey());
+            for (Map.Entry<Fallback, LongAdder> reason : transport.getValue().entrySet()) {
+              json.writeNumberField(reason.getKey().key(), reason.getValue().sum());
+            }
+            json.writeEndObject();
+          }
+          json.writeEndObject();
+          for (Map.Entry<String, Supplier<List<String>>> section : sections.entrySet()) {
+            json.writeArrayFieldStart(section.getKey());
+            for (String object : section.getValue().get()) {
+              json.writeRawValue(object);
+            }
+            json.writeEndArray();
+          }
         });
   }
 }

@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;

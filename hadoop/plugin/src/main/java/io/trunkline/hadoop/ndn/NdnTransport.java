@@ -1,0 +1,78 @@
+package io.trunkline.hadoop.ndn;
+
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.channel.TapChannel;
+import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
+import io.trunkline.hadoop.ndn.write.WritePlanner;
+import io.trunkline.hadoop.ndn.write.WriteTap;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.transport.Dial;
+import io.trunkline.hadoop.transport.NotServed;
+import io.trunkline.hadoop.transport.PluginDialer;
+import io.trunkline.hadoop.transport.Transport;
+import io.trunkline.hadoop.transport.Xceivers;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+
+/**
+ * Named data: a TCP connection to the DataNode's plug-in carries what is not mirrored, and packet
+ * bodies of writes go by name.
+ */
+public final class NdnTransport implements Transport {
+  /** As in {@code trunkline.transport}. */
+  public static final String NAME = "ndn";
+
+  private final Settings settings;
+  private final int packetsInFlight;
+
+  /**
+   * The transport.
+   *
+   * @param settings the settings
+   * @param conf says how many packets HDFS leaves unacknowledged
+   */
+  public NdnTransport(Settings settings, Configuration conf) {
+    this.settings = settings;
+    this.packetsInFlight =
+        conf.getInt(
+            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_KEY,
+            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_DEFAULT);
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  @Override
+  public SocketChannel open(Dial dial) throws NotServed, IOException {
+    try (NdnNode node = acquire()) {
+      if (!node.health().good()) {
+        throw new NotServed(Fallback.PLANE_PAUSED, node.health().cause());
+      }
+      if (!node.routerUp()) {
+        throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
+      }
+      SocketChannel control =
+          new PluginDialer(node.discovery(), Fallback.NOT_NAMED).connect(dial, dial::tcp);
+      WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), packetsInFlight));
+      return new TapChannel(dial.socket(), control, tap);
+    }
+  }
+
+  private NdnNode acquire() throws NotServed {
+    try {
+      return NdnNode.acquire(settings);
+    } catch (IOException e) {
+      throw new NotServed(Fallback.NODE_DOWN, e.getMessage());
+    }
+  }
+
+  @Override
+  public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) throws IOException {
+    return NdnDataNode.start(dataNode, settings, xceivers);
+  }
+}

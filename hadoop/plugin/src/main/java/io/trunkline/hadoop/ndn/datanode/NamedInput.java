@@ -1,0 +1,262 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.write.Inflow;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.wire.OpHeader;
+import io.trunkline.hadoop.wire.PacketHead;
+import io.trunkline.hadoop.wire.WriteOp;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.SocketTimeoutException;
+import java.nio.channels.ClosedChannelException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * What stock DataXceiver reads from a connection to the plug-in: the stock byte stream, put
+ * together again from control records and pulled bodies.
+ *
+ * <pre>
+ *   PREAMBLE --plain--> STOCK
+ *      '------named---> HEADER ---> RECORD <---> BODY
+ * </pre>
+ *
+ * A packet's head is handed on alone, so that stock code asks for the body with the array it wants
+ * it in, and the body is pulled straight into that array.
+ */
+final class NamedInput extends InputStream {
+  private enum State {
+    PREAMBLE,
+    STOCK,
+    HEADER,
+    RECORD,
+    BODY
+  }
+
+  /**
+   * How long a peer may take to say what its connection is for. Each byte of it renews the read
+   * timeout, so that without this a few bytes an hour would keep a thread of the DataNode.
+   */
+  private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+  private final ControlInput control;
+  private final LongSupplier nanoClock;
+  private final Names names;
+  private final BodyPuller.Maker pullers;
+  private final TransferStats stats = TransferStats.get();
+  private State state = State.PREAMBLE;
+  private boolean greeting;
+  private long greetingEnds;
+  private Preamble preamble;
+  private volatile Inflow inflow;
+  private volatile BodyPuller puller;
+  private volatile boolean closed;
+  private ControlRecord record;
+
+  /** Bytes that are due to the reader before the state says what comes. */
+  private byte[] due = new byte[0];
+
+  private int dueAt;
+  private int dueEnd;
+  private byte[] spill = new byte[0];
+  private int inlineLeft;
+
+  /**
+   * An input.
+   *
+   * @param control the connection
+   * @param names names of the cluster
+   * @param pullers make what pulls bodies
+   */
+  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers) {
+    this(control, names, pullers, System::nanoTime);
+  }
+
+  /** The same, by a clock of monotonic nanoseconds. */
+  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers, LongSupplier nanoClock) {
+    this.nanoClock = nanoClock;
+    this.control = control;
+    this.names = names;
+    this.pullers = pullers;
+  }
+
+  @Override
+  public int read() throws IOException {
+    byte[] one = new byte[1];
+    int count = read(one, 0, 1);
+    return count < 0 ? -1 : one[0] & 0xFF;
+  }
+
+  @Override
+  public int read(byte[] to, int off, int length) throws IOException {
+    if (length == 0) {
+      return 0;
+    }
+    while (true) {
+      if (dueAt < dueEnd) {
+        int count = Math.min(length, dueEnd - dueAt);
+        System.arraycopy(due, dueAt, to, off, count);
+        dueAt += count;
+        return count;
+      }
+      switch (state) {
+        case PREAMBLE -> {
+          if (!readPreamble()) {
+            return -1;
+          }
+        }
+        case HEADER -> readHeader();
+        case RECORD -> {
+          if (!readRecord()) {
+            return -1;
+          }
+        }
+        case BODY -> {
+          int count = readBody(to, off, length);
+          if (count > 0) {
+            return count;
+          }
+        }
+        case STOCK -> {
+          return control.read(to, off, length);
+        }
+      }
+    }
+  }
+
+  /** Returns false when the connection ends before it began. */
+  private boolean readPreamble() throws IOException {
+    while ((preamble = Preamble.decode(control.buffer())) == null) {
+      if (!moreOfGreeting()) {
+        if (control.buffer().hasRemaining()) {
+          throw new EOFException("connection ended in its preamble");
+        }
+        return false;
+      }
+    }
+    state = preamble.named() ? State.HEADER : State.STOCK;
+    return true;
+  }
+
+  /** Waits for more of the preamble or of the op header. */
+  private boolean moreOfGreeting() throws IOException {
+    long now = nanoClock.getAsLong();
+    if (!greeting) {
+      greeting = true;
+      greetingEnds = now + GREETING_NANOS;
+    } else if (now - greetingEnds >= 0) {
+      throw new SocketTimeoutException(
+          "connection has not said in "
+              + TimeUnit.NANOSECONDS.toSeconds(GREETING_NANOS)
+              + " s what it is for");
+    }
+    return control.more();
+  }
+
+  private void readHeader() throws IOException {
+    while (OpHeader.look(control.buffer()) == OpHeader.Kind.INCOMPLETE) {
+      if (!moreOfGreeting()) {
+        throw new EOFException("connection ended in its op header");
+      }
+    }
+    if (OpHeader.look(control.buffer()) != OpHeader.Kind.WRITE) {
+      throw new IOException("connection with a named preamble carries no write");
+    }
+    WriteOp op = OpHeader.parseWrite(control.buffer());
+    String expected = names.version(op.pool(), op.block(), op.genstamp());
+    if (!preamble.name().equals(expected)) {
+      throw new IOException(
+          "write of "
+              + expected
+              + " comes with the name "
+              + preamble.name()
+              + "; both sides need"
+              + " the same trunkline.ndn.root");
+    }
+    puller = pullers.make(op, preamble, control);
+    inflow = Inflow.open(op, preamble);
+    if (closed) {
+      // Whoever closed may have come before there was anything to end.
+      close();
+      throw new ClosedChannelException();
+    }
+    stats.add(Counter.NAMED_RECEIVES);
+    give(op.header(), op.header().length);
+    state = State.RECORD;
+  }
+
+  /** Returns false when the connection ends where a record would begin. */
+  private boolean readRecord() throws IOException {
+    while ((record = ControlRecord.decode(control.buffer())) == null) {
+      if (!control.more()) {
+        if (control.buffer().hasRemaining()) {
+          throw new EOFException("connection ended in a control record");
+        }
+        return false;
+      }
+    }
+    PacketHead head = record.head();
+    inflow.received(record);
+    give(head.bytes(), head.bytes().length);
+    inlineLeft = record.kind() == ControlRecord.INLINE ? head.bodyLength() : 0;
+    state = head.bodyLength() > 0 ? State.BODY : State.RECORD;
+    return true;
+  }
+
+  private int readBody(byte[] to, int off, int length) throws IOException {
+    if (record.kind() == ControlRecord.INLINE) {
+      int count = control.read(to, off, Math.min(length, inlineLeft));
+      if (count < 0) {
+        throw new EOFException("connection ended in a packet");
+      }
+      inlineLeft -= count;
+      if (inlineLeft == 0) {
+        state = State.RECORD;
+      }
+      return count;
+    }
+    state = State.RECORD;
+    int bodyLength = record.head().bodyLength();
+    if (length >= bodyLength) {
+      puller.pull(record, to, off);
+      return bodyLength;
+    }
+    if (spill.length < bodyLength) {
+      spill = new byte[bodyLength];
+    }
+    puller.pull(record, spill, 0);
+    give(spill, bodyLength);
+    return 0;
+  }
+
+  private void give(byte[] bytes, int length) {
+    due = bytes;
+    dueAt = 0;
+    dueEnd = length;
+  }
+
+  /** Always 0: stock code is to come back with the array it wants the body in. */
+  @Override
+  public int available() {
+    return 0;
+  }
+
+  /** Ends the pulls; the connection itself is the peer's to close. */
+  @Override
+  public void close() {
+    closed = true;
+    BodyPuller open = puller;
+    if (open != null) {
+      open.close();
+    }
+    Inflow in = inflow;
+    if (in != null) {
+      in.close();
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package io.trunkline.hadoop.ndn.wire;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.hadoop.util.DataChecksum;
+
+/**
+ * The first 24 bytes of a segment's content; after them come the checksums, then the data, exactly
+ * as in the body of an HDFS packet.
+ *
+ * <pre>
+ *   magic "TLB1" (4) | checksum type (1) | zero (3) | bytes per checksum (4)
+ *   | data length (4) | offset in block (8)
+ * </pre>
+ *
+ * @param checksumType number of {@link DataChecksum.Type}
+ * @param bytesPerChecksum data bytes that one checksum covers
+ * @param dataLength data bytes in this segment
+ * @param offset where in the block the data begins
+ */
+public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLength, long offset) {
+  /** Length of the header in bytes. */
+  public static final int BYTES = 24;
+
+  /** Most bytes of checksums and data that one segment may carry. */
+  public static final int MAX_BODY_BYTES = 65536;
+
+  private static final int MAGIC = 0x544C4231;
+
+  /**
+   * Writes the header.
+   *
+   * @param to at least {@link #BYTES} long
+   */
+  public void encode(byte[] to) {
+    ByteBuffer.wrap(to)
+        .putInt(MAGIC)
+        .putInt(checksumType << 24)
+        .putInt(bytesPerChecksum)
+        .putInt(dataLength)
+        .putLong(offset);
+  }
+
+  /**
+   * Reads and checks a header.
+   *
+   * @param from at least {@link #BYTES} long
+   * @param bodyLength bytes of checksums and data that came with it
+   * @return the header
+   * @throws IOException when it is none, or does not fit the body
+   */
+  public static SegmentHeader decode(byte[] from, int bodyLength) throws IOException {
+    ByteBuffer in = ByteBuffer.wrap(from);
+    if (in.getInt() != MAGIC) {
+      throw new IOException("segment without a block segment header");
+    }
+    int kind = in.getInt();
+    SegmentHeader header = new SegmentHeader(kind >>> 24, in.getInt(), in.getInt(), in.getLong());
+    if ((kind & 0xFFFFFF) != 0
+        || header.bytesPerChecksum <= 0
+        || header.dataLength < 0
+        || header.offset < 0
+        || header.dataLength + header.checksumBytes() != bodyLength) {
+      throw new IOException(
+          "segment header does not fit its body of " + bodyLength + " bytes: " + header);
+    }
+    return header;
+  }
+
+  /**
+   * Length of the checksums before the data.
+   *
+   * @return bytes
+   */
+  public long checksumBytes() {
+    if (checksumType != DataChecksum.Type.CRC32.id && checksumType != DataChecksum.Type.CRC32C.id) {
+      return 0;
+    }
+    return 4L * ((dataLength + (long) bytesPerChecksum - 1) / bytesPerChecksum);
+  }
+}

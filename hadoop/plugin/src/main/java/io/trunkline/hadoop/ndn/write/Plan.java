@@ -1,0 +1,24 @@
+package io.trunkline.hadoop.ndn.write;
+
+import io.trunkline.hadoop.ndn.wire.Preamble;
+
+/** How the bytes of one connection to a DataNode's plug-in travel. */
+public sealed interface Plan {
+  /** Everything as stock bytes. */
+  record Plain() implements Plan {}
+
+  /**
+   * Bodies are published here.
+   *
+   * @param preamble names the block
+   * @param publisher takes the bodies
+   */
+  record Produce(Preamble preamble, Publisher publisher) implements Plan {}
+
+  /**
+   * Bodies come in by name and need not be passed on.
+   *
+   * @param inflow the write as it comes in
+   */
+  record Relay(Inflow inflow) implements Plan {}
+}

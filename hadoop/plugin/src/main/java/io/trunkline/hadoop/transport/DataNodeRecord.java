@@ -1,0 +1,59 @@
+package io.trunkline.hadoop.transport;
+
+import io.trunkline.hadoop.conf.Json;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+
+/**
+ * What a DataNode says of one of its transports.
+ *
+ * @param served whether it takes data by it
+ * @param address where its plug-in listens, empty for the address it is known under
+ * @param port port of its plug-in, 0 when it is not served
+ * @param reason why it is not served, empty when it is
+ */
+public record DataNodeRecord(boolean served, String address, int port, String reason) {
+  private static final int MAX_BYTES = 4096;
+
+  /**
+   * Writes the record.
+   *
+   * @return JSON
+   */
+  public byte[] encode() {
+    return Json.object(
+            json -> {
+              json.writeBooleanField("served", served);
+              json.writeStringField("address", address);
+              json.writeNumberField("port", port);
+              json.writeStringField("reason", reason);
+            })
+        .getBytes(StandardCharsets.UTF_8);
+  }
+
+  /**
+   * Reads a record.
+   *
+   * @param content what the DataNode answered
+   * @return the record
+   * @throws IOException when it is none
+   */
+  public static DataNodeRecord decode(byte[] content) throws IOException {
+    if (content.length > MAX_BYTES) {
+      throw new IOException("DataNode record of " + content.length + " bytes");
+    }
+    try {
+      Map<String, String> json = Json.scalars(new String(content, StandardCharsets.UTF_8));
+      boolean served = "true".equals(json.get("served"));
+      int port = Integer.parseInt(json.getOrDefault("port", "0"));
+      if (served && (port < 1 || port > 65535)) {
+        throw new IOException("port " + port);
+      }
+      return new DataNodeRecord(
+          served, json.getOrDefault("address", ""), port, json.getOrDefault("reason", ""));
+    } catch (IOException | NumberFormatException e) {
+      throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
+    }
+  }
+}

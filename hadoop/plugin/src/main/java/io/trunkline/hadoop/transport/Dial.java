@@ -1,0 +1,57 @@
+package io.trunkline.hadoop.transport;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.channels.SocketChannel;
+
+/** A connection that stock code wants, as a transport sees it. */
+public interface Dial {
+  /**
+   * The DataNode's stock data-transfer address.
+   *
+   * @return a resolved address
+   */
+  InetSocketAddress dataNode();
+
+  /**
+   * How long connecting may take.
+   *
+   * @return milliseconds, 0 for no limit
+   */
+  int timeoutMs();
+
+  /**
+   * The socket that stock code holds.
+   *
+   * @return what {@link SocketChannel#socket()} is to answer
+   */
+  Socket socket();
+
+  /**
+   * Whether stock code has closed its socket meanwhile.
+   *
+   * @return true when nothing needs to be connected any more
+   */
+  boolean abandoned();
+
+  /**
+   * Connects by TCP, from the address and with the options that stock code wants. It may be called
+   * again after a failure.
+   *
+   * @param to where to
+   * @param limitMs how long that may take, in milliseconds, 0 for no limit
+   * @return the channel; the socket closes it
+   * @throws IOException when it cannot be connected
+   */
+  SocketChannel tcp(InetSocketAddress to, int limitMs) throws IOException;
+
+  /**
+   * Names the DataNode in logs and counters.
+   *
+   * @return address and port
+   */
+  default String peer() {
+    return dataNode().getAddress().getHostAddress() + ":" + dataNode().getPort();
+  }
+}

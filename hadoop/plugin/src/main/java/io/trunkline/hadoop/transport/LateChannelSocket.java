@@ -1,0 +1,386 @@
+package io.trunkline.hadoop.transport;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketException;
+import java.net.SocketImpl;
+import java.net.SocketOption;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.net.NetUtils;
+import org.apache.hadoop.net.SocketInputStream;
+import org.apache.hadoop.net.SocketOutputStream;
+
+/**
+ * A socket that shows its channel only once it is connected. Stock code connects a socket that has
+ * a channel through the channel, to the address it knows; one without through {@link #connect},
+ * where the way to the DataNode can still be chosen. Afterwards it reads and writes through the
+ * channel, with its own timeouts, as ever.
+ *
+ * <p>Options are those of a TCP socket, whether the connection goes by TCP or not: stock code sets
+ * and reads them on any socket.
+ */
+public final class LateChannelSocket extends Socket {
+  /** An option set before the socket is connected; set again when the socket must be replaced. */
+  @FunctionalInterface
+  private interface Option {
+    void set(Socket socket) throws SocketException;
+  }
+
+  private final Transports transports;
+  private final InetAddress localAddress;
+  private final List<Option> options = new ArrayList<>();
+  private SocketAddress bound;
+  private boolean spent;
+  private volatile SocketChannel real;
+  private volatile SocketChannel shown;
+
+  /** Both ends of the connection, kept beyond its end for logs; null until it has been made. */
+  private volatile InetSocketAddress remote;
+
+  private volatile InetSocketAddress local;
+  private volatile boolean closed;
+
+  /**
+   * A socket, not yet connected.
+   *
+   * @param transports open data connections, null when this is none
+   * @param localAddress address to bind to unless the caller binds, null for the system's choice
+   * @throws IOException when no socket can be made
+   */
+  public LateChannelSocket(Transports transports, InetAddress localAddress) throws IOException {
+    super((SocketImpl) null);
+    this.transports = transports;
+    this.localAddress = localAddress;
+    this.real = SocketChannel.open();
+  }
+
+  @Override
+  public void connect(SocketAddress endpoint) throws IOException {
+    connect(endpoint, 0);
+  }
+
+  @Override
+  public void connect(SocketAddress endpoint, int timeoutMs) throws IOException {
+    InetSocketAddress target = (InetSocketAddress) endpoint;
+    boolean data = transports != null && !target.isUnresolved();
+    show(data ? transports.open(new Call(target, timeoutMs)) : connectTcp(target, timeoutMs));
+  }
+
+  /** What transports see of this socket while it is being connected. */
+  private final class Call implements Dial {
+    private final InetSocketAddress dataNode;
+    private final int timeoutMs;
+
+    Call(InetSocketAddress dataNode, int timeoutMs) {
+      this.dataNode = dataNode;
+      this.timeoutMs = timeoutMs;
+    }
+
+    @Override
+    public InetSocketAddress dataNode() {
+      return dataNode;
+    }
+
+    @Override
+    public int timeoutMs() {
+      return timeoutMs;
+    }
+
+    @Override
+    public Socket socket() {
+      return LateChannelSocket.this;
+    }
+
+    @Override
+    public boolean abandoned() {
+      return closed;
+    }
+
+    @Override
+    public SocketChannel tcp(InetSocketAddress to, int limitMs) throws IOException {
+      return connectTcp(to, limitMs);
+    }
+  }
+
+  /** A channel that failed to connect is closed; the next attempt needs a new one. */
+  private SocketChannel connectTcp(InetSocketAddress to, int limitMs) throws IOException {
+    if (spent) {
+      replace();
+    }
+    spent = true;
+    bindBeforeConnect();
+    NetUtils.connect(real.socket(), to, limitMs);
+    return real;
+  }
+
+  private void replace() throws IOException {
+    real.close();
+    real = SocketChannel.open();
+    for (Option option : options) {
+      option.set(real.socket());
+    }
+    if (bound != null) {
+      real.bind(bound);
+    }
+  }
+
+  private void bindBeforeConnect() throws IOException {
+    if (localAddress != null && bound == null) {
+      bound = new InetSocketAddress(localAddress, 0);
+      real.bind(bound);
+    }
+  }
+
+  private void show(SocketChannel channel) throws IOException {
+    shown = channel;
+    if (closed) {
+      channel.close();
+      throw new SocketException("socket closed while it was being connected");
+    }
+    remote = (InetSocketAddress) channel.getRemoteAddress();
+    local = (InetSocketAddress) channel.getLocalAddress();
+  }
+
+  private void set(Option option) throws SocketException {
+    if (shown == null) {
+      options.add(option);
+    }
+    option.set(real.socket());
+  }
+
+  @Override
+  public void bind(SocketAddress address) throws IOException {
+    real.socket().bind(address);
+    bound = address;
+  }
+
+  @Override
+  public SocketChannel getChannel() {
+    return shown;
+  }
+
+  @Override
+  public InputStream getInputStream() throws IOException {
+    return new SocketInputStream(connected(), getSoTimeout());
+  }
+
+  @Override
+  public OutputStream getOutputStream() throws IOException {
+    return new SocketOutputStream(connected(), 0);
+  }
+
+  private SocketChannel connected() throws SocketException {
+    SocketChannel channel = shown;
+    if (channel == null) {
+      throw new SocketException("socket is not connected");
+    }
+    return channel;
+  }
+
+  @Override
+  public void close() throws IOException {
+    closed = true;
+    SocketChannel channel = shown;
+    if (channel != null) {
+      channel.close();
+    }
+    real.close();
+  }
+
+  @Override
+  public boolean isClosed() {
+    SocketChannel channel = shown;
+    return closed || !(channel == null ? real : channel).isOpen();
+  }
+
+  @Override
+  public boolean isConnected() {
+    SocketChannel channel = shown;
+    return channel != null && channel.isConnected();
+  }
+
+  @Override
+  public boolean isBound() {
+    return shown != null || real.socket().isBound();
+  }
+
+  @Override
+  public void shutdownInput() throws IOException {
+    connected().shutdownInput();
+  }
+
+  @Override
+  public void shutdownOutput() throws IOException {
+    connected().shutdownOutput();
+  }
+
+  @Override
+  public boolean isInputShutdown() {
+    return real.socket().isInputShutdown();
+  }
+
+  @Override
+  public boolean isOutputShutdown() {
+    return real.socket().isOutputShutdown();
+  }
+
+  @Override
+  public InetAddress getInetAddress() {
+    return remote == null ? null : remote.getAddress();
+  }
+
+  @Override
+  public InetAddress getLocalAddress() {
+    return local == null ? real.socket().getLocalAddress() : local.getAddress();
+  }
+
+  @Override
+  public int getPort() {
+    return remote == null ? 0 : remote.getPort();
+  }
+
+  @Override
+  public int getLocalPort() {
+    return local == null ? real.socket().getLocalPort() : local.getPort();
+  }
+
+  @Override
+  public SocketAddress getRemoteSocketAddress() {
+    return remote;
+  }
+
+  @Override
+  public SocketAddress getLocalSocketAddress() {
+    return local == null ? real.socket().getLocalSocketAddress() : local;
+  }
+
+  @Override
+  public void setTcpNoDelay(boolean on) throws SocketException {
+    set(socket -> socket.setTcpNoDelay(on));
+  }
+
+  @Override
+  public boolean getTcpNoDelay() throws SocketException {
+    return real.socket().getTcpNoDelay();
+  }
+
+  @Override
+  public void setSoLinger(boolean on, int seconds) throws SocketException {
+    set(socket -> socket.setSoLinger(on, seconds));
+  }
+
+  @Override
+  public int getSoLinger() throws SocketException {
+    return real.socket().getSoLinger();
+  }
+
+  @Override
+  public void sendUrgentData(int data) throws IOException {
+    real.socket().sendUrgentData(data);
+  }
+
+  @Override
+  public void setOOBInline(boolean on) throws SocketException {
+    set(socket -> socket.setOOBInline(on));
+  }
+
+  @Override
+  public boolean getOOBInline() throws SocketException {
+    return real.socket().getOOBInline();
+  }
+
+  @Override
+  public void setSoTimeout(int timeoutMs) throws SocketException {
+    set(socket -> socket.setSoTimeout(timeoutMs));
+  }
+
+  @Override
+  public int getSoTimeout() throws SocketException {
+    return real.socket().getSoTimeout();
+  }
+
+  @Override
+  public void setSendBufferSize(int bytes) throws SocketException {
+    set(socket -> socket.setSendBufferSize(bytes));
+  }
+
+  @Override
+  public int getSendBufferSize() throws SocketException {
+    return real.socket().getSendBufferSize();
+  }
+
+  @Override
+  public void setReceiveBufferSize(int bytes) throws SocketException {
+    set(socket -> socket.setReceiveBufferSize(bytes));
+  }
+
+  @Override
+  public int getReceiveBufferSize() throws SocketException {
+    return real.socket().getReceiveBufferSize();
+  }
+
+  @Override
+  public void setKeepAlive(boolean on) throws SocketException {
+    set(socket -> socket.setKeepAlive(on));
+  }
+
+  @Override
+  public boolean getKeepAlive() throws SocketException {
+    return real.socket().getKeepAlive();
+  }
+
+  @Override
+  public void setTrafficClass(int trafficClass) throws SocketException {
+    set(socket -> socket.setTrafficClass(trafficClass));
+  }
+
+  @Override
+  public int getTrafficClass() throws SocketException {
+    return real.socket().getTrafficClass();
+  }
+
+  @Override
+  public void setReuseAddress(boolean on) throws SocketException {
+    set(socket -> socket.setReuseAddress(on));
+  }
+
+  @Override
+  public boolean getReuseAddress() throws SocketException {
+    return real.socket().getReuseAddress();
+  }
+
+  @Override
+  public void setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
+    real.socket().setPerformancePreferences(connectionTime, latency, bandwidth);
+  }
+
+  @Override
+  public <T> Socket setOption(SocketOption<T> name, T value) throws IOException {
+    real.setOption(name, value);
+    return this;
+  }
+
+  @Override
+  public <T> T getOption(SocketOption<T> name) throws IOException {
+    return real.getOption(name);
+  }
+
+  @Override
+  public Set<SocketOption<?>> supportedOptions() {
+    return real.supportedOptions();
+  }
+
+  @Override
+  public String toString() {
+    SocketChannel channel = shown;
+    return "LateChannelSocket[" + (channel == null ? real : channel) + "]";
+  }
+}

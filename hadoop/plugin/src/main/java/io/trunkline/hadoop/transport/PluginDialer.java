@@ -1,0 +1,92 @@
+package io.trunkline.hadoop.transport;
+
+import io.trunkline.hadoop.stats.Fallback;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+
+/**
+ * Connects to where a DataNode's plug-in says it listens. One that has been started anew listens
+ * elsewhere, so a plug-in that is gone is looked for once more.
+ */
+public final class PluginDialer {
+  /** A plug-in that does not answer by then is given up for the next transport. */
+  private static final int CONNECT_MS = 5000;
+
+  /** Connects by one transport. */
+  @FunctionalInterface
+  public interface Connector {
+    /**
+     * Connects.
+     *
+     * @param plugin where the plug-in listens
+     * @param limitMs how long that may take, in milliseconds
+     * @return the channel
+     * @throws IOException when it cannot be connected
+     */
+    SocketChannel connect(InetSocketAddress plugin, int limitMs) throws IOException;
+  }
+
+  private final Discovery discovery;
+  private final Fallback refused;
+
+  /**
+   * A dialer.
+   *
+   * @param discovery knows where plug-ins listen
+   * @param refused what it is called when a DataNode says that it may not be served
+   */
+  public PluginDialer(Discovery discovery, Fallback refused) {
+    this.discovery = discovery;
+    this.refused = refused;
+  }
+
+  /**
+   * Connects to the plug-in of a DataNode.
+   *
+   * @param dial the DataNode and the limits
+   * @param connector connects
+   * @return the channel
+   * @throws NotServed when the DataNode is not found, refuses, or takes no connection
+   * @throws IOException when stock code has closed its socket
+   */
+  public SocketChannel connect(Dial dial, Connector connector) throws NotServed, IOException {
+    int limitMs = dial.timeoutMs() == 0 ? CONNECT_MS : Math.min(dial.timeoutMs(), CONNECT_MS);
+    InetSocketAddress plugin = find(dial.dataNode());
+    try {
+      return connector.connect(plugin, limitMs);
+    } catch (IOException first) {
+      refuseAbandoned(dial, first);
+      discovery.forget(dial.dataNode());
+      InetSocketAddress again = find(dial.dataNode());
+      if (again.equals(plugin)) {
+        throw unreachable(first);
+      }
+      try {
+        return connector.connect(again, limitMs);
+      } catch (IOException second) {
+        refuseAbandoned(dial, second);
+        discovery.forget(dial.dataNode());
+        throw unreachable(second);
+      }
+    }
+  }
+
+  private InetSocketAddress find(InetSocketAddress dataNode) throws NotServed {
+    Discovery.Route route = discovery.route(dataNode);
+    if (route.plugin() == null) {
+      throw new NotServed(route.found() ? refused : Fallback.NO_PLUGIN, route.reason());
+    }
+    return route.plugin();
+  }
+
+  private static void refuseAbandoned(Dial dial, IOException cause) throws IOException {
+    if (dial.abandoned()) {
+      throw cause;
+    }
+  }
+
+  private static NotServed unreachable(IOException cause) {
+    return new NotServed(Fallback.PLUGIN_UNREACHABLE, cause.getMessage());
+  }
+}

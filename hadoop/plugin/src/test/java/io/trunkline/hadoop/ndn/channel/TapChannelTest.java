@@ -1,0 +1,245 @@
+package io.trunkline.hadoop.ndn.channel;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.write.Plan;
+import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.WriteTap;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.net.SocketInputStream;
+import org.apache.hadoop.net.SocketOutputStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class TapChannelTest {
+  private final AtomicInteger published = new AtomicInteger();
+  private ServerSocket server;
+  private SocketChannel real;
+  private Socket far;
+
+  @BeforeEach
+  void connect() throws IOException {
+    server = new ServerSocket();
+    server.setReceiveBufferSize(8192);
+    server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    real = SocketChannel.open();
+    real.setOption(StandardSocketOptions.SO_SNDBUF, 8192);
+    real.connect(server.getLocalSocketAddress());
+    far = server.accept();
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    real.close();
+    far.close();
+    server.close();
+  }
+
+  private TapChannel plain() {
+    return new TapChannel(null, real, new WriteTap(op -> new Plan.Plain()));
+  }
+
+  private TapChannel named() {
+    Preamble preamble = new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, StockBytes.SEGMENT);
+    Publisher publisher =
+        new Publisher() {
+          @Override
+          public void block(long segment, byte[] header, byte[] body, int off, int length) {
+            published.incrementAndGet();
+          }
+
+          @Override
+          public void stream(long segment, byte[] header, byte[] body, int off, int length) {
+            published.incrementAndGet();
+          }
+
+          @Override
+          public void progressed() {}
+
+          @Override
+          public void close(boolean ended) {}
+        };
+    return new TapChannel(null, real, new WriteTap(op -> new Plan.Produce(preamble, publisher)));
+  }
+
+  @Test
+  void readsTimeOutAsOnARealChannel() throws IOException {
+    try (TapChannel channel = plain()) {
+      SocketInputStream in = new SocketInputStream(channel, 200);
+      for (int i = 0; i < 3; i++) {
+        long start = System.nanoTime();
+        assertThrows(SocketTimeoutException.class, () -> in.read(new byte[10]));
+        long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+        assertTrue(ms >= 190 && ms < 5000, "waited " + ms);
+      }
+      far.getOutputStream().write(new byte[] {1, 2, 3});
+      byte[] got = new byte[3];
+      int have = 0;
+      while (have < 3) {
+        have += in.read(got, have, 3 - have);
+      }
+      assertArrayEquals(new byte[] {1, 2, 3}, got);
+      far.close();
+      assertEquals(-1, in.read());
+    }
+  }
+
+  @Test
+  void writesTimeOutWhenNobodyReads() throws IOException {
+    try (TapChannel channel = plain()) {
+      SocketOutputStream out = new SocketOutputStream(channel, 300);
+      out.write(new byte[] {0, 28, 81});
+      assertThrows(
+          SocketTimeoutException.class,
+          () -> {
+            for (int i = 0; i < 1000; i++) {
+              out.write(new byte[100_000]);
+            }
+          });
+    }
+  }
+
+  @Test
+  void aReaderAndAWriterShareTheChannel() throws Exception {
+    try (TapChannel channel = plain()) {
+      SocketInputStream in = new SocketInputStream(channel, 10_000);
+      SocketOutputStream out = new SocketOutputStream(channel, 10_000);
+      byte[] op = {0, 28, 81};
+      byte[] data = StockBytes.random(new Random(1), 3 << 20);
+      CompletableFuture<Void> echo =
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  far.getInputStream().readNBytes(Preamble.plain().encode().length);
+                  far.getInputStream().transferTo(far.getOutputStream());
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              });
+      CompletableFuture<Void> writer =
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  out.write(op);
+                  out.write(data);
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              });
+      byte[] echoed = new byte[op.length + data.length];
+      new DataInputStream(in).readFully(echoed);
+      assertArrayEquals(op, Arrays.copyOf(echoed, op.length));
+      assertArrayEquals(data, Arrays.copyOfRange(echoed, op.length, echoed.length));
+      writer.get(10, TimeUnit.SECONDS);
+      channel.shutdownOutput();
+      echo.get(10, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void aPacketIsSentOnlyWhenItsRecordHasGoneOut() throws Exception {
+    try (TapChannel channel = named()) {
+      channel.configureBlocking(false);
+      write(
+          channel,
+          StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+      byte[] heartbeat = StockBytes.heartbeat();
+      ByteBuffer packet = ByteBuffer.wrap(heartbeat);
+      int sentWhole = 0;
+      while (sentWhole < 1_000_000) {
+        packet.rewind();
+        channel.write(packet);
+        if (packet.hasRemaining()) {
+          break;
+        }
+        sentWhole++;
+      }
+      assertTrue(packet.hasRemaining(), "the connection never filled up");
+      int left = packet.remaining();
+      assertEquals(0, channel.write(packet));
+      assertEquals(left, packet.remaining());
+      CompletableFuture<Long> count =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try (InputStream in = far.getInputStream()) {
+                  return in.transferTo(OutputStream.nullOutputStream());
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              });
+      channel.configureBlocking(true);
+      while (packet.hasRemaining()) {
+        channel.write(packet);
+      }
+      sentWhole++;
+      channel.close();
+      long header =
+          StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client").length
+              + new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, 1).encode().length;
+      assertEquals(
+          header + (long) sentWhole * (3 + heartbeat.length), count.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  private static void write(TapChannel channel, byte[] bytes) throws IOException {
+    ByteBuffer in = ByteBuffer.wrap(bytes);
+    while (in.hasRemaining()) {
+      channel.write(in);
+    }
+  }
+
+  @Test
+  void aClosedChannelEndsReadersAndWriters() throws IOException {
+    TapChannel channel = plain();
+    SocketInputStream in = new SocketInputStream(channel, 0);
+    channel.close();
+    assertThrows(ClosedChannelException.class, () -> in.read(new byte[1]));
+    assertFalse(real.isOpen());
+  }
+
+  @Test
+  void manyKeysComeAndGoOnOneSelector() throws IOException {
+    try (TapChannel channel = plain();
+        var selector = channel.provider().openSelector()) {
+      channel.configureBlocking(false);
+      for (int i = 0; i < 100; i++) {
+        var key = channel.register(selector, SelectionKey.OP_WRITE);
+        assertEquals(1, selector.select(1000));
+        assertTrue(selector.selectedKeys().contains(key));
+        assertTrue(key.isWritable());
+        key.cancel();
+        assertEquals(0, selector.selectNow());
+        assertTrue(selector.keys().isEmpty());
+      }
+    }
+  }
+}

@@ -1,0 +1,373 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.NdnException;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.write.ControlBuffer;
+import io.trunkline.hadoop.ndn.write.Plan;
+import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.WriteTap;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ReadableByteChannel;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The tap's output, read back by the DataNode's input, must be the stock bytes. */
+@Timeout(60)
+class NamedInputTest {
+  private static final Names NAMES = new Names("/hadoop");
+  private static final Preamble PREAMBLE =
+      new Preamble(
+          NAMES.version(StockBytes.POOL, StockBytes.BLOCK, StockBytes.GENSTAMP),
+          99,
+          StockBytes.SEGMENT);
+
+  private final Map<String, byte[][]> network = new HashMap<>();
+  private int opened;
+  private int failures;
+
+  private final class Store implements Publisher {
+    @Override
+    public void block(long segment, byte[] header, byte[] body, int off, int length) {
+      put(PREAMBLE.name() + "/" + segment, header, body, off, length);
+    }
+
+    @Override
+    public void stream(long segment, byte[] header, byte[] body, int off, int length) {
+      put(Names.stream(PREAMBLE.name(), 99) + "/" + segment, header, body, off, length);
+    }
+
+    private void put(String name, byte[] header, byte[] body, int off, int length) {
+      network.put(name, new byte[][] {header.clone(), Arrays.copyOfRange(body, off, off + length)});
+    }
+
+    @Override
+    public void progressed() {}
+
+    @Override
+    public void close(boolean ended) {}
+  }
+
+  private SegmentSource source(String prefix) {
+    opened++;
+    return new SegmentSource() {
+      @Override
+      public int take(long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+          throws IOException {
+        if (failures > 0) {
+          failures--;
+          throw new NdnException("lost");
+        }
+        byte[][] found = network.get(prefix + "/" + segment);
+        if (found == null) {
+          try {
+            Thread.sleep(timeoutMs);
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+          return -1;
+        }
+        System.arraycopy(found[0], 0, header, 0, header.length);
+        if (found[1].length > max) {
+          throw new NdnException("no room");
+        }
+        System.arraycopy(found[1], 0, to, off, found[1].length);
+        return found[1].length;
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  /** Returns what is sent over the wire. */
+  private byte[] tap(byte[] stock) throws IOException {
+    ByteArrayOutputStream sent = new ByteArrayOutputStream();
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, new Store()));
+    ControlBuffer control = new ControlBuffer();
+    ByteBuffer in = ByteBuffer.wrap(stock);
+    while (in.hasRemaining()) {
+      tap.accept(in, control);
+      control.drainTo(Channels.newChannel(sent));
+    }
+    return sent.toByteArray();
+  }
+
+  private NamedInput input(InputStream waiting, ReadableByteChannel ready, int timeoutMs) {
+    return new NamedInput(
+        new ControlInput(waiting, ready),
+        NAMES,
+        (op, preamble, control) ->
+            new BodyPuller(
+                op, preamble, control, (prefix, first) -> source(prefix), timeoutMs, () -> 0));
+  }
+
+  private NamedInput input(byte[] wire, Random cuts) {
+    InputStream in =
+        new ByteArrayInputStream(wire) {
+          @Override
+          public synchronized int read(byte[] to, int off, int length) {
+            return super.read(to, off, Math.min(length, 1 + cuts.nextInt(3000)));
+          }
+        };
+    return input(in, silent(), 300);
+  }
+
+  /** A connection on which nothing more comes, but which goes on. */
+  private static ReadableByteChannel silent() {
+    return new ReadableByteChannel() {
+      @Override
+      public int read(ByteBuffer to) {
+        return 0;
+      }
+
+      @Override
+      public boolean isOpen() {
+        return true;
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  private static byte[] stock(Random random, int packets) throws IOException {
+    ByteArrayOutputStream stock = new ByteArrayOutputStream();
+    stock.write(StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+    long offset = 0;
+    for (int i = 0; i < packets; i++) {
+      if (random.nextInt(5) == 0) {
+        stock.write(StockBytes.heartbeat());
+      }
+      int length =
+          random.nextInt(3) == 0 ? 1 + random.nextInt(StockBytes.SEGMENT) : StockBytes.SEGMENT;
+      stock.write(StockBytes.packet(offset, i, false, StockBytes.random(random, length)));
+      offset += length;
+    }
+    stock.write(StockBytes.packet(offset, packets, true, new byte[0]));
+    return stock.toByteArray();
+  }
+
+  @Test
+  void stockBytesComeOutHoweverTheyAreRead() throws IOException {
+    Random random = new Random(5);
+    for (int round = 0; round < 60; round++) {
+      network.clear();
+      byte[] stock = stock(random, random.nextInt(8));
+      byte[] wire = tap(stock);
+      try (NamedInput in = input(wire, random)) {
+        ByteArrayOutputStream read = new ByteArrayOutputStream();
+        byte[] buffer = new byte[1 + random.nextInt(round % 2 == 0 ? 600 : 100_000)];
+        int count;
+        while ((count = in.read(buffer, 0, buffer.length)) >= 0) {
+          assertTrue(count > 0);
+          read.write(buffer, 0, count);
+        }
+        assertArrayEquals(stock, read.toByteArray());
+      }
+    }
+  }
+
+  @Test
+  void plainConnectionsPass() throws IOException {
+    byte[] any = StockBytes.random(new Random(2), 100_000);
+    byte[] preamble = Preamble.plain().encode();
+    byte[] wire = ByteBuffer.allocate(preamble.length + any.length).put(preamble).put(any).array();
+    try (NamedInput in = input(wire, new Random(3))) {
+      assertArrayEquals(any, in.readAllBytes());
+    }
+    try (NamedInput in = input(new byte[0], new Random(3))) {
+      assertEquals(-1, in.read());
+    }
+  }
+
+  @Test
+  void aFailedStreamIsOpenedAgain() throws IOException {
+    byte[] stock = stock(new Random(8), 3);
+    byte[] wire = tap(stock);
+    failures = 2;
+    try (NamedInput in = input(wire, new Random(3))) {
+      assertArrayEquals(stock, in.readAllBytes());
+    }
+    assertTrue(opened >= 3, "opened " + opened);
+  }
+
+  private byte[] onePacket() throws IOException {
+    ByteArrayOutputStream stock = new ByteArrayOutputStream();
+    stock.write(StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+    stock.write(
+        StockBytes.packet(0, 0, false, StockBytes.random(new Random(4), StockBytes.SEGMENT)));
+    return tap(stock.toByteArray());
+  }
+
+  @Test
+  void aSegmentThatNeverComesTimesOut() throws IOException {
+    byte[] wire = onePacket();
+    network.clear();
+    try (NamedInput in = input(wire, new Random(1))) {
+      assertThrows(SocketTimeoutException.class, in::readAllBytes);
+    }
+  }
+
+  @Test
+  void aPullIsGivenUpWhenTheConnectionEnds() throws IOException {
+    byte[] wire = onePacket();
+    network.clear();
+    try (NamedInput in =
+        input(
+            new ByteArrayInputStream(wire),
+            Channels.newChannel(InputStream.nullInputStream()),
+            50_000)) {
+      IOException e = assertThrows(IOException.class, in::readAllBytes);
+      assertTrue(e.getMessage().contains("control connection has ended"), e.getMessage());
+    }
+  }
+
+  @Test
+  void anInterruptEndsAPull() throws IOException {
+    byte[] wire = onePacket();
+    network.clear();
+    Thread reader = Thread.currentThread();
+    Thread interrupter =
+        new Thread(
+            () -> {
+              try {
+                Thread.sleep(200);
+              } catch (InterruptedException e) {
+                return;
+              }
+              reader.interrupt();
+            });
+    try (NamedInput in = input(new ByteArrayInputStream(wire), silent(), 50_000)) {
+      interrupter.start();
+      assertThrows(InterruptedIOException.class, in::readAllBytes);
+      assertTrue(Thread.interrupted());
+    }
+  }
+
+  @Test
+  void aSegmentOfAnotherPacketIsRefused() throws IOException {
+    byte[] wire = onePacket();
+    String name = PREAMBLE.name() + "/0";
+    for (int at : new int[] {0, 4, 11, 15, 23}) {
+      byte[][] segment = network.get(name);
+      byte[] header = segment[0].clone();
+      header[at] ^= 1;
+      network.put(name, new byte[][] {header, segment[1]});
+      try (NamedInput in = input(wire, new Random(1))) {
+        assertThrows(IOException.class, in::readAllBytes);
+      }
+      network.put(name, segment);
+    }
+  }
+
+  @Test
+  void aStreamThatFailsForGoodIsGivenUp() throws IOException {
+    byte[] wire = onePacket();
+    failures = 1000;
+    try (NamedInput in = input(new ByteArrayInputStream(wire), silent(), 50_000)) {
+      assertThrows(NdnException.class, in::readAllBytes);
+    }
+    assertTrue(opened <= 4, "opened " + opened);
+  }
+
+  @Test
+  void aConnectionClosedBeforeItsHeaderLeavesNoPullOpen() throws IOException {
+    byte[] wire = onePacket();
+    boolean[] open = {false};
+    NamedInput in =
+        new NamedInput(
+            new ControlInput(new ByteArrayInputStream(wire), silent()),
+            NAMES,
+            (op, preamble, control) ->
+                new BodyPuller(
+                    op,
+                    preamble,
+                    control,
+                    (prefix, first) -> {
+                      open[0] = true;
+                      SegmentSource source = source(prefix);
+                      return new SegmentSource() {
+                        @Override
+                        public int take(
+                            long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+                            throws IOException {
+                          return source.take(segment, header, to, off, max, timeoutMs);
+                        }
+
+                        @Override
+                        public void close() {
+                          open[0] = false;
+                        }
+                      };
+                    },
+                    1000,
+                    () -> 0));
+    in.close();
+    assertThrows(ClosedChannelException.class, in::readAllBytes);
+    assertFalse(open[0]);
+  }
+
+  @Test
+  void aTruncatedConnectionIsAnError() throws IOException {
+    Random random = new Random(6);
+    byte[] stock = stock(random, 4);
+    byte[] wire = tap(stock);
+    for (int cut = 1; cut < PREAMBLE.encode().length + 200; cut += 7) {
+      try (NamedInput in = input(Arrays.copyOf(wire, cut), random)) {
+        assertThrows(EOFException.class, in::readAllBytes);
+      }
+    }
+  }
+
+  @Test
+  void anotherBlockThanThePreambleSaysIsRefused() throws IOException {
+    byte[] preamble = new Preamble("/hadoop/blocks/other/1/v=1", 1, 512).encode();
+    byte[] header =
+        StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    byte[] wire =
+        ByteBuffer.allocate(preamble.length + header.length).put(preamble).put(header).array();
+    try (NamedInput in = input(wire, new Random(1))) {
+      IOException e = assertThrows(IOException.class, in::readAllBytes);
+      assertTrue(e.getMessage().contains("trunkline.ndn.root"), e.getMessage());
+    }
+  }
+
+  @Test
+  void hostileBytesEndInAnIoException() throws IOException {
+    Random random = new Random(12);
+    byte[] wire = tap(stock(random, 3));
+    for (int round = 0; round < 3000; round++) {
+      byte[] hostile = Arrays.copyOf(wire, random.nextInt(wire.length + 1));
+      for (int i = random.nextInt(5); i > 0 && hostile.length > 0; i--) {
+        hostile[random.nextInt(hostile.length)] = (byte) random.nextInt();
+      }
+      try (NamedInput in = input(new ByteArrayInputStream(hostile), silent(), 1)) {
+        in.readAllBytes();
+      } catch (IOException expected) {
+        // what is said of a connection that is wrong
+      }
+    }
+  }
+}

@@ -1,0 +1,264 @@
+package io.trunkline.hadoop.ndn.write;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.NdnException;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.wire.OpHeader;
+import io.trunkline.hadoop.wire.PacketHead;
+import io.trunkline.hadoop.wire.WriteOp;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.WritableByteChannel;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.security.token.Token;
+import org.junit.jupiter.api.Test;
+
+class WriteTapTest {
+  private static final Preamble PREAMBLE =
+      new Preamble("/hadoop/blocks/BP-1/1/v=1", 42, StockBytes.SEGMENT);
+
+  private final ByteArrayOutputStream sent = new ByteArrayOutputStream();
+  private final WritableByteChannel wire = Channels.newChannel(sent);
+  private final ControlBuffer control = new ControlBuffer();
+  private final Remembering publisher = new Remembering();
+
+  private static final class Remembering implements Publisher {
+    final List<String> published = new ArrayList<>();
+    final ByteArrayOutputStream bodies = new ByteArrayOutputStream();
+    boolean broken;
+    Boolean ended;
+
+    @Override
+    public void block(long segment, byte[] header, byte[] body, int off, int length)
+        throws IOException {
+      take("block " + segment, body, off, length);
+    }
+
+    @Override
+    public void stream(long segment, byte[] header, byte[] body, int off, int length)
+        throws IOException {
+      take("stream " + segment, body, off, length);
+    }
+
+    private void take(String what, byte[] body, int off, int length) throws IOException {
+      if (broken) {
+        throw new NdnException("no room");
+      }
+      published.add(what);
+      bodies.write(body, off, length);
+    }
+
+    @Override
+    public void progressed() {}
+
+    @Override
+    public void close(boolean blockEnded) {
+      ended = blockEnded;
+    }
+  }
+
+  private void send(WriteTap tap, byte[]... parts) throws IOException {
+    for (byte[] part : parts) {
+      ByteBuffer in = ByteBuffer.wrap(part);
+      while (in.hasRemaining()) {
+        if (tap.stock()) {
+          wire.write(in);
+        } else {
+          tap.accept(in, control);
+          assertTrue(control.drainTo(wire));
+        }
+      }
+    }
+  }
+
+  private List<ControlRecord> records(byte[] header) throws IOException {
+    ByteBuffer in = ByteBuffer.wrap(sent.toByteArray());
+    assertEquals(PREAMBLE, Preamble.decode(in));
+    byte[] passed = new byte[header.length];
+    in.get(passed);
+    assertArrayEquals(header, passed);
+    List<ControlRecord> records = new ArrayList<>();
+    while (in.hasRemaining()) {
+      ControlRecord record = ControlRecord.decode(in);
+      records.add(record);
+      if (record.kind() == ControlRecord.INLINE) {
+        in.position(in.position() + record.head().bodyLength());
+      }
+    }
+    return records;
+  }
+
+  private static String kinds(List<ControlRecord> records) {
+    StringBuilder text = new StringBuilder();
+    for (ControlRecord record : records) {
+      text.append(record.kind()).append(':').append(record.number()).append(' ');
+    }
+    return text.toString().trim();
+  }
+
+  private static byte[] header(long blockBytes) {
+    return StockBytes.writeHeader(
+        3, 3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client", new Token<>(), blockBytes);
+  }
+
+  @Test
+  void wholePacketsBecomeSegmentsAndTheRestAStream() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(128L << 20);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(
+        tap,
+        header,
+        StockBytes.packet(0, 0, false, new byte[seg]),
+        StockBytes.heartbeat(),
+        StockBytes.packet(seg, 1, false, new byte[seg]),
+        StockBytes.packet(2L * seg, 2, false, new byte[100]),
+        StockBytes.packet(2L * seg + 100, 3, false, new byte[412]),
+        StockBytes.packet(3L * seg, 4, false, new byte[seg]),
+        StockBytes.packet(4L * seg, 5, true, new byte[0]));
+    assertEquals("1:0 0:0 1:1 2:0 2:1 2:2 0:0", kinds(records(header)));
+    assertEquals(
+        List.of("block 0", "block 1", "stream 0", "stream 1", "stream 2"), publisher.published);
+    tap.close();
+    assertTrue(publisher.ended);
+  }
+
+  @Test
+  void theEndOfAFullBlockIsASegmentThoughShort() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(seg + 1000);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(
+        tap,
+        header,
+        StockBytes.packet(0, 0, false, new byte[seg]),
+        StockBytes.packet(seg, 1, false, new byte[1000]));
+    assertEquals("1:0 1:1", kinds(records(header)));
+    tap.close();
+    assertFalse(publisher.ended);
+  }
+
+  @Test
+  void aBodyThatCannotBePublishedGoesInline() throws IOException {
+    byte[] header = header(128L << 20);
+    publisher.broken = true;
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    byte[] packet =
+        StockBytes.packet(0, 0, false, StockBytes.random(new Random(1), StockBytes.SEGMENT));
+    send(tap, header, packet);
+    assertEquals("0:0", kinds(records(header)));
+    byte[] out = sent.toByteArray();
+    int body = packet.length - 33;
+    assertArrayEquals(
+        Arrays.copyOfRange(packet, 33, packet.length),
+        Arrays.copyOfRange(out, out.length - body, out.length));
+  }
+
+  @Test
+  void anythingThatIsNoWritePassesAsItIs() throws IOException {
+    byte[] read = {0, 28, 81, 5, 1, 2, 3, 4, 5};
+    WriteTap tap =
+        new WriteTap(
+            op -> {
+              throw new AssertionError("no write");
+            });
+    for (byte b : read) {
+      send(tap, new byte[] {b});
+    }
+    assertTrue(tap.stock());
+    byte[] plain = Preamble.plain().encode();
+    byte[] out = sent.toByteArray();
+    assertArrayEquals(plain, Arrays.copyOf(out, plain.length));
+    assertArrayEquals(read, Arrays.copyOfRange(out, plain.length, out.length));
+  }
+
+  @Test
+  void aPlainWriteIsUnchanged() throws IOException {
+    byte[] header = header(128L << 20);
+    byte[] packet = StockBytes.packet(0, 0, false, new byte[1000]);
+    WriteTap tap = new WriteTap(op -> new Plan.Plain());
+    send(tap, header, packet);
+    byte[] plain = Preamble.plain().encode();
+    byte[] out = sent.toByteArray();
+    assertArrayEquals(header, Arrays.copyOfRange(out, plain.length, plain.length + header.length));
+    assertArrayEquals(packet, Arrays.copyOfRange(out, plain.length + header.length, out.length));
+  }
+
+  @Test
+  void cutsMakeNoDifference() throws IOException {
+    Random random = new Random(3);
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(128L << 20);
+    ByteArrayOutputStream stock = new ByteArrayOutputStream();
+    stock.write(header);
+    for (int i = 0; i < 5; i++) {
+      stock.write(StockBytes.packet((long) i * seg, i, false, StockBytes.random(random, seg)));
+    }
+    byte[] all = stock.toByteArray();
+    WriteTap whole = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(whole, all);
+    byte[] expectedWire = sent.toByteArray();
+    byte[] expectedBodies = publisher.bodies.toByteArray();
+    for (int round = 0; round < 50; round++) {
+      sent.reset();
+      publisher.bodies.reset();
+      WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+      int at = 0;
+      while (at < all.length) {
+        int part = Math.min(all.length - at, 1 + random.nextInt(100_000));
+        send(tap, Arrays.copyOfRange(all, at, at + part));
+        at += part;
+      }
+      assertArrayEquals(expectedWire, sent.toByteArray());
+      assertArrayEquals(expectedBodies, publisher.bodies.toByteArray());
+    }
+  }
+
+  @Test
+  void aRelayPassesRecordsWithoutBodies() throws IOException {
+    WriteOp upstream = parse(3);
+    try (Inflow inflow = Inflow.open(upstream, PREAMBLE)) {
+      WriteOp downstream = parse(2);
+      assertEquals(inflow, Inflow.upstreamOf(downstream));
+      WriteTap tap = new WriteTap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
+      byte[] header = downstream.header();
+      send(tap, header);
+      byte[] first = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
+      byte[] unknown = StockBytes.packet(StockBytes.SEGMENT, 1, false, new byte[10]);
+      inflow.received(record(first, ControlRecord.BLOCK_SEGMENT, 0));
+      send(tap, first, unknown);
+      assertEquals("1:0 0:0", kinds(records(header)));
+      assertTrue(sent.size() < 2000);
+    }
+    assertEquals(null, Inflow.upstreamOf(parse(2)));
+  }
+
+  private static WriteOp parse(int left) throws IOException {
+    return OpHeader.parseWrite(
+        ByteBuffer.wrap(
+            StockBytes.writeHeader(
+                3,
+                left,
+                BlockConstructionStage.PIPELINE_SETUP_CREATE,
+                "client",
+                new Token<>(),
+                128L << 20)));
+  }
+
+  private static ControlRecord record(byte[] packet, byte kind, long number) throws IOException {
+    int head = 6 + ByteBuffer.wrap(packet, 4, 2).getShort();
+    return new ControlRecord(kind, number, PacketHead.parse(Arrays.copyOf(packet, head)));
+  }
+}

@@ -1,0 +1,141 @@
+package io.trunkline.hadoop.transport;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.trunkline.hadoop.stats.Fallback;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** A plug-in that is there, refuses, has moved, or is gone. */
+class PluginDialerTest {
+  private static final InetSocketAddress DATA_NODE = new InetSocketAddress("127.0.0.5", 9866);
+
+  private final Deque<DataNodeRecord> answers = new ArrayDeque<>();
+  private final List<Integer> dialled = new ArrayList<>();
+  private final List<Integer> limits = new ArrayList<>();
+  private final Discovery discovery =
+      new Discovery(
+          dataNode -> {
+            if (answers.isEmpty()) {
+              throw new IOException("no answer");
+            }
+            return answers.poll().encode();
+          },
+          System::nanoTime);
+  private final PluginDialer dialer = new PluginDialer(discovery, Fallback.NOT_NAMED);
+  private boolean abandoned;
+  private int listening;
+
+  private final class Call implements Dial {
+    private final int timeoutMs;
+
+    Call(int timeoutMs) {
+      this.timeoutMs = timeoutMs;
+    }
+
+    @Override
+    public InetSocketAddress dataNode() {
+      return DATA_NODE;
+    }
+
+    @Override
+    public int timeoutMs() {
+      return timeoutMs;
+    }
+
+    @Override
+    public Socket socket() {
+      return null;
+    }
+
+    @Override
+    public boolean abandoned() {
+      return abandoned;
+    }
+
+    @Override
+    public SocketChannel tcp(InetSocketAddress to, int limitMs) {
+      throw new AssertionError("not by TCP");
+    }
+  }
+
+  private void dial(int timeoutMs) throws NotServed, IOException {
+    dialer.connect(
+        new Call(timeoutMs),
+        (plugin, limitMs) -> {
+          dialled.add(plugin.getPort());
+          limits.add(limitMs);
+          if (plugin.getPort() != listening) {
+            throw new ConnectException("refused");
+          }
+          return null;
+        });
+  }
+
+  private static DataNodeRecord at(int port) {
+    return new DataNodeRecord(true, "", port, "");
+  }
+
+  @Test
+  void oneThatListensIsConnectedTo() throws Exception {
+    answers.add(at(1));
+    listening = 1;
+    dial(0);
+    dial(700);
+    dial(60_000);
+    assertEquals(List.of(1, 1, 1), dialled);
+    assertEquals(List.of(5000, 700, 5000), limits);
+  }
+
+  @Test
+  void oneThatHasMovedIsFoundAgain() throws Exception {
+    answers.add(at(1));
+    listening = 1;
+    dial(0);
+    listening = 2;
+    answers.add(at(2));
+    dial(0);
+    dial(0);
+    assertEquals(List.of(1, 1, 2, 2), dialled);
+  }
+
+  @Test
+  void oneThatTakesNoConnectionIsUnreachable() {
+    answers.add(at(1));
+    answers.add(at(1));
+    NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.PLUGIN_UNREACHABLE, refusal.reason());
+    assertEquals("refused", refusal.getMessage());
+    assertEquals(List.of(1), dialled);
+  }
+
+  @Test
+  void refusalAndSilenceAreToldApart() {
+    answers.add(new DataNodeRecord(false, "", 0, "tokens are on"));
+    NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.NOT_NAMED, refusal.reason());
+    assertEquals("tokens are on", refusal.getMessage());
+    discovery.forget(DATA_NODE);
+    refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.NO_PLUGIN, refusal.reason());
+  }
+
+  @Test
+  void aSocketThatWasClosedMeanwhileIsNoRefusal() {
+    answers.add(at(1));
+    abandoned = true;
+    ConnectException e = assertThrows(ConnectException.class, () -> dial(0));
+    assertSame(ConnectException.class, e.getClass());
+    assertEquals(List.of(1), dialled);
+  }
+}
