@@ -198,13 +198,39 @@ pub enum ConfPlane {
         /// The router that every daemon and client connects to
         #[arg(long, value_name = "URI")]
         face: Option<String>,
-        /// In what form: xml for core-site.xml, properties for -D and Spark, json
-        #[arg(long, value_enum, default_value_t = ConfFormat::Xml)]
-        format: ConfFormat,
-        /// The same as --format json
-        #[arg(long)]
-        json: bool,
+        /// In what form
+        #[command(flatten)]
+        form: ConfForm,
     },
+    /// For HDFS over RDMA, or shared memory, by UCX
+    Ucx {
+        /// In what form
+        #[command(flatten)]
+        form: ConfForm,
+    },
+}
+
+/// `--format` and `--json` of `trunkline hadoop conf`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ConfForm {
+    /// In what form: xml for core-site.xml, properties for -D and Spark, json
+    #[arg(long, value_enum, default_value_t = ConfFormat::Xml)]
+    format: ConfFormat,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+}
+
+impl ConfForm {
+    /// The form asked for.
+    #[must_use]
+    pub const fn chosen(self) -> ConfFormat {
+        if self.json {
+            ConfFormat::Json
+        } else {
+            self.format
+        }
+    }
 }
 
 /// Forms of a list of Hadoop properties.

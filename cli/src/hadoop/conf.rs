@@ -1,4 +1,4 @@
-//! `trunkline hadoop conf ndn`: the properties that put HDFS on named data, with a line on each.
+//! `trunkline hadoop conf ndn|ucx`: the properties that put HDFS on named data or on RDMA, with a line on each.
 
 use std::fmt::Write as _;
 
@@ -12,27 +12,41 @@ use crate::output;
 /// A router on the same host, for readers who have not chosen one yet.
 const EXAMPLE_FACE: &str = "tcp://router.example.org:6363";
 
+const SOCKET_FACTORY: (&str, &str) = (
+    "hadoop.rpc.socket.factory.class.default",
+    "io.trunkline.hadoop.TrunklineSocketFactory",
+);
+const DATANODE_PLUGIN: (&str, &str) = (
+    "dfs.datanode.plugins",
+    "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
+);
+/// The best of the SC 2012 paper's sweep over RDMA (its Table I), and of `make bench ONLY=hdfs.packet`.
+const UCX_PACKET_BYTES: &str = "524288";
+
 struct Property {
     name: &'static str,
     value: String,
     comment: &'static str,
 }
 
-fn properties(face: &str) -> Vec<Property> {
-    let property = |name, value: &str, comment| Property {
+fn property(name: &'static str, value: &str, comment: &'static str) -> Property {
+    Property {
         name,
         value: value.to_owned(),
         comment,
-    };
+    }
+}
+
+fn ndn_properties(face: &str) -> Vec<Property> {
     vec![
         property(
-            "hadoop.rpc.socket.factory.class.default",
-            "io.trunkline.hadoop.TrunklineSocketFactory",
+            SOCKET_FACTORY.0,
+            SOCKET_FACTORY.1,
             "Clients and DataNodes: opens data connections, and publishes blocks by name where the other end can pull them.",
         ),
         property(
-            "dfs.datanode.plugins",
-            "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
+            DATANODE_PLUGIN.0,
+            DATANODE_PLUGIN.1,
             "DataNodes: takes block writes by name and answers reads by name.",
         ),
         property(
@@ -58,7 +72,42 @@ fn properties(face: &str) -> Vec<Property> {
     ]
 }
 
-/// Prints the properties.
+fn ucx_properties() -> Vec<Property> {
+    vec![
+        property(
+            SOCKET_FACTORY.0,
+            SOCKET_FACTORY.1,
+            "Clients and DataNodes: opens data connections over UCX where the other end listens on it.",
+        ),
+        property(
+            DATANODE_PLUGIN.0,
+            DATANODE_PLUGIN.1,
+            "DataNodes: listens for data connections over UCX.",
+        ),
+        property(
+            "trunkline.transport",
+            "ucx,tcp",
+            "All: which transports are tried, in this order; `tcp` alone turns UCX off.",
+        ),
+        property(
+            "trunkline.ucx.address",
+            "0.0.0.0:0",
+            "DataNodes: where data connections over UCX are taken; on a host with several networks, the RDMA NIC's address.",
+        ),
+        property(
+            "dfs.client-write-packet-size",
+            UCX_PACKET_BYTES,
+            "Clients: bytes of an HDFS packet; 512 KiB is best over RDMA, 64 KiB, Hadoop's default, over 1 Gbit/s Ethernet.",
+        ),
+        property(
+            "dfs.datanode.transferTo.allowed",
+            "false",
+            "DataNodes: reads go from the file into registered memory; sendfile, which serves sockets alone, would copy by 8 KiB.",
+        ),
+    ]
+}
+
+/// Prints the properties for named data.
 ///
 /// # Errors
 /// A usage error for a face URI that is none.
@@ -66,16 +115,24 @@ pub fn ndn(face: Option<&str>, format: ConfFormat) -> Result<(), CliError> {
     if let Some(face) = face {
         FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
     }
-    let properties = properties(face.unwrap_or(EXAMPLE_FACE));
+    print(&ndn_properties(face.unwrap_or(EXAMPLE_FACE)), format);
+    Ok(())
+}
+
+/// Prints the properties for UCX.
+pub fn ucx(format: ConfFormat) {
+    print(&ucx_properties(), format);
+}
+
+fn print(properties: &[Property], format: ConfFormat) {
     output::line(
         match format {
-            ConfFormat::Xml => xml(&properties),
-            ConfFormat::Properties => plain(&properties),
-            ConfFormat::Json => json(&properties),
+            ConfFormat::Xml => xml(properties),
+            ConfFormat::Properties => plain(properties),
+            ConfFormat::Json => json(properties),
         }
         .trim_end(),
     );
-    Ok(())
 }
 
 fn xml(properties: &[Property]) -> String {
@@ -123,7 +180,10 @@ mod tests {
 
     #[test]
     fn each_property_has_a_comment_of_one_line() {
-        for p in properties(EXAMPLE_FACE) {
+        for p in ndn_properties(EXAMPLE_FACE)
+            .into_iter()
+            .chain(ucx_properties())
+        {
             assert!(
                 !p.comment.is_empty() && !p.comment.contains('\n') && !p.comment.contains("--"),
                 "{}",
@@ -134,7 +194,7 @@ mod tests {
 
     #[test]
     fn forms_carry_the_face() {
-        let list = properties("tcp://10.0.0.1:6363");
+        let list = ndn_properties("tcp://10.0.0.1:6363");
         assert!(xml(&list).contains("<value>tcp://10.0.0.1:6363</value>"));
         assert!(plain(&list).contains("\ntrunkline.ndn.face=tcp://10.0.0.1:6363\n"));
         let parsed: Value = serde_json::from_str(&json(&list)).expect("JSON");

@@ -10,13 +10,12 @@ use crate::error::CliError;
 /// # Errors
 /// A usage error for a face URI that is none.
 pub fn run(command: HadoopCommand) -> Result<(), CliError> {
-    let HadoopCommand::Conf(ConfPlane::Ndn { face, format, json }) = command;
-    conf::ndn(
-        face.as_deref(),
-        if json {
-            crate::args::ConfFormat::Json
-        } else {
-            format
-        },
-    )
+    let HadoopCommand::Conf(plane) = command;
+    match plane {
+        ConfPlane::Ndn { face, form } => conf::ndn(face.as_deref(), form.chosen()),
+        ConfPlane::Ucx { form } => {
+            conf::ucx(form.chosen());
+            Ok(())
+        }
+    }
 }
