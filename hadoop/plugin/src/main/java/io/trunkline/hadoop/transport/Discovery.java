@@ -89,6 +89,27 @@ public final class Discovery {
     entries.remove(transfer);
   }
 
+  /**
+   * Remembers that the plug-in of a DataNode takes no connection where it says it listens, as long
+   * as silence is remembered: not every operation is to wait for a connection that will not be.
+   *
+   * @param transfer the DataNode's stock data-transfer address
+   * @param reason what happened
+   */
+  public void lost(InetSocketAddress transfer, String reason) {
+    Entry entry = entries.computeIfAbsent(transfer, a -> new Entry());
+    synchronized (entry) {
+      missed(entry, reason);
+    }
+  }
+
+  private void missed(Entry entry, String reason) {
+    entry.route = new Route(false, null, reason);
+    entry.expiresNanos =
+        nanoClock.getAsLong() + (FIRST_MISS_NANOS << Math.min(entry.misses, MAX_DOUBLINGS));
+    entry.misses++;
+  }
+
   private void ask(InetSocketAddress transfer, Entry entry) {
     String miss = "";
     DataNodeRecord found = null;
@@ -97,15 +118,12 @@ public final class Discovery {
     } catch (IOException e) {
       miss = e.getMessage();
     }
-    long now = nanoClock.getAsLong();
     if (found == null) {
-      entry.route = new Route(false, null, miss);
-      entry.expiresNanos = now + (FIRST_MISS_NANOS << Math.min(entry.misses, MAX_DOUBLINGS));
-      entry.misses++;
+      missed(entry, miss);
       return;
     }
     entry.misses = 0;
-    entry.expiresNanos = now + FOUND_NANOS;
+    entry.expiresNanos = nanoClock.getAsLong() + FOUND_NANOS;
     if (!found.served()) {
       entry.route = new Route(true, null, found.reason());
     } else if (found.address().isEmpty()) {

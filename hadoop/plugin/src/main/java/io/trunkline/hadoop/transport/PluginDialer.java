@@ -60,14 +60,13 @@ public final class PluginDialer {
       discovery.forget(dial.dataNode());
       InetSocketAddress again = find(dial.dataNode());
       if (again.equals(plugin)) {
-        throw unreachable(first);
+        throw unreachable(dial, first);
       }
       try {
         return connector.connect(again, limitMs);
       } catch (IOException second) {
         refuseAbandoned(dial, second);
-        discovery.forget(dial.dataNode());
-        throw unreachable(second);
+        throw unreachable(dial, second);
       }
     }
   }
@@ -86,7 +85,8 @@ public final class PluginDialer {
     }
   }
 
-  private static NotServed unreachable(IOException cause) {
+  private NotServed unreachable(Dial dial, IOException cause) {
+    discovery.lost(dial.dataNode(), cause.getMessage());
     return new NotServed(Fallback.PLUGIN_UNREACHABLE, cause.getMessage());
   }
 }

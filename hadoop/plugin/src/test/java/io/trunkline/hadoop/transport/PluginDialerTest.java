@@ -117,6 +117,9 @@ class PluginDialerTest {
     assertEquals(Fallback.PLUGIN_UNREACHABLE, refusal.reason());
     assertEquals("refused", refusal.getMessage());
     assertEquals(List.of(1), dialled);
+    refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals("refused", refusal.getMessage());
+    assertEquals(List.of(1), dialled, "not every operation waits for it");
   }
 
   @Test

@@ -70,7 +70,7 @@ public final class NdnDataNode implements AutoCloseable {
       acceptor =
           new Acceptor(
               settings.dataNodeAddress(),
-              socket -> new NamedPeer(socket, node, resolver),
+              accepted -> new NamedPeer(accepted.socket(), node, resolver),
               new Intake(NdnTransport.NAME, xceivers));
       address = acceptor.address();
       LOG.info("data by name is taken at {}", address);

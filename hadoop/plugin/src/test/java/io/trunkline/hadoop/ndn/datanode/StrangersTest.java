@@ -74,7 +74,8 @@ class StrangersTest {
           }
           served.add(peer);
         };
-    try (Acceptor acceptor = new Acceptor(ANY, BasicInetPeer::new, new Intake("ndn", xceivers))) {
+    try (Acceptor acceptor =
+        new Acceptor(ANY, c -> new BasicInetPeer(c.socket()), new Intake("ndn", xceivers))) {
       long start = System.nanoTime();
       for (int i = 0; i <= 100; i++) {
         try (Socket refused = new Socket()) {
