@@ -1,0 +1,302 @@
+package io.trunkline.hadoop.ucx;
+
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.openucx.jucx.UcxUtils;
+import org.openucx.jucx.ucp.UcpAmData;
+import org.openucx.jucx.ucp.UcpAmRecvCallback;
+import org.openucx.jucx.ucp.UcpConnectionRequest;
+import org.openucx.jucx.ucp.UcpConstants;
+import org.openucx.jucx.ucp.UcpEndpoint;
+import org.openucx.jucx.ucp.UcpRequest;
+import org.openucx.jucx.ucp.UcpWorker;
+import org.openucx.jucx.ucs.UcsConstants;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
+ * for {@link #due}, only the worker's leader may call it.
+ */
+final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
+  static final Logger LOG = LoggerFactory.getLogger(Connections.class);
+
+  /** UCX's id of our active messages. */
+  static final int MESSAGE_ID = 0x54;
+
+  /** UCX may forget the message. */
+  static final int DONE = 0;
+
+  private static final long TIMERS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final UcxNode node;
+  private final IoWorker worker;
+  private final Map<Long, Connection> byToken = new HashMap<>();
+  private final Map<Long, Connection> byEndpoint = new HashMap<>();
+  private final Queue<StreamEnd> due = new ConcurrentLinkedQueue<>();
+  private final Set<StreamEnd> transferring = new LinkedHashSet<>();
+  private final Set<Connection> frames = new LinkedHashSet<>();
+  private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
+  private final List<UcpRequest> closing = new ArrayList<>();
+  private long timersNanos = System.nanoTime();
+  private long loggedNanos = timersNanos - LOG_NANOS;
+
+  Connections(UcxNode node, IoWorker worker) {
+    this.node = node;
+    this.worker = worker;
+  }
+
+  /** Begins to take frames. */
+  void start() {
+    worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
+    worker.start(this);
+  }
+
+  // ---- what its parts share
+
+  IoWorker worker() {
+    return worker;
+  }
+
+  UcpWorker ucp() {
+    return worker.ucp();
+  }
+
+  BufferPool pool() {
+    return node.pool();
+  }
+
+  Counters counters() {
+    return node.counters();
+  }
+
+  int messageBytes() {
+    return node.settings().getInt(UcxSettings.Key.MESSAGE_BYTES);
+  }
+
+  long windowBytes() {
+    return node.settings().get(UcxSettings.Key.WINDOW_BYTES);
+  }
+
+  int rendezvousBytes() {
+    return node.settings().getInt(UcxSettings.Key.RENDEZVOUS_BYTES);
+  }
+
+  long connectNanos() {
+    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(UcxSettings.Key.CONNECT_MS));
+  }
+
+  long idleNanos() {
+    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(UcxSettings.Key.IDLE_MS));
+  }
+
+  long lingerNanos() {
+    return idleNanos();
+  }
+
+  boolean takeStream() {
+    return node.takeStream();
+  }
+
+  void returnStream() {
+    counters().streamsOpen.decrementAndGet();
+  }
+
+  /** A name for a connection that nobody can guess. */
+  long newToken() {
+    long token;
+    synchronized (RANDOM) {
+      do {
+        token = RANDOM.nextLong();
+      } while (token == 0);
+    }
+    return token;
+  }
+
+  // ---- connections
+
+  /** A connection has its endpoint. */
+  void add(Connection connection) {
+    byToken.put(connection.token(), connection);
+    byEndpoint.put(connection.endpoint().getNativeId(), connection);
+    counters().endpointsOpen.incrementAndGet();
+  }
+
+  /** A connection is gone; its endpoint still knows its name. */
+  void remove(Connection connection) {
+    byToken.remove(connection.token());
+    UcpEndpoint endpoint = connection.endpoint();
+    if (endpoint != null && byEndpoint.remove(endpoint.getNativeId(), connection)) {
+      counters().endpointsOpen.decrementAndGet();
+    }
+    frames.remove(connection);
+    node.removed(connection);
+  }
+
+  /** Somebody asks for a connection. */
+  void accept(UcxListener listener, UcpConnectionRequest request) {
+    counters().endpointsAccepted.increment();
+    Connection.acceptor(this, listener, request).accept(request);
+  }
+
+  /** An endpoint is being closed. */
+  void closing(UcpRequest request) {
+    closing.add(request);
+  }
+
+  // ---- what is due
+
+  /** A stream has something to do. Any thread. */
+  void due(StreamEnd stream) {
+    due.add(stream);
+  }
+
+  void transfers(StreamEnd stream) {
+    transferring.add(stream);
+  }
+
+  void frames(Connection connection) {
+    frames.add(connection);
+  }
+
+  void doomed(Connection connection) {
+    doomed.add(connection);
+  }
+
+  /** The sender of a rendezvous is told that nobody wants it. */
+  void refuse(long descriptor) {
+    ucp().amDataRelease(descriptor);
+  }
+
+  @Override
+  public boolean pending() {
+    return !due.isEmpty();
+  }
+
+  @Override
+  public int run() {
+    int done = 0;
+    if (!transferring.isEmpty()) {
+      for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
+        StreamEnd stream = all.next();
+        done += stream.reap();
+        if (!stream.transferring()) {
+          all.remove();
+        }
+      }
+    }
+    for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
+      done += stream.run();
+    }
+    if (!frames.isEmpty()) {
+      frames.removeIf(Connection::sendFrames);
+    }
+    for (Connection connection = doomed.poll(); connection != null; connection = doomed.poll()) {
+      LOG.debug("{} ends", connection);
+      connection.end();
+      done++;
+    }
+    if (!closing.isEmpty()) {
+      closing.removeIf(UcpRequest::isCompleted);
+    }
+    long now = System.nanoTime();
+    if (now - timersNanos >= TIMERS_NANOS) {
+      timersNanos = now;
+      byToken.values().forEach(connection -> connection.onTime(now));
+    }
+    return done;
+  }
+
+  // ---- frames
+
+  @Override
+  public int onReceive(long header, long headerBytes, UcpAmData message, UcpEndpoint reply) {
+    try {
+      Frame frame =
+          headerBytes == Frame.BYTES
+              ? Frame.read(UcxUtils.getByteBufferView(header, headerBytes))
+              : null;
+      if (frame == null) {
+        throw new IOException("not a frame");
+      }
+      return receive(frame, message, reply);
+    } catch (IOException e) {
+      counters().framesRefused.increment();
+      long now = System.nanoTime();
+      if (now - loggedNanos >= LOG_NANOS) {
+        loggedNanos = now;
+        LOG.info("UCX frame refused: {}; more like it are counted only", e.getMessage());
+      } else {
+        LOG.trace("UCX frame refused", e);
+      }
+    } catch (RuntimeException | Error e) {
+      // An exception must not meet the native code that called us.
+      counters().framesRefused.increment();
+      LOG.error("UCX frame", e);
+    }
+    return UcsConstants.STATUS.UCS_OK;
+  }
+
+  private int receive(Frame frame, UcpAmData message, UcpEndpoint reply) throws IOException {
+    Greeting greeting = null;
+    boolean greets = frame.type() == Frame.HELLO || frame.type() == Frame.WELCOME;
+    if (greets) {
+      greeting = greeting(message);
+    } else if (frame.type() != Frame.DATA && message.getLength() != 0) {
+      throw new IOException("data in a frame of type " + frame.type());
+    }
+    if (frame.type() == Frame.HELLO) {
+      Connection asking = reply == null ? null : byEndpoint.get(reply.getNativeId());
+      if (asking == null) {
+        throw new IOException("HELLO without an endpoint");
+      }
+      asking.onHello(greeting);
+      return DONE;
+    }
+    Connection connection = byToken.get(frame.token());
+    if (connection == null) {
+      throw new IOException("unknown token");
+    }
+    return connection.onFrame(frame, greeting, message);
+  }
+
+  private static Greeting greeting(UcpAmData message) throws IOException {
+    Greeting greeting = null;
+    if (message.isDataValid() && message.getLength() == Greeting.BYTES) {
+      greeting =
+          Greeting.read(UcxUtils.getByteBufferView(message.getDataAddress(), Greeting.BYTES));
+    }
+    if (greeting == null) {
+      throw new IOException("greeting without sense");
+    }
+    return greeting;
+  }
+
+  // ---- the end
+
+  /** Gives every connection up. */
+  void endAll() {
+    for (Connection connection : new ArrayList<>(byEndpoint.values())) {
+      connection.doom(new IOException("UCX is being closed in this JVM"));
+    }
+    run();
+  }
+
+  /** Whether UCX is done with every buffer and endpoint. */
+  boolean idle() {
+    return transferring.isEmpty() && closing.isEmpty();
+  }
+}

@@ -1,0 +1,406 @@
+package io.trunkline.hadoop.ucx;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.openucx.jucx.UcxException;
+import org.openucx.jucx.ucp.UcpContext;
+import org.openucx.jucx.ucp.UcpWorker;
+import org.openucx.jucx.ucp.UcpWorkerParams;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One UCX worker, and the rule who drives it. UCX works only while somebody calls it, and only one
+ * thread may. That thread leads:
+ *
+ * <pre>
+ *   a thread that waits for data of its stream  leads, and serves all other streams meanwhile;
+ *   more such threads                           follow: they park, and one of them leads next;
+ *   the keeper, a thread of the worker's own    leads while nobody else does.
+ * </pre>
+ *
+ * So a stream in full flow costs no hand-over between threads, and an idle one is still served. A
+ * leader without events spins for a short time, longer if that has paid lately, and then sleeps
+ * until UCX or {@link #wake} wakes it.
+ */
+final class IoWorker {
+  /** What is to be done with the network by whoever leads. */
+  interface Duties {
+    /**
+     * Does what is due.
+     *
+     * @return how much was done, 0 when nothing was due
+     */
+    int run();
+
+    /** Whether something is due that the network does not announce. */
+    boolean pending();
+  }
+
+  /** A wait that never ends by itself. */
+  static final long NO_DEADLINE = Long.MAX_VALUE;
+
+  private static final Logger LOG = LoggerFactory.getLogger(IoWorker.class);
+
+  /** A leader without events for that long leaves the lead to the keeper. */
+  private static final long FRUITLESS_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  /** The keeper takes a lead that nobody has had for that long. */
+  private static final long VACANT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /** A follower looks again that often, should its leader have forgotten it. */
+  private static final long FOLLOW_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /** The same for one that waits for long already. */
+  private static final long PATIENT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+  private static final long CLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  private final Ticker ticker;
+  private final Counters counters;
+  private final boolean busy;
+  private final Spin spin;
+  private final long wakeCheckNanos;
+  private final UcpWorker ucp;
+  private final Thread keeper;
+  private final ReentrantLock lead = new ReentrantLock();
+  private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedDeque<Waiter> followers = new ConcurrentLinkedDeque<>();
+  private final AtomicInteger claims = new AtomicInteger();
+  private Duties duties;
+  private volatile boolean keeperLeads;
+  private volatile boolean sleeping;
+  private volatile long sleptNanos;
+  private volatile long vacantNanos = System.nanoTime();
+  private volatile boolean closing;
+
+  /**
+   * A worker; {@link #start} makes it work.
+   *
+   * @param index its number, for names
+   * @param context of UCX
+   * @param settings how to wait
+   * @param ticker wakes it in time
+   * @param counters counts wake-ups
+   */
+  IoWorker(int index, UcpContext context, UcxSettings settings, Ticker ticker, Counters counters) {
+    this.ticker = ticker;
+    this.counters = counters;
+    busy = settings.polling() == UcxSettings.Polling.BUSY;
+    spin = new Spin(TimeUnit.MICROSECONDS.toNanos(settings.get(UcxSettings.Key.SPIN_US)));
+    wakeCheckNanos = TimeUnit.MILLISECONDS.toNanos(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
+    ucp = context.newWorker(new UcpWorkerParams().requestWakeupRX().requestWakeupTX());
+    keeper = new Thread(this::keep, "trunkline-ucx-" + index);
+    keeper.setDaemon(true);
+  }
+
+  UcpWorker ucp() {
+    return ucp;
+  }
+
+  /** Begins to work. */
+  void start(Duties what) {
+    duties = what;
+    keeper.start();
+  }
+
+  /** Whether the calling thread leads, and so may call UCX. */
+  boolean leads() {
+    return lead.isHeldByCurrentThread();
+  }
+
+  /** Has the leader run something; runs it at once when nobody leads. */
+  void execute(Runnable task) {
+    tasks.add(task);
+    poke();
+  }
+
+  /** Has the leader run something after what it does now. */
+  void later(Runnable task) {
+    tasks.add(task);
+  }
+
+  /** Something is due: does it now if nobody leads, else has the leader do it. */
+  void poke() {
+    if (lead.isHeldByCurrentThread()) {
+      return;
+    }
+    if (lead.tryLock()) {
+      try {
+        work();
+      } finally {
+        release();
+      }
+    } else {
+      wake();
+    }
+  }
+
+  /** Has a sleeping leader look again. */
+  void wake() {
+    if (sleeping) {
+      ucp.signal();
+    }
+  }
+
+  /**
+   * Waits, leading or following.
+   *
+   * @param waiter says when the wait is over
+   * @param deadlineNanos of {@link System#nanoTime}, or {@link #NO_DEADLINE}
+   * @return false when the deadline has passed or the thread was interrupted before
+   */
+  boolean await(Waiter waiter, long deadlineNanos) {
+    boolean patient = false;
+    waiter.begin();
+    try {
+      while (!waiter.ready()) {
+        if (expired(deadlineNanos, System.nanoTime()) || Thread.currentThread().isInterrupted()) {
+          return waiter.ready();
+        }
+        if (patient) {
+          follow(waiter, deadlineNanos, PATIENT_NANOS);
+        } else if (acquire()) {
+          waiter.leads(this);
+          try {
+            patient = lead(waiter, deadlineNanos);
+          } finally {
+            waiter.leads(null);
+            release();
+            if (patient) {
+              LockSupport.unpark(keeper);
+            }
+          }
+        } else {
+          followers.add(waiter);
+          try {
+            if (lead.isLocked()) {
+              follow(waiter, deadlineNanos, FOLLOW_NANOS);
+            }
+          } finally {
+            followers.remove(waiter);
+          }
+        }
+      }
+      return true;
+    } finally {
+      waiter.end();
+    }
+  }
+
+  private static boolean expired(long deadlineNanos, long nowNanos) {
+    return deadlineNanos != NO_DEADLINE && nowNanos - deadlineNanos >= 0;
+  }
+
+  private static void follow(Waiter waiter, long deadlineNanos, long mostNanos) {
+    if (!waiter.ready()) {
+      long nanos = mostNanos;
+      if (deadlineNanos != NO_DEADLINE) {
+        nanos = Math.min(nanos, deadlineNanos - System.nanoTime());
+      }
+      LockSupport.parkNanos(nanos);
+    }
+  }
+
+  /** Takes the lead if it is free, or from the keeper. */
+  private boolean acquire() {
+    if (lead.tryLock()) {
+      return true;
+    }
+    if (!keeperLeads) {
+      return false;
+    }
+    claims.incrementAndGet();
+    try {
+      wake();
+      return lead.tryLock(CLAIM_NANOS, TimeUnit.NANOSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      claims.decrementAndGet();
+    }
+  }
+
+  /** Gives up the lead; what came in meanwhile is done, and a follower leads next. */
+  private void release() {
+    vacantNanos = System.nanoTime();
+    lead.unlock();
+    while (duty() && lead.tryLock()) {
+      try {
+        work();
+      } finally {
+        lead.unlock();
+      }
+    }
+    Waiter next = followers.peek();
+    if (next != null) {
+      next.wake();
+    }
+    ticker.hurry();
+  }
+
+  private boolean duty() {
+    return !tasks.isEmpty() || duties.pending();
+  }
+
+  /**
+   * Drives the worker.
+   *
+   * @param waiter whose wait it is, null for the keeper
+   * @return true when the waiter had better let the keeper lead
+   */
+  private boolean lead(Waiter waiter, long deadlineNanos) {
+    ticker.hurry();
+    long now = System.nanoTime();
+    long fruitlessAt = now + FRUITLESS_NANOS;
+    long spinUntil = now + spin.nanos();
+    boolean spun = false;
+    for (; ; ) {
+      int done = work();
+      if (waiter == null ? claims.get() > 0 : waiter.ready()) {
+        return false;
+      }
+      now = System.nanoTime();
+      if (closing || expired(deadlineNanos, now)) {
+        return false;
+      }
+      if (done > 0) {
+        if (spun) {
+          spin.paid();
+          spun = false;
+        }
+        fruitlessAt = now + FRUITLESS_NANOS;
+        spinUntil = now + spin.nanos();
+      } else if (busy || now - spinUntil < 0) {
+        spun = true;
+        Thread.onSpinWait();
+      } else if (waiter != null && now - fruitlessAt >= 0) {
+        return true;
+      } else {
+        if (spun) {
+          spin.wasted();
+          spun = false;
+        }
+        sleep(waiter);
+        spinUntil = System.nanoTime() + spin.nanos();
+      }
+    }
+  }
+
+  private void sleep(Waiter waiter) {
+    sleptNanos = System.nanoTime();
+    sleeping = true;
+    try {
+      boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
+      if (!called && !duty() && !closing) {
+        ucp.waitForEvents();
+        counters.wakeups.increment();
+      }
+    } finally {
+      sleeping = false;
+    }
+  }
+
+  private int work() {
+    int done = 0;
+    try {
+      done = ucp.progress();
+    } catch (Exception e) {
+      LOG.warn("UCX worker: {}", e.toString());
+    }
+    for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+      try {
+        task.run();
+      } catch (RuntimeException e) {
+        LOG.warn("UCX worker: task failed", e);
+      }
+      done++;
+    }
+    try {
+      done += duties.run();
+    } catch (RuntimeException e) {
+      LOG.warn("UCX worker: duties failed", e);
+    }
+    return done;
+  }
+
+  private void keep() {
+    while (!closing) {
+      if (claims.get() == 0 && lead.tryLock()) {
+        keeperLeads = true;
+        try {
+          lead(null, NO_DEADLINE);
+        } catch (UcxException e) {
+          LOG.warn("UCX worker: {}", e.toString());
+        } finally {
+          keeperLeads = false;
+          release();
+        }
+      }
+      if (!closing) {
+        LockSupport.park(this);
+      }
+    }
+  }
+
+  /**
+   * Keeps time for it.
+   *
+   * @return whether it wants to be looked at again soon
+   */
+  boolean tick(long nowNanos) {
+    if (sleeping) {
+      boolean keeping = keeperLeads;
+      long mostNanos = keeping ? wakeCheckNanos : Math.min(wakeCheckNanos, FRUITLESS_NANOS);
+      if (nowNanos - sleptNanos >= mostNanos) {
+        wake();
+      }
+      return !keeping;
+    }
+    if (!lead.isLocked() && nowNanos - vacantNanos >= VACANT_NANOS) {
+      LockSupport.unpark(keeper);
+    }
+    return !keeperLeads;
+  }
+
+  /** How soon a sleeping keeper wants to be looked at. */
+  long wakeCheckNanos() {
+    return wakeCheckNanos;
+  }
+
+  /**
+   * Ends its thread and the worker. Nobody waits on it any more.
+   *
+   * @param last what has to be done with UCX before
+   */
+  void close(Runnable last) {
+    closing = true;
+    boolean interrupted = false;
+    while (keeper.isAlive()) {
+      wake();
+      LockSupport.unpark(keeper);
+      try {
+        keeper.join(1);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    lead.lock();
+    try {
+      work();
+      last.run();
+      ucp.close();
+    } finally {
+      lead.unlock();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

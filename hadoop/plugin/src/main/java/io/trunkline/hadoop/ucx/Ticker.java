@@ -1,0 +1,79 @@
+package io.trunkline.hadoop.ucx;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Looks after the workers of a node: a sleeping leader is woken in time for its deadline, and a
+ * worker that nobody leads gets its keeper. UCX has no wait that ends by itself.
+ */
+final class Ticker {
+  private static final long ACTIVE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+
+  private final Thread thread = new Thread(this::run, "trunkline-ucx-ticker");
+  private final long idleNanos;
+  private IoWorker[] workers;
+  private Runnable chores;
+  private volatile boolean idle;
+  private volatile boolean closing;
+
+  /**
+   * A ticker.
+   *
+   * @param wakeCheckMs how often to look when nothing happens
+   */
+  Ticker(long wakeCheckMs) {
+    idleNanos = TimeUnit.MILLISECONDS.toNanos(wakeCheckMs);
+    thread.setDaemon(true);
+  }
+
+  /** Begins; the chores are done at every turn and are short. */
+  void start(IoWorker[] of, Runnable what) {
+    workers = of;
+    chores = what;
+    thread.start();
+  }
+
+  /** Somebody leads who is not a keeper: look more often. */
+  void hurry() {
+    if (idle) {
+      idle = false;
+      LockSupport.unpark(thread);
+    }
+  }
+
+  private void run() {
+    while (!closing) {
+      boolean active = false;
+      idle = true;
+      long now = System.nanoTime();
+      for (IoWorker worker : workers) {
+        active |= worker.tick(now);
+      }
+      chores.run();
+      if (active) {
+        idle = false;
+        LockSupport.parkNanos(this, ACTIVE_NANOS);
+      } else if (idle) {
+        LockSupport.parkNanos(this, idleNanos);
+      }
+    }
+  }
+
+  /** Ends; no worker is touched afterwards. */
+  void close() {
+    closing = true;
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      LockSupport.unpark(thread);
+      try {
+        thread.join(1);
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

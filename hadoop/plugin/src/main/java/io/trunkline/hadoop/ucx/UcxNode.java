@@ -1,0 +1,404 @@
+package io.trunkline.hadoop.ucx;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.openucx.jucx.UcxException;
+import org.openucx.jucx.ucp.UcpContext;
+import org.openucx.jucx.ucp.UcpParams;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * UCX in this JVM: I/O workers, registered memory, connections to peers, and streams over them. A
+ * JVM needs one; all of it may be called by any thread.
+ */
+public final class UcxNode implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
+  private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(2);
+  private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /**
+   * What UCX is told unless its environment says else: shared memory is kept though peers may fail;
+   * one lane, since its ways of splitting messages put half of them on TCP beside shared memory.
+   */
+  private static final Map<String, String> DEFAULTS =
+      Map.of(
+          "MM_ERROR_HANDLING", "y",
+          "MAX_EAGER_LANES", "1",
+          "MAX_RNDV_LANES", "1",
+          "LOG_LEVEL", "error");
+
+  private final UcxSettings settings;
+  private final Counters counters = new Counters();
+  private final UcpContext context;
+  private final BufferPool pool;
+  private final Ticker ticker;
+  private final IoWorker[] workers;
+  private final Connections[] connections;
+  private final Map<InetSocketAddress, Connection[]> peers = new HashMap<>();
+  private final Set<UcxListener> listeners = ConcurrentHashMap.newKeySet();
+  private final Thread atExit = new Thread(this::closeAtExit, "trunkline-ucx-exit");
+  private long trimmedNanos = System.nanoTime();
+  private boolean closed;
+
+  private UcxNode(UcxSettings settings, UcpContext context) {
+    this.settings = settings;
+    this.context = context;
+    pool =
+        new BufferPool(
+            context,
+            settings.get(UcxSettings.Key.POOL_BYTES),
+            settings.getInt(UcxSettings.Key.RENDEZVOUS_BYTES),
+            settings.getInt(UcxSettings.Key.MESSAGE_BYTES),
+            counters);
+    ticker = new Ticker(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
+    int count = settings.getInt(UcxSettings.Key.WORKERS);
+    workers = new IoWorker[count];
+    connections = new Connections[count];
+    for (int i = 0; i < count; i++) {
+      workers[i] = new IoWorker(i, context, settings, ticker, counters);
+      connections[i] = new Connections(this, workers[i]);
+    }
+    for (Connections each : connections) {
+      each.start();
+    }
+    ticker.start(workers, this::chores);
+    Runtime.getRuntime().addShutdownHook(atExit);
+  }
+
+  /**
+   * Starts UCX.
+   *
+   * @throws UcxUnavailableException when it cannot be had here; says why and what helps
+   */
+  public static UcxNode open(UcxSettings settings) throws IOException {
+    UcxLibrary.load(settings);
+    UcpContext context = null;
+    try {
+      context = new UcpContext(params(settings));
+      UcxNode node = new UcxNode(settings, context);
+      LOG.info(
+          "UCX {} with {} workers, {} bytes of registered memory at most",
+          UcxLibrary.probe(settings).version(),
+          node.workers.length,
+          settings.get(UcxSettings.Key.POOL_BYTES));
+      return node;
+    } catch (UcxException e) {
+      if (context != null) {
+        context.close();
+      }
+      throw new UcxUnavailableException(
+          "UCX does not start: "
+              + e.getMessage()
+              + "; look at UCX_TLS and UCX_NET_DEVICES in the environment and at "
+              + UcxSettings.TLS
+              + " = "
+              + settings.tls(),
+          e);
+    }
+  }
+
+  private static UcpParams params(UcxSettings settings) {
+    UcpParams params =
+        new UcpParams().requestAmFeature().requestWakeupFeature().setMtWorkersShared(true);
+    DEFAULTS.forEach((key, value) -> configure(params, key, value));
+    if (!settings.tls().isEmpty()) {
+      configure(params, "TLS", settings.tls());
+    }
+    return params;
+  }
+
+  private static void configure(UcpParams params, String key, String value) {
+    if (System.getenv("UCX_" + key) == null) {
+      params.setConfig(key, value);
+    }
+  }
+
+  UcxSettings settings() {
+    return settings;
+  }
+
+  BufferPool pool() {
+    return pool;
+  }
+
+  Counters counters() {
+    return counters;
+  }
+
+  boolean takeStream() {
+    int most = settings.getInt(UcxSettings.Key.STREAMS_MAX);
+    return counters.streamsOpen.getAndUpdate(open -> open < most ? open + 1 : open) < most;
+  }
+
+  /** Whether peers have made as many connections as there may be streams. */
+  boolean full() {
+    return counters.endpointsOpen.get() >= settings.getInt(UcxSettings.Key.STREAMS_MAX);
+  }
+
+  /** What it holds and has done. */
+  public UcxMetrics metrics() {
+    return counters.snapshot(pool);
+  }
+
+  /** Deregisters all memory that nobody uses now. */
+  public void trimPool() {
+    pool.trim(0);
+  }
+
+  private void chores() {
+    long now = System.nanoTime();
+    if (now - trimmedNanos >= TRIM_NANOS) {
+      trimmedNanos = now;
+      pool.trim(TimeUnit.MILLISECONDS.toNanos(settings.get(UcxSettings.Key.IDLE_MS)));
+    }
+  }
+
+  static SocketTimeoutException timeout(String what) {
+    if (Thread.currentThread().isInterrupted()) {
+      return new SocketTimeoutException("interrupted: " + what);
+    }
+    return new SocketTimeoutException(what);
+  }
+
+  static long deadline(long timeoutMs) {
+    return timeoutMs == 0
+        ? IoWorker.NO_DEADLINE
+        : System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+  }
+
+  // ---- listening
+
+  /**
+   * Listens for peers.
+   *
+   * @param address where; port 0 picks one
+   * @param backlog most streams that wait to be accepted
+   * @throws java.net.BindException when the address cannot be had
+   */
+  public UcxListener listen(InetSocketAddress address, int backlog) throws IOException {
+    synchronized (peers) {
+      if (closed) {
+        throw new IOException("UCX node is closed");
+      }
+      UcxListener listener = UcxListener.open(this, connections[0], address, backlog);
+      listeners.add(listener);
+      return listener;
+    }
+  }
+
+  void closed(UcxListener listener) {
+    listeners.remove(listener);
+  }
+
+  /** Workers take connections in turn. */
+  Connections forAccepting(int turn) {
+    return connections[turn % connections.length];
+  }
+
+  // ---- connecting
+
+  /**
+   * Opens a stream to a peer's listener. The connection under it is made when there is none yet.
+   *
+   * @param peer a resolved address
+   * @param timeoutMs how long that may take; 0: as long as trunkline.ucx.connect.ms says
+   * @throws SocketTimeoutException when the peer does not answer in time
+   * @throws ConnectException when nobody listens there, or the stream is refused
+   */
+  public UcxChannel connect(InetSocketAddress peer, int timeoutMs) throws IOException {
+    if (peer.isUnresolved()) {
+      throw new ConnectException("unresolved address " + peer);
+    }
+    long limitMs = timeoutMs > 0 ? timeoutMs : settings.get(UcxSettings.Key.CONNECT_MS);
+    long deadline = deadline(limitMs);
+    if (!takeStream()) {
+      throw new ConnectException(
+          "as many streams as " + UcxSettings.Key.STREAMS_MAX.key() + " allows are open");
+    }
+    boolean opened = false;
+    try {
+      UcxChannel channel = connect(peer, deadline);
+      opened = true;
+      return channel;
+    } finally {
+      if (!opened) {
+        counters.streamsOpen.decrementAndGet();
+      }
+    }
+  }
+
+  private UcxChannel connect(InetSocketAddress peer, long deadline) throws IOException {
+    for (int attempt = 0; ; attempt++) {
+      Connection connection = connection(peer);
+      boolean reused = connection.state() == Connection.State.OPEN;
+      connection.awaitOpen(deadline);
+      try {
+        StreamEnd stream = open(connection, deadline);
+        if (stream != null) {
+          counters.streamsOpened.increment();
+          return UcxChannel.of(stream);
+        }
+      } catch (StreamRefusedException | SocketTimeoutException e) {
+        throw e;
+      } catch (IOException e) {
+        if (!reused || attempt > 0) {
+          throw e;
+        }
+        LOG.debug("connection to {} was dead: {}", peer, e.getMessage());
+      }
+    }
+  }
+
+  /** The connection with the fewest streams, a new one when all have some. */
+  private Connection connection(InetSocketAddress peer) throws IOException {
+    Connection made;
+    synchronized (peers) {
+      if (closed) {
+        throw new IOException("UCX node is closed");
+      }
+      Connection[] all = peers.computeIfAbsent(peer, key -> new Connection[workers.length]);
+      Connection best = null;
+      int free = -1;
+      for (int i = 0; i < all.length; i++) {
+        boolean usable =
+            all[i] != null
+                && all[i].state() != Connection.State.GONE
+                && all[i].state() != Connection.State.LEAVING;
+        if (!usable) {
+          free = free < 0 ? i : free;
+        } else if (best == null || all[i].streamCount() < best.streamCount()) {
+          best = all[i];
+        }
+      }
+      if (best != null && (best.streamCount() == 0 || free < 0)) {
+        return best;
+      }
+      made = Connection.connector(connections[free], peer);
+      all[free] = made;
+    }
+    counters.endpointsConnected.increment();
+    made.connections().worker().execute(made::connect);
+    return made;
+  }
+
+  /** Opens a stream over a connection; null when the connection has just gone. */
+  private StreamEnd open(Connection connection, long deadline) throws IOException {
+    AtomicReference<StreamEnd> made = new AtomicReference<>();
+    Waiters asked = new Waiters();
+    IoWorker worker = connection.connections().worker();
+    boolean[] gone = {false};
+    worker.execute(
+        () -> {
+          StreamEnd stream = connection.open();
+          gone[0] = stream == null;
+          made.set(stream);
+          if (stream != null) {
+            stream.onDecision(asked::tell);
+          }
+          asked.tell();
+        });
+    boolean decided =
+        asked.await(
+            worker,
+            () -> {
+              StreamEnd stream = made.get();
+              return gone[0] || (stream != null && stream.state() != StreamEnd.State.OPENING);
+            },
+            deadline);
+    StreamEnd stream = made.get();
+    if (!decided) {
+      if (stream != null) {
+        stream.abandon();
+      }
+      throw timeout("UCX peer " + connection.remote() + " does not accept the stream");
+    }
+    if (stream == null) {
+      return null;
+    }
+    IOException failure = stream.failure();
+    if (failure instanceof StreamRefusedException) {
+      throw new StreamRefusedException(connection.remote() + ": " + failure.getMessage());
+    }
+    if (failure != null) {
+      throw new IOException(failure.getMessage(), failure);
+    }
+    return stream;
+  }
+
+  /** A connection is gone. */
+  void removed(Connection connection) {
+    synchronized (peers) {
+      Connection[] all = peers.get(connection.remote());
+      if (all == null) {
+        return;
+      }
+      boolean empty = true;
+      for (int i = 0; i < all.length; i++) {
+        if (all[i] == connection) {
+          all[i] = null;
+        }
+        empty &= all[i] == null;
+      }
+      if (empty) {
+        peers.remove(connection.remote());
+      }
+    }
+  }
+
+  // ---- the end
+
+  private void closeAtExit() {
+    try {
+      close();
+    } catch (RuntimeException e) {
+      LOG.debug("closing at exit", e);
+    }
+  }
+
+  /**
+   * Ends it: streams fail, connections go, threads end, memory is deregistered. Calls of other
+   * threads that wait end with an IOException.
+   */
+  @Override
+  public void close() {
+    synchronized (peers) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    if (Thread.currentThread() != atExit) {
+      try {
+        Runtime.getRuntime().removeShutdownHook(atExit);
+      } catch (IllegalStateException e) {
+        LOG.debug("closed while the JVM shuts down");
+      }
+    }
+    for (UcxListener listener : new ArrayList<>(listeners)) {
+      listener.close();
+    }
+    for (Connections each : connections) {
+      each.worker().execute(each::endAll);
+    }
+    long deadline = System.nanoTime() + CLOSE_NANOS;
+    for (Connections each : connections) {
+      new Waiters().await(each.worker(), each::idle, deadline);
+    }
+    ticker.close();
+    for (Connections each : connections) {
+      each.worker().close(each::endAll);
+    }
+    pool.close();
+    context.close();
+  }
+}
