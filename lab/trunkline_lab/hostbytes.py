@@ -8,15 +8,14 @@ included: loopback loses nothing, but a busy machine makes the kernel guess so.
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
-import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .sockdiag import Monitor, TcpSocket
+from .sockets import SETTLE_S, SocketWatch
 
 
 @dataclass
@@ -46,93 +45,56 @@ class HostBytes:
     """
 
     POLL_S = 0.1
-    SETTLE_S = 2.0
 
     def __init__(self, network: str, hosts: dict[str, str], processes: Callable[[], list[tuple[int, str]]]) -> None:
-        self._prefix = str(ipaddress.ip_network(network).network_address).rpartition(".")[0] + "."
+        prefix = str(ipaddress.ip_network(network).network_address).rpartition(".")[0] + "."
         self._hosts = hosts
-        self._processes = processes
-        self._monitor = Monitor()
-        self._sockets: dict[int, TcpSocket] = {}
-        self._unsettled: set[int] = set()  # seen alive, last word of the kernel not yet heard
-        self._owner: dict[int, str] = {}
+        self._watch = SocketWatch(
+            Monitor(),
+            wanted=lambda s: s.local[0].startswith(prefix) or s.remote[0].startswith(prefix),
+            looked_up=lambda s: s.local[0] not in hosts,
+            processes=processes,
+        )
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="hostbytes", daemon=True)
 
     def __enter__(self) -> HostBytes:
-        self._look()
+        self._watch.look()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._monitor.close()
+        self._watch.close()
 
     @property
     def overruns(self) -> int:
         """Times the kernel had to drop word of ended sockets; counts are then too low."""
-        return self._monitor.overruns
+        return self._watch.overruns
 
     def _poll(self) -> None:
         while not self._stop.wait(self.POLL_S):
             with self._lock:
-                self._look()
-
-    def _ours(self, found: list[TcpSocket]) -> list[TcpSocket]:
-        return [s for s in found if s.local[0].startswith(self._prefix) or s.remote[0].startswith(self._prefix)]
-
-    def _look(self) -> set[int]:
-        """Takes in the kernel's counts; returns the cookies of the sockets alive now."""
-        alive = self._ours(self._monitor.dump())
-        ended = self._ours(self._monitor.ended())
-        unowned = {
-            s.inode: s.cookie
-            for s in alive
-            if s.inode and s.local[0] not in self._hosts and s.cookie not in self._owner
-        }
-        if unowned:
-            self._find_owners(unowned)
-        for sock in alive:
-            self._sockets[sock.cookie] = sock
-            self._unsettled.add(sock.cookie)
-        for sock in ended:
-            self._sockets[sock.cookie] = sock
-            self._unsettled.discard(sock.cookie)
-        return {s.cookie for s in alive}
-
-    def _find_owners(self, unowned: dict[int, int]) -> None:
-        """Gives each unbound socket (inode to cookie) to the host whose process holds its descriptor."""
-        for pid, host in self._processes():
-            with contextlib.suppress(OSError):
-                for descriptor in os.listdir(f"/proc/{pid}/fd"):
-                    with contextlib.suppress(OSError):
-                        link = os.readlink(f"/proc/{pid}/fd/{descriptor}")
-                        if link.startswith("socket:[") and (cookie := unowned.get(int(link[8:-1]))) is not None:
-                            self._owner[cookie] = host
+                self._watch.look()
 
     def read(self) -> LinkBytes:
-        """The counts now; waits for the kernel's last word on sockets that are just being destroyed.
-
-        That word comes from a kernel work queue, a moment after `close`.
-        """
-        deadline = time.monotonic() + self.SETTLE_S
+        """The counts now; waits for the kernel's last word on sockets that are just being destroyed."""
+        deadline = time.monotonic() + SETTLE_S
         while True:
             time.sleep(0.02)
             with self._lock:
-                alive = self._look()
-                if self._unsettled <= alive or time.monotonic() > deadline:
-                    self._unsettled &= alive
+                if self._watch.is_settled(self._watch.look(), deadline):
                     return self._sum()
 
     def _host(self, sock: TcpSocket) -> str | None:
-        return self._hosts.get(sock.local[0]) or self._owner.get(sock.cookie)
+        return self._hosts.get(sock.local[0]) or self._watch.owners.get(sock.cookie)
 
     def _sum(self) -> LinkBytes:
-        far_end = {(s.local, s.remote): self._host(s) for s in self._sockets.values()}
+        far_end = {(s.local, s.remote): self._host(s) for s in self._watch.sockets.values()}
         count = LinkBytes()
-        for sock in self._sockets.values():
+        for sock in self._watch.sockets.values():
             host = self._host(sock)
             peer = far_end.get((sock.remote, sock.local)) or self._hosts.get(sock.remote[0])
             if host is None:

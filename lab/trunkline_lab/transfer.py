@@ -65,13 +65,13 @@ class Rig:
     def plane(self) -> str:
         return self.cluster.plane.name
 
-    def put(self, source: Path, target: str, replication: int) -> Cost:
+    def put(self, source: Path, target: str, replication: int, host: str | None = None) -> Cost:
         """`FsShell -put`, measured."""
-        return self.measure(lambda: self.cluster.put(source, target, replication=replication))
+        return self.measure(lambda: self.cluster.put(source, target, replication=replication, host=host))
 
-    def get(self, source: str, target: Path) -> Cost:
+    def get(self, source: str, target: Path, host: str | None = None) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
-        return self.measure(lambda: self.cluster.get(source, target))
+        return self.measure(lambda: self.cluster.get(source, target, host=host))
 
     def remove(self, path: str) -> None:
         """Deletes a file, so that the next does not fill the disk."""

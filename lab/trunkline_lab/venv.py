@@ -1,8 +1,12 @@
-"""The lab's own tools (ruff, pytest) in a virtual environment under .cache/; experiments need none of them."""
+"""What the lab has from PyPI (ruff, pytest, pyroute2, matplotlib) in a virtual environment under .cache/.
+
+Demo, benches and the suite itself need none of it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +14,7 @@ from pathlib import Path
 from . import paths
 from .say import say
 
-REQUIREMENTS = paths.LAB / "requirements-dev.txt"
+REQUIREMENTS = paths.LAB / "requirements.txt"
 
 
 def tool(name: str) -> str:
@@ -25,3 +29,10 @@ def tool(name: str) -> str:
         subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True, stdin=subprocess.DEVNULL)
         ready.touch()
     return str(Path(home) / "bin" / name)
+
+
+def run_module(module: str, arguments: list[str]) -> None:
+    """Goes on as `python -m module` in the environment; does not return."""
+    python = tool("python")
+    search = os.pathsep.join(filter(None, [str(paths.LAB), os.environ.get("PYTHONPATH", "")]))
+    os.execve(python, [python, "-m", module, *arguments], {**os.environ, "PYTHONPATH": search})

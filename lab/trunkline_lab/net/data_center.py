@@ -1,0 +1,215 @@
+"""A data centre that works: a topology with routers, NameNode, DataNodes and clients on its hosts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import planes
+from ..cluster import Cluster, Plane, Properties
+from ..network import Site
+from ..procs import Stage
+from ..routers import Router
+from ..say import say
+from ..transfer import Rig
+from . import fabric as fabrics
+from . import namespaces
+from .fabric import Fabric
+from .meter import LabMeter
+from .ports import FACE, SERVICES
+from .topology import Topology
+
+DAEMON_BYTES = 400 << 20  # what a Hadoop daemon takes at most
+ROUTER_CACHE_BYTES = 64 << 20
+HOST_CACHE_BYTES = 8 << 20
+PLANES = ("tcp", "ndn")
+
+
+@dataclass
+class DataCenter:
+    """What runs in a fabric: `routers` on routers and on hosts that need one, and a cluster."""
+
+    fabric: Fabric
+    topology: Topology
+    stage: Stage
+    routers: list[Router]
+    cluster: Cluster | None
+
+
+def needed_bytes(topology: Topology) -> int:
+    """Memory that the daemons of a topology take at most."""
+    daemons = len(topology.roles.datanodes) + bool(topology.roles.namenode) + len(topology.roles.clients)
+    return daemons * DAEMON_BYTES
+
+
+def routers(
+    fabric: Fabric, topology: Topology, stage: Stage, directory: Path, cache_bytes: int, everywhere: bool = False
+) -> list[Router]:
+    """A forwarder on each router of the topology, and one on each host whose client has a DataNode beside it.
+
+    Without the latter, what a client writes would go to the rack's router and back to the DataNode next to it.
+    `everywhere` puts one on every host.
+    """
+    roles = topology.roles
+    shared = topology.hosts if everywhere else tuple(host for host in roles.clients if host in roles.datanodes)
+    return [
+        Router(
+            stage,
+            node,
+            directory / "conf" / f"router-{node}.toml",
+            fabric.directory / f"{node}.sock",
+            listen=f"tcp://{topology.address(node)}:{FACE}" if node in topology.routers else "",
+            connect=[f"tcp://{topology.address(up)}:{FACE}" for up in [uplink(topology, node)] if up],
+            local_apps=apps_socket(fabric, node) if node in shared else None,
+            cache_bytes=cache_bytes if node in topology.routers else HOST_CACHE_BYTES,
+        )
+        for node in (*topology.routers, *shared)
+    ]
+
+
+def uplink(topology: Topology, node: str) -> str | None:
+    """The router that a node's forwarder connects to: routers form a tree, from the last of the file down."""
+    if node not in topology.routers:
+        return topology.router_of(node)
+    root, at = topology.routers[-1], node
+    for link in topology.path(node, root):
+        at = link.other(at)
+        if at in topology.routers:
+            return at
+    return None
+
+
+def apps_socket(fabric: Fabric, host: str) -> Path:
+    """Where the processes of a host find its forwarder."""
+    return fabric.directory / f"{host}.apps.sock"
+
+
+def plane(name: str, fabric: Fabric, topology: Topology, on_hosts: set[str], directory: Path) -> Plane:
+    """The plane "tcp" or "ndn"; `on_hosts` are those with a forwarder of their own."""
+    if name == "tcp":
+        return planes.tcp()
+
+    def face_of(label: str) -> str:
+        host = label.removesuffix(".client")
+        if host in on_hosts:
+            return f"unix://{apps_socket(fabric, host)}"
+        router = topology.router_of(host)
+        if router is None:
+            raise fabrics.LabError(f"{topology.name} has no router; the plane ndn needs one")
+        return f"tcp://{topology.address(router)}:{FACE}"
+
+    return planes.named(face_of, directory, SERVICES["datanode-named"])
+
+
+def site(fabric: Fabric, topology: Topology) -> Site:
+    """Where a topology's cluster runs; every host has the usual ports."""
+    roles = topology.roles
+
+    def hosted(host: str) -> tuple[str, str]:
+        return host, topology.address(host)
+
+    return Site(
+        hosted(roles.namenode),
+        tuple(map(hosted, roles.datanodes)),
+        tuple(map(hosted, roles.clients or (roles.namenode,))),
+        lambda _address, service: SERVICES[service],
+        lambda: namespaces.inside(fabric.namespace(roles.namenode)),
+    )
+
+
+def racks(topology: Topology, directory: Path) -> Properties:
+    """Properties that tell Hadoop the racks of a topology."""
+    table = directory / "conf" / "racks"
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text("".join(f"{topology.address(host)} {rack}\n" for host, rack in topology.racks.items()))
+    return {
+        "net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping",
+        "net.topology.table.file.name": str(table),
+    }
+
+
+def start(
+    fabric: Fabric,
+    topology: Topology,
+    stage: Stage,
+    plane_name: str,
+    directory: Path,
+    *,
+    cache_bytes: int = ROUTER_CACHE_BYTES,
+    extra: Properties | None = None,
+) -> DataCenter:
+    """Starts routers (on the plane "ndn") and the cluster in a fabric that is up; returns when all are well."""
+    running: list[Router] = []
+    if plane_name == "ndn":
+        running = routers(fabric, topology, stage, directory, cache_bytes)
+        for router in running:
+            router.launch()
+        for router in running:
+            router.wait()
+    cluster = None
+    if topology.roles.namenode:
+        on_hosts = {router.host for router in running} & set(topology.hosts)
+        carried = plane(plane_name, fabric, topology, on_hosts, directory)
+        cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=extra)
+        say(f"{plane_name}: starting a NameNode and {len(cluster.datanodes)} DataNodes in {topology.name}")
+        cluster.start()
+    return DataCenter(fabric, topology, stage, running, cluster)
+
+
+class LabRig(Rig):
+    """A data centre whose commands are measured."""
+
+    def __init__(self, center: DataCenter, meter: LabMeter) -> None:
+        assert center.cluster is not None
+        super().__init__(center.cluster, meter, center.routers)
+        self.center, self.topology = center, center.topology
+
+
+@contextmanager
+def rig(
+    topology: Topology,
+    plane_name: str,
+    directory: Path,
+    *,
+    lab: str = fabrics.DEFAULT_LAB,
+    cache_bytes: int = ROUTER_CACHE_BYTES,
+    extra: Properties | None = None,
+) -> Iterator[LabRig]:
+    """A data centre for the length of the block; nothing of it stays but logs and configuration."""
+    with standing(topology, directory, lab) as (fabric, stage):
+        center = start(fabric, topology, stage, plane_name, directory, cache_bytes=cache_bytes, extra=extra)
+        assert center.cluster is not None
+
+        def owners() -> list[tuple[int, str]]:
+            return [
+                (p.pid, "client" if p.name.startswith("client-") else p.name)
+                for p in list(stage.processes)
+                if p.popen.returncode is None
+            ]
+
+        meter = LabMeter(fabric, topology, owners)
+        try:
+            yield LabRig(center, meter)
+        finally:
+            meter.close()
+
+
+@contextmanager
+def standing(topology: Topology, directory: Path, lab: str) -> Iterator[tuple[Fabric, Stage]]:
+    """A fabric and a stage for its processes, both ended with the block."""
+    fabrics.preflight(needed_bytes(topology))
+    fabric = Fabric(lab)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    with fabric.locked():
+        fabric.up(topology)
+        try:
+            with Stage(directory / "logs", on_host=fabric.command) as stage:
+                yield fabric, stage
+        finally:
+            fabric.down()
+            for left in ("data", "namenode", "tmp"):
+                shutil.rmtree(directory / left, ignore_errors=True)
