@@ -4,7 +4,7 @@ LAB    := PYTHONPATH=lab python3 -m trunkline_lab
 MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.lib=$(TARGET)/release/libtrunkline_native.so
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench hadoop-tests docs fmt dist clean
+.PHONY: help build demo test bench lab hadoop-tests docs fmt dist clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,6 +23,9 @@ test: ## Everything that can be checked here [ONLY=stage,stage]
 
 bench: build ## The figures of the README, beside their peers' [ONLY=prefix]
 	@$(LAB) bench $(if $(ONLY),--only $(ONLY))
+
+lab: build ## A paper's table or figure in an emulated data centre; needs root [RUN=experiment] [SCALE=1]
+	@lab/lab $(if $(RUN),run $(RUN) $(if $(SCALE),--scale $(SCALE)),list)
 
 hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|tcp] [CLASSES="TestA TestB"]
 	@$(LAB) hadoop-tests --plane $(or $(PLANE),ndn) $(if $(CLASSES),--classes $(CLASSES))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -47,3 +48,14 @@ def sha256(path: Path) -> str:
     """Hex SHA-256 of a file."""
     with path.open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def sha256_pieces(path: Path, piece_bytes: int) -> Iterator[str]:
+    """Hex SHA-256 of each piece of a file; an empty file has none."""
+    with path.open("rb") as source:
+        while first := source.read(min(_PIECE, piece_bytes)):
+            digest, left = hashlib.sha256(first), piece_bytes - len(first)
+            while left and (more := source.read(min(_PIECE, left))):
+                digest.update(more)
+                left -= len(more)
+            yield digest.hexdigest()

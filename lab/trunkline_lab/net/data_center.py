@@ -46,7 +46,7 @@ def needed_bytes(topology: Topology) -> int:
 
 
 def routers(
-    fabric: Fabric, topology: Topology, stage: Stage, directory: Path, cache_bytes: int, everywhere: bool = False
+    fabric: Fabric, topology: Topology, stage: Stage, directory: Path, *, cache_bytes: int, everywhere: bool = False
 ) -> list[Router]:
     """A forwarder on each router of the topology, and one on each host whose client has a DataNode beside it.
 
@@ -144,7 +144,7 @@ def start(
     """Starts routers (on the plane "ndn") and the cluster in a fabric that is up; returns when all are well."""
     running: list[Router] = []
     if plane_name == "ndn":
-        running = routers(fabric, topology, stage, directory, cache_bytes)
+        running = routers(fabric, topology, stage, directory, cache_bytes=cache_bytes)
         for router in running:
             router.launch()
         for router in running:

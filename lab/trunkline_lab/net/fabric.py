@@ -146,7 +146,7 @@ class Fabric:
         there = [name for name in record.namespaces.values() if namespaces.exists(name)]
         namespaces.end_processes(there)
         for name in there:
-            kernel.remove(name)
+            namespaces.remove(name)
         shutil.rmtree(self.directory)
         return len(there)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyroute2 import IPRoute, netns
+from pyroute2 import IPRoute
 
 from . import namespaces
 from .topology import LinkShape
@@ -33,12 +32,13 @@ class Namespace:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._route = IPRoute(netns=name)
+        with namespaces.inside(name):
+            self._route = IPRoute()
 
     @classmethod
     def make(cls, name: str) -> Namespace:
         """A new one, with loopback up and without IPv6, whose chatter would be counted on idle links."""
-        netns.create(name)
+        namespaces.make(name)
         with namespaces.inside(name):
             for which in ("all", "default"):
                 with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6 has no such switch
@@ -59,7 +59,9 @@ class Namespace:
 
     def cable(self, interface: str, far: Namespace, far_interface: str, mtu: int) -> None:
         """A veth pair from here to another namespace, both ends up."""
-        self._route.link("add", ifname=interface, kind="veth", peer={"ifname": far_interface, "net_ns_fd": far.name})
+        with (namespaces.NETNS / far.name).open() as there:
+            peer = {"ifname": far_interface, "net_ns_fd": there.fileno()}
+            self._route.link("add", ifname=interface, kind="veth", peer=peer)
         for end, name in ((self, interface), (far, far_interface)):
             end._route.link("set", index=end.index(name), mtu=mtu, state="up")
 
@@ -102,20 +104,3 @@ def _count(qdisc: object) -> Count:
     stats = qdisc.get_attr("TCA_STATS2")  # type: ignore[attr-defined]
     basic, queue = stats.get_attr("TCA_STATS_BASIC"), stats.get_attr("TCA_STATS_QUEUE")
     return Count(int(basic["bytes"]), int(basic["packets"]), int(queue["drops"]))
-
-
-def remove(name: str) -> None:
-    """Removes a namespace and all links that end in it; nothing happens where there is none."""
-    with contextlib.suppress(FileNotFoundError):
-        netns.remove(name)
-
-
-@contextlib.contextmanager
-def opened(names: list[str]) -> Iterator[dict[str, Namespace]]:
-    """Existing namespaces, with a netlink socket in each until the block is left."""
-    with contextlib.ExitStack() as stack:
-        found = {}
-        for name in names:
-            found[name] = Namespace(name)
-            stack.callback(found[name].close)
-        yield found

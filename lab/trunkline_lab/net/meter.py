@@ -30,9 +30,7 @@ class LabBytes(LinkBytes):
 class LabMeter:
     """Counts until `close`; `processes` gives (pid, owner) of those alive now."""
 
-    def __init__(
-        self, fabric: Fabric, topology: Topology, processes: Callable[[], list[tuple[int, str]]]
-    ) -> None:
+    def __init__(self, fabric: Fabric, topology: Topology, processes: Callable[[], list[tuple[int, str]]]) -> None:
         roles = topology.roles
         busy = dict.fromkeys((roles.namenode, *roles.datanodes, *roles.clients, *topology.routers))
         self._links = LinkMeter(fabric, topology)

@@ -1,4 +1,4 @@
-"""Network namespaces by name: to step into, to run commands in, to find the processes of.
+"""Network namespaces by name: to make, to step into, to run commands in, to find the processes of, to remove.
 
 They lie in /run/netns, where `ip netns` looks too.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 NETNS = Path("/run/netns")
 _CLONE_NEWNET = 0x40000000
+_MS_BIND, _MNT_DETACH = 4096, 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 # In front of a command, after the namespace's path, the file that is its /etc/hosts, and the host's name. Mounts and
@@ -22,10 +23,40 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _ENTER = 'mount --bind "$0" /etc/hosts && echo "$1" > /proc/sys/kernel/hostname && shift && exec "$@"'
 
 
-def _setns(descriptor: int) -> None:
-    if _libc.setns(descriptor, _CLONE_NEWNET) != 0:
+def _call(function: str, *arguments: object) -> None:
+    """A system call by the C library; the errors are OSError."""
+    if getattr(_libc, function)(*arguments) != 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"setns: {os.strerror(code)}")
+        raise OSError(code, f"{function}: {os.strerror(code)}")
+
+
+def _setns(descriptor: int) -> None:
+    _call("setns", descriptor, _CLONE_NEWNET)
+
+
+def make(name: str) -> None:
+    """A new namespace, kept by a mount on its file; FileExistsError where there is one of this name.
+
+    Not by pyroute2, which forks the whole lab to do it.
+    """
+    NETNS.mkdir(exist_ok=True)
+    (NETNS / name).touch(exist_ok=False)
+    with open("/proc/thread-self/ns/net") as home:
+        _call("unshare", _CLONE_NEWNET)
+        try:
+            _call("mount", b"/proc/thread-self/ns/net", bytes(NETNS / name), b"none", _MS_BIND, None)
+        finally:
+            _setns(home.fileno())
+
+
+def remove(name: str) -> None:
+    """Removes a namespace, and with it all links that end there; nothing happens where there is none."""
+    path = NETNS / name
+    if not path.exists():
+        return
+    with contextlib.suppress(OSError):  # no mount, where making it was cut short
+        _call("umount2", bytes(path), _MNT_DETACH)
+    path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

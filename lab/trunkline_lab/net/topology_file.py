@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .. import paths
 from ..payload import parse_size
 from .topology import Link, LinkShape, Roles, Topology, TopologyError, check_roles
 from .units import parse_rate
 
+TOPOLOGIES = paths.LAB / "topologies"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,10}")  # interfaces are called to-<name>, of 15 characters at most
 _KEYS = {"about", "subnet", "link", "router", "switch", "rack", "links", "roles"}
 
@@ -169,3 +171,14 @@ def _roles(entry: dict[str, Any], where: str) -> Roles:
     _known(entry, {"namenode", "datanodes", "clients"}, here)
     several = {key: tuple(_names(entry[key], f"{here} {key}")) for key in ("datanodes", "clients") if entry.get(key)}
     return Roles(namenode=str(entry.get("namenode", "")), **several)
+
+
+def names() -> list[str]:
+    """The topologies that come with the lab."""
+    return sorted(path.stem for path in TOPOLOGIES.glob("*.toml"))
+
+
+def named(name: str) -> Topology:
+    """A topology of the lab by name, or any by its path."""
+    path = TOPOLOGIES / f"{name}.toml"
+    return load(path if path.exists() else Path(name))

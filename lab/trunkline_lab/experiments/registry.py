@@ -1,0 +1,22 @@
+"""Experiments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import ndn_table2
+from .options import Options
+from .result import Result
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What `lab list` tells and `lab run` runs."""
+
+    name: str
+    about: str
+    run: Callable[[Options], Result]
+
+
+EXPERIMENTS = {module.NAME: Experiment(module.NAME, module.ABOUT, module.run) for module in (ndn_table2,)}

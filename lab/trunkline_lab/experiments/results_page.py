@@ -1,0 +1,70 @@
+"""`lab report`: the last results of all experiments in one page, plots beside it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from .. import paths
+from .registry import EXPERIMENTS
+from .result import DIRECTORY, figure
+
+PAGE = paths.ROOT / "docs" / "results.md"
+
+HEAD = """\
+# The papers' tables beside ours
+
+Made by `lab report` from the last run of each experiment; `make lab RUN=<experiment>` repeats one. "paper" columns are quoted, "TCP here" is stock Hadoop or a raw socket on the same emulated network in the same run. [lab.md](lab.md) tells how it is measured.
+"""  # noqa: E501
+
+COLUMNS = (
+    ("what", "what"),
+    ("unit", "unit"),
+    ("paper_tcp", "paper, TCP"),
+    ("paper", "paper, NDN"),
+    ("tcp", "TCP here"),
+    ("ours", "Trunkline"),
+    ("limit", "limit"),
+)
+
+
+def write(page: Path) -> dict[str, Any]:
+    """Writes the page and copies the plots; says which experiments have no result yet."""
+    parts, missing = [HEAD], []
+    for name in EXPERIMENTS:
+        source = DIRECTORY / f"{name}.json"
+        if source.exists():
+            parts.append(_section(json.loads(source.read_text()), page))
+        else:
+            missing.append(name)
+    if missing:
+        parts.append(f"Not run yet: {', '.join(missing)}.\n")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(parts))
+    return {"page": str(page), "experiments": len(EXPERIMENTS) - len(missing), "missing": missing}
+
+
+def _section(document: dict[str, Any], page: Path) -> str:
+    rows = document["rows"]
+    shown = [(key, title) for key, title in COLUMNS if any(row.get(key) is not None for row in rows)]
+    lines = [
+        f"## {document['experiment']}",
+        f"{document['about']}.",
+        "",
+        f"{document['machine']}; commit {document['commit']}; {document['at']}; "
+        f"{document['took_s']:.0f} s{'' if document['ok'] else '; **not ok**'}",
+        "",
+        "| " + " | ".join(title for _, title in shown) + " |",
+        "|" + "|".join("---" if key in ("what", "unit") else "---:" for key, _ in shown) + "|",
+    ]
+    lines += ["| " + " | ".join(figure(row.get(key)) for key, _ in shown) + " |" for row in rows]
+    lines += ["", *(f"- {note}" for note in document["notes"])]
+    lines += [f"- **Failed:** {fault}" for fault in document["faults"]]
+    for plot in sorted(DIRECTORY.glob(f"{document['experiment']}*.svg")):
+        folder = page.parent / "results"
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(plot, folder / plot.name)
+        lines += ["", f"![{document['about']}](results/{plot.name})"]
+    return "\n".join([*lines, ""])
