@@ -1,0 +1,97 @@
+"""Topology files are read whole; what is wrong with one is said with its place and the way out."""
+
+import pytest
+
+from trunkline_lab.net import topology_file
+from trunkline_lab.net.topology import TopologyError
+from trunkline_lab.net.units import parse_rate, rate_text
+
+GOOD = """
+[[router]]
+name = "r1"
+[[router]]
+name = "r2"
+[[switch]]
+name = "s1"
+[[rack]]
+name = "/a"
+at = "r1"
+hosts = ["h1..h3"]
+[[rack]]
+name = "/b"
+at = "s1"
+hosts = ["x"]
+rate = "250mbit"
+[[links]]
+ends = ["r1", "r2"]
+[[links]]
+ends = ["r2", "s1"]
+queue = "64KiB"
+[roles]
+namenode = "h1"
+datanodes = ["h2", "x"]
+"""
+
+
+def parse(text):
+    return topology_file.parse(text, "t", "t.toml")
+
+
+def test_a_file_becomes_hosts_links_racks_and_addresses():
+    topology = parse(GOOD)
+    assert topology.hosts == ("h1", "h2", "h3", "x")
+    assert topology.racks["x"] == "/b"
+    assert [topology.address(n) for n in ("h1", "s1")] == ["10.77.0.1", "10.77.0.7"]
+    shapes = {link.name: link.shape for link in topology.links}
+    assert shapes["x-s1"].rate_bit_s == 250_000_000
+    assert shapes["r2-s1"].queue_bytes == 65536
+    assert shapes["h1-r1"].rate_bit_s == 10**9
+
+
+def test_paths_trees_and_the_nearest_router():
+    topology = parse(GOOD)
+    assert [link.name for link in topology.path("h1", "x")] == ["h1-r1", "r1-r2", "r2-s1", "x-s1"]
+    assert topology.tree("h1", ["h2", "x"]) == {
+        ("h1", "r1"),
+        ("r1", "h2"),
+        ("r1", "r2"),
+        ("r2", "s1"),
+        ("s1", "x"),
+    }
+    assert topology.router_of("x") == "r2"
+    assert topology.router_of("h3") == "r1"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('hosts = ["x"]', 'hosts = ["X"]'), "'X' is no name"),
+        (('ends = ["r1", "r2"]', 'ends = ["r1", "h1"]'), "ends are two routers or switches"),
+        (("[roles]", '[[links]]\nends = ["r1", "s1"]\n[roles]'), "closes a loop"),
+        (('[[links]]\nends = ["r2", "s1"]\nqueue = "64KiB"', ""), "can't be reached from h1"),
+        (('queue = "64KiB"', 'queue = "1"'), "queue = 1 is not between"),
+        (('rate = "250mbit"', 'rate = "fast"'), "'fast' is no rate"),
+        (('rate = "250mbit"', 'speed = "1gbit"'), "no such key 'speed'"),
+        (('["h2", "x"]', '["h2", "y"]'), "'y' is no host"),
+        (('hosts = ["x"]', 'hosts = ["h1"]'), "h1 stands there twice"),
+        (('hosts = ["h1..h3"]', 'hosts = ["h1..x3"]'), "is no range"),
+        (('[[router]]\nname = "r1"', 'subnet = "10.0.0.0/30"\n[[router]]\nname = "r1"'), "no room for 7 nodes"),
+        (('namenode = "h1"', ""), "need a namenode"),
+    ],
+)
+def test_what_is_wrong_is_said(change, message):
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(TopologyError, match=f"t.toml.*{message}"):
+        parse(text)
+
+
+def test_all_topologies_of_the_lab_are_right():
+    assert {"paper-fig5", "tiny"} <= set(topology_file.names())
+    for name in topology_file.names():
+        assert topology_file.named(name).about
+
+
+@pytest.mark.parametrize("text", ["1gbit", "250mbit", "9600bit", "64kbit"])
+def test_rates_are_read_as_written(text):
+    assert rate_text(parse_rate(text)) == text
