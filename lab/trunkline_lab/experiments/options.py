@@ -14,7 +14,6 @@ class Options:
     scale: float = 1.0
     lab: str = DEFAULT_LAB
     topology: str | None = None
-    racks: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1024:

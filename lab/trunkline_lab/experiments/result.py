@@ -59,6 +59,12 @@ class Result:
             **self.detail,
         }
 
+    def rename(self, name: str) -> None:
+        """Another name for the documents, so that they don't take the place of the experiment's own."""
+        for plot in self.plots:
+            plot.name = plot.name.replace(self.name, name)
+        self.name = name
+
     def write(self) -> list[Path]:
         """Writes JSON, CSV and plots under out/lab/; returns their paths, the JSON first."""
         self.took_s = time.monotonic() - self.began

@@ -116,8 +116,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         raise LabError(f"no experiment {arguments.experiment!r}; there are {', '.join(EXPERIMENTS)}")
     paths.built(paths.TRUNKLINE)
     paths.built(paths.PLUGIN_JAR)
-    options = Options(arguments.scale, arguments.lab, arguments.topology, arguments.racks)
+    options = Options(arguments.scale, arguments.lab, arguments.topology)
     result = experiment.run(options)
+    if arguments.topology:
+        result.rename(f"{experiment.name}-{Path(arguments.topology).stem}")
     for path in result.write():
         say(f"written: {path.relative_to(paths.ROOT)}")
     return result.document()
@@ -184,8 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     made = add("run", run)
     made.add_argument("experiment", metavar="EXPERIMENT", help="a name from `lab list`")
     made.add_argument("--scale", type=float, default=1.0, help="times the paper's data sizes (default %(default)s)")
-    made.add_argument("--topology", help="another topology than the experiment's")
-    made.add_argument("--racks", action="store_true", help="tell Hadoop the racks; the paper did not")
+    made.add_argument(
+        "--topology", help="another than the experiment's; the results are then called EXPERIMENT-TOPOLOGY"
+    )
     add("list", list_)
     made = add("report", report_)
     made.add_argument("--output", type=Path, default=results_page.PAGE, help="default docs/results.md")

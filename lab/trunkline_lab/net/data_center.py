@@ -120,17 +120,6 @@ def site(fabric: Fabric, topology: Topology) -> Site:
     )
 
 
-def racks(topology: Topology, directory: Path) -> Properties:
-    """Properties that tell Hadoop the racks of a topology."""
-    table = directory / "conf" / "racks"
-    table.parent.mkdir(parents=True, exist_ok=True)
-    table.write_text("".join(f"{topology.address(host)} {rack}\n" for host, rack in topology.racks.items()))
-    return {
-        "net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping",
-        "net.topology.table.file.name": str(table),
-    }
-
-
 def start(
     fabric: Fabric,
     topology: Topology,
