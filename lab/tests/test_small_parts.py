@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from trunkline_lab import payload, report
+from trunkline_lab import guest, hbase, payload, report, verbs
 from trunkline_lab.suite import count_cargo
 
 
@@ -48,3 +48,27 @@ def test_cargo_results_are_summed_with_their_reasons():
 
 def test_a_build_that_broke_is_one_failure():
     assert count_cargo(["error: could not compile"], 101, "cargo test").line() == "0 passed, 1 failed, 0 skipped"
+
+
+def test_a_guests_checks_are_read_off_its_console():
+    console = "guest: 4.79 s: up\r\nok a NIC\r\nFAILED a ping: status 1: no route\r\nok\n"
+    assert verbs.results(console)[:2] == [("a NIC", ""), ("a ping", "status 1: no route")]
+
+
+def test_a_guests_arguments_must_fit_a_kernel_command_line(tmp_path):
+    with pytest.raises(ValueError, match="comma"):
+        guest.start(None, None, tmp_path, ["a,b"])
+
+
+def test_what_a_guest_lacks_is_named_by_package():
+    assert "no-such-package" in guest.missing({"no-such-tool": "no-such-package"})
+
+
+def test_the_hbase_load_is_read_off_its_output():
+    line = (
+        '{"puts": 300, "seconds": 2.000, "mean_us": 1.0, "p50_us": 2.0, "p95_us": 3.0, "p99_us": 4.0, "max_us": 5.0, '
+    )
+    puts = hbase.parse("INFO something\n" + line + '"rows_verified": 7}\n')
+    assert (puts.per_second, puts.p99_us, puts.rows_verified) == (150.0, 4.0, 7)
+    with pytest.raises(RuntimeError, match="no result"):
+        hbase.parse("INFO something\n")

@@ -1,4 +1,4 @@
-"""Stock Apache Hadoop from Maven Central: resolved once, then read from a list under .cache/."""
+"""Stock Apache Hadoop and HBase from Maven Central: resolved once, then read from a list under .cache/."""
 
 from __future__ import annotations
 
@@ -9,32 +9,36 @@ from pathlib import Path
 from . import paths
 from .say import say
 
-POM = paths.LAB / "stock" / "pom.xml"
+HADOOP = paths.LAB / "stock" / "pom.xml"
+HBASE = paths.LAB / "hbase" / "pom.xml"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 
 
-def classpath(scope: str = "runtime") -> list[str]:
-    """The jars of stock Hadoop, `scope` being "runtime" (daemons, shell) or "test" (with Hadoop's own tests).
+def classpath(scope: str = "runtime", pom: Path = HADOOP) -> list[str]:
+    """The jars that `pom` names, `scope` being "runtime" (daemons, shell) or "test" (with Hadoop's own tests).
 
     Maven is asked only when the pom changed or a jar has gone; the answer is kept in .cache/hadoop/.
     """
-    stamp = hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
+    stamp = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
     listing = paths.CACHE / "hadoop" / f"{scope}-{stamp}.classpath"
     if listing.exists():
         jars = listing.read_text().strip().split(":")
         if all(Path(jar).exists() for jar in jars):
             return jars
-    say(f"resolving stock Hadoop ({scope}) from Maven Central")
+    product = "HBase" if pom == HBASE else "Hadoop"
+    say(f"resolving stock {product} ({scope}) from Maven Central")
     listing.parent.mkdir(parents=True, exist_ok=True)
     fresh = listing.with_suffix(".new")
     done = subprocess.run(
-        ["mvn", "-q", "-B", "-f", str(POM), DEPENDENCY_PLUGIN, f"-DincludeScope={scope}", f"-Dmdep.outputFile={fresh}"],
+        ["mvn", "-q", "-B", "-f", str(pom), DEPENDENCY_PLUGIN, f"-DincludeScope={scope}", f"-Dmdep.outputFile={fresh}"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode != 0 or not fresh.exists():
-        raise RuntimeError(f"mvn could not resolve stock Hadoop (exit {done.returncode}):\n{done.stdout}{done.stderr}")
+        raise RuntimeError(
+            f"mvn could not resolve stock {product} (exit {done.returncode}):\n{done.stdout}{done.stderr}"
+        )
     fresh.rename(listing)
     return listing.read_text().strip().split(":")

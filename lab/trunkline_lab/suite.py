@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from . import hadoop_tests, paths, procs, stock, venv
+from . import guest, hadoop_tests, paths, procs, stock, venv, verbs
 from .say import say
 
 LOGS = paths.OUT / "test"
@@ -187,15 +187,25 @@ def _interop() -> Count:
     return _junit([report], Run("interop", ["tests/interop/run.sh", f"--junit-xml={report}"]))
 
 
+def _verbs() -> Count:
+    """RDMA verbs in a guest; a machine that can't run one says so."""
+    try:
+        found = verbs.run()
+    except guest.Unavailable as lack:
+        return Count(skipped=1, notes=[f"skipped: verbs: {lack}"])
+    failed = [f"failed: verbs: {check}: {why}" for check, why in found if why]
+    return Count(passed=len(found) - len(failed), failed=len(failed), notes=failed)
+
+
 def _e2e() -> Count:
     return _pytest("e2e", "lab/tests/e2e", "e2e")
 
 
-def _hadoop() -> Count:
-    """Hadoop's own classes on named data.
+def _hadoop(plane: str = "ndn", classes: Sequence[str] = hadoop_tests.DEFAULT_CLASSES) -> Count:
+    """Hadoop's own classes on a plane.
 
     Some of them watch the clock and fail now and then on any plane. So what fails is run by itself, on stock TCP and
-    on named data by turns, until it has failed there or passed here, three times at most. Each such case is told.
+    on the plane by turns, until it has failed there or passed here, three times at most. Each such case is told.
     """
     jars = stock.classpath("test")
     directory = paths.OUT / "hadoop-tests"
@@ -205,22 +215,22 @@ def _hadoop() -> Count:
 
         def last_word(name: str, method: str) -> hadoop_tests.Result:
             for turn in range(3):
-                for plane in ("tcp", "ndn"):
-                    say(f"hadoop: {method} failed; by itself on {plane}, {turn + 1} of 3")
-                    result = hadoop_tests.run_class(stage, directory, jars, name, plane, methods=[method])
-                    if bool(result.failed) == (plane == "tcp"):
+                for beside in ("tcp", plane):
+                    say(f"hadoop: {method} failed; by itself on {beside}, {turn + 1} of 3")
+                    result = hadoop_tests.run_class(stage, directory, jars, name, beside, methods=[method])
+                    if bool(result.failed) == (beside == "tcp"):
                         return result
             return result
 
-        for name in hadoop_tests.find_classes(jars, list(hadoop_tests.DEFAULT_CLASSES)):
+        for name in hadoop_tests.find_classes(jars, list(classes)):
             short = name.rpartition(".")[2]
-            say(f"hadoop: {short} on named data")
-            first = hadoop_tests.run_class(stage, directory, jars, name, "ndn")
-            results[short] = {"ndn": first}
+            say(f"hadoop: {short} on {plane}")
+            first = hadoop_tests.run_class(stage, directory, jars, name, plane)
+            results[short] = {plane: first}
             count.add(hadoop_count(short, first, {m: last_word(name, m) for m in first.failed_methods}))
-    print(hadoop_tests.render(results, ["ndn"]), flush=True)
-    if not any(by["ndn"].named_writes for by in results.values()):
-        count.add(Count(failed=1, notes=["failed: Hadoop's tests: no block was written by name"]))
+    print(hadoop_tests.render(results, [plane]), flush=True)
+    if not any(by[plane].carried for by in results.values()):
+        count.add(Count(failed=1, notes=[f"failed: Hadoop's tests: no block was written over {plane}"]))
     return count
 
 
@@ -246,6 +256,7 @@ STAGES: dict[str, Callable[[], Count]] = {
     "build": _build,
     "plugin": _plugin,
     "interop": _interop,
+    "verbs": _verbs,
     "e2e": _e2e,
     "hadoop": _hadoop,
 }

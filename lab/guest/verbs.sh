@@ -1,0 +1,67 @@
+# Runs in the guest: a Soft-RoCE NIC on a dummy Ethernet, and two processes that speak verbs over it.
+# Each check prints `ok NAME` or `FAILED NAME: why`; the lab counts these lines.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+address=10.9.0.1
+rounds=20
+
+check() {
+  name=$1
+  shift
+  if "$@" >/run/check.log 2>&1; then
+    echo "ok $name"
+  else
+    echo "FAILED $name: status $?: $(tail -n 3 /run/check.log | tr '\n' ' ')"
+  fi
+}
+
+nic() {
+  ip link set lo up &&
+    ip link add d0 type dummy &&
+    ip addr add $address/24 dev d0 &&
+    ip link set d0 mtu 9000 up &&
+    rdma link add rxe0 type rxe netdev d0 &&
+    rdma link show rxe0/1 | grep 'state ACTIVE'
+}
+
+# Each round is an RDMA read and an RDMA write by the far end, whose contents rping compares (-V) and shows (-v). Its
+# status is no use: the side that hears of the other's end before its own calls that an error.
+rdma_ping() {
+  rping -s -a $address -C $rounds -V >/run/server.log 2>&1 &
+  server=$!
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    rdma resource show cm_id 2>/dev/null | grep -q 'state LISTEN' && break
+    sleep 0.2
+  done
+  timeout 30 rping -c -a $address -C $rounds -V -v >/run/client.log 2>&1
+  wait $server
+  cat /run/client.log
+  [ "$(grep -c '^ping data: ' /run/client.log)" = $rounds ] && ! grep -i mismatch /run/client.log /run/server.log
+}
+
+sent() {
+  cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+}
+
+# A peer that is killed is noticed: its queue pair goes, the survivor ends by itself.
+peer_killed() {
+  rping -s -a $address -V >/run/server.log 2>&1 &
+  server=$!
+  sleep 1
+  rping -c -a $address -V >/run/client.log 2>&1 &
+  client=$!
+  sleep 2
+  kill -KILL $client
+  wait $client 2>/dev/null
+  for _ in $(seq 100); do
+    kill -0 $server 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -KILL $server
+  return 1
+}
+
+check "a Soft-RoCE NIC comes up" nic
+before=$(sent)
+check "RDMA reads and writes between two processes, contents verified" rdma_ping
+check "they went over the NIC" test $(($(sent) - before)) -ge $((4 * rounds))
+check "a killed peer is noticed" peer_killed
