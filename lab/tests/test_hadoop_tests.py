@@ -28,23 +28,30 @@ def test_reports_are_added_up(tmp_path: Path) -> None:
 def test_a_failure_that_tcp_has_too_is_not_the_planes() -> None:
     same = {
         "T": {
-            "ndn": Result(passed=1, failed=1, failures=["a(): x"], named_writes=1),
+            "ndn": Result(passed=1, failed=1, failures=["a(): x"], carried=1),
             "tcp": Result(1, 1, failures=["a(): y"]),
         }
     }
     assert acceptable(same, "ndn")
     own = {
         "T": {
-            "ndn": Result(passed=1, failed=1, failures=["b(): x"], named_writes=1),
+            "ndn": Result(passed=1, failed=1, failures=["b(): x"], carried=1),
             "tcp": Result(1, 1, failures=["a(): y"]),
         }
     }
     assert not acceptable(own, "ndn")
 
 
-def test_a_run_that_wrote_nothing_by_name_is_no_pass() -> None:
+def test_a_run_whose_blocks_went_another_way_is_no_pass() -> None:
     assert not acceptable({"T": {"ndn": Result(passed=3)}}, "ndn")
-    assert acceptable({"T": {"ndn": Result(passed=3, named_writes=1)}}, "ndn")
+    assert acceptable({"T": {"ndn": Result(passed=3, carried=1)}}, "ndn")
+
+
+def test_blocks_are_counted_by_the_planes_own_counter(tmp_path: Path) -> None:
+    stats = tmp_path / "stats.json"
+    stats.write_text('{"named_writes": 2, "ucx_writes": 3}\n{"ucx_writes": 4}\n')
+    assert [hadoop_tests.carried(plane, stats) for plane in ("tcp", "ndn", "ucx")] == [0, 2, 7]
+    assert hadoop_tests.carried("ucx", tmp_path / "none") == 0
 
 
 def test_no_test_at_all_is_no_pass() -> None:

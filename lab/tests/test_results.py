@@ -30,9 +30,15 @@ def test_the_demo_document_has_just_the_promised_keys():
     assert json.loads(json.dumps(document)) == document
 
 
-def test_the_demo_table_can_be_made_of_one_plane_or_two():
+def test_the_demo_table_can_be_made_of_one_plane_or_more():
     assert "second read" in demo.render([run("tcp")])
-    assert "saved" in demo.render([run("tcp"), run("ndn")])
+    assert "ndn saved" in demo.render([run("tcp"), run("ndn")])
+
+
+def test_the_demo_has_a_column_for_ucx():
+    runs = [run("tcp"), run("ndn"), run("ucx")]
+    assert "ucx saved" in demo.render(runs)
+    assert demo.as_json(runs)["planes"]["ucx"]["connects"] == 0
 
 
 def test_a_bench_figure_compares_with_its_peer():
@@ -51,10 +57,31 @@ def test_named_data_must_be_proved():
     good = Cost(
         1, {}, LinkBytes(), 0, {"client": {"named_writes": 1, "bytes_published": 1008}, "dn1": {"bytes_pulled": 3024}}
     )
-    assert doubts_of_write(good, size, 3) == []
-    assert doubts_of_write(cost(1000), size, 3)[0] == "blocks written by name: 0, not 1"
-    assert doubts_of_read(cost(0, bytes_read=1000), size) == []
-    assert doubts_of_read(cost(0, bytes_read=999), size) == ["bytes read by name: 999, not 1000"]
+    assert doubts_of_write("ndn", good, size, 3) == []
+    assert doubts_of_write("ndn", cost(1000), size, 3)[0] == "blocks written by name: 0, not 1"
+    assert doubts_of_read("ndn", cost(0, bytes_read=1000), size) == []
+    assert doubts_of_read("ndn", cost(0, bytes_read=999), size) == ["bytes read by name: 999, not 1000"]
+
+
+def test_ucx_must_be_proved():
+    size = 1000
+    good = Cost(
+        1,
+        {},
+        LinkBytes(),
+        0,
+        {"client": {"ucx_writes": 1, "ucx_bytes_sent": 1008}, "dn1": {"ucx_bytes_received": 3024}},
+    )
+    assert doubts_of_write("ucx", good, size, 3) == []
+    assert doubts_of_write("ucx", cost(1000, ucx_writes=1, ucx_bytes_sent=1000), size, 3) == [
+        "bytes received over UCX by the DataNodes: 0, not 3000"
+    ]
+    assert doubts_of_read("ucx", cost(0), size) == ["bytes received over UCX by the client: 0, not 1000"]
+
+
+def test_bytes_that_no_socket_carried_are_added_by_host():
+    links = LinkBytes({"client": 5}, {"dn1": 5}, unknown=1).carrying({"client": 100, "dn1": 1}, {"dn1": 100})
+    assert links == LinkBytes({"client": 105, "dn1": 1}, {"dn1": 105}, unknown=1)
 
 
 def test_a_fallback_is_told():

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from . import paths, payload, report, transfer
+from . import hbase, paths, payload, planes, report, transfer
 from .say import say
 
 REPLICATION = 3
@@ -83,7 +83,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{rig.plane}: the bytes read are not the bytes written")
                 if rig.plane == "ndn":
-                    doubts = transfer.doubts_of_write(put, size, REPLICATION) + transfer.doubts_of_read(get, size)
+                    doubts = transfer.doubts_of_write(rig.plane, put, size, REPLICATION)
+                    doubts += transfer.doubts_of_read(rig.plane, get, size)
                     if doubts:
                         raise RuntimeError(f"ndn: named data did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")
@@ -106,6 +107,47 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
         ours, theirs = median(f"ndn {phase}", value), median(f"tcp {phase}", value)
         yield Figure(f"{prefix}.ndn_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
         yield Figure(f"{prefix}.ndn.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+
+
+def hbase_puts(runs: int) -> Iterator[Figure]:
+    """1 KB Puts on a stock HBase on HDFS, over stock TCP and, where the plug-in can use it, over UCX by turns."""
+    lack = planes.ucx_missing()
+    if lack:
+        say(f"hbase: over stock TCP alone: {lack}")
+    names = ["tcp"] if lack else ["tcp", "ucx"]
+    results: dict[str, list[hbase.Puts]] = {name: [] for name in names}
+    with ExitStack() as stack:
+        servers = {}
+        for name in names:
+            directory = paths.OUT / "bench" / f"hbase-{name}"
+            rig = stack.enter_context(transfer.rig(name, directory, datanodes=REPLICATION, cache_bytes=0))
+            servers[name] = hbase.HBase(rig.cluster)
+            servers[name].start()
+        for number in range(runs + 1):  # the first warms the servers up and is not counted
+            for name in names if number % 2 else names[::-1]:
+                say(f"hbase {name}: puts, {'warm-up' if number == 0 else f'run {number} of {runs}'}")
+                puts = servers[name].load(threads=8, warm_s=3, seconds=12, records=100_000)
+                if number:
+                    results[name].append(puts)
+
+    def median(name: str, value: Callable[[hbase.Puts], float]) -> float:
+        return statistics.median(value(puts) for puts in results[name])
+
+    measures: list[tuple[str, str, Callable[[hbase.Puts], float]]] = [
+        ("p50", "us", lambda p: p.p50_us),
+        ("p95", "us", lambda p: p.p95_us),
+        ("p99", "us", lambda p: p.p99_us),
+        ("mean", "us", lambda p: p.mean_us),
+        ("ops", "Puts/s", lambda p: p.per_second),
+    ]
+    for what, unit, value in measures:
+        theirs = median("tcp", value)
+        if lack:
+            yield Figure(f"hbase.put.tcp.{what}", theirs, unit, "", None, runs)
+        else:
+            ours = median("ucx", value)
+            yield Figure(f"hbase.put.ucx_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
+            yield Figure(f"hbase.put.ucx.{what}", ours, unit, "stock TCP, same run", theirs, runs)
 
 
 def forwarder(runs: int) -> Iterator[Figure]:
@@ -194,6 +236,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(arguments.runs),
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
+        ("hbase.put.",): lambda: hbase_puts(arguments.runs),
     }
     wanted = arguments.only
     figures = [

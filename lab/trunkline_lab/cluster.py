@@ -237,9 +237,13 @@ class Cluster:
         """`host`, or the first of the hosts that have clients."""
         return host or next(iter(self.clients))
 
+    def client_conf(self, host: str | None = None) -> Path:
+        """The configuration directory of a client's host, for programs that are no part of Hadoop."""
+        return self._client_confs[self.client_host(host)]
+
     def client_command(self, main: str, *arguments: str, host: str | None = None) -> list[str]:
         """The command line of a client JVM on a client's host."""
-        return self._java(self._client_confs[self.client_host(host)], main, *arguments)
+        return self._java(self.client_conf(host), main, *arguments)
 
     def _label(self, name: str) -> str:
         self._started_clients += 1

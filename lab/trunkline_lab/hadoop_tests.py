@@ -28,6 +28,7 @@ DEFAULT_CLASSES = (
     "TestReplaceDatanodeOnFailure",
     "TestClientProtocolForPipelineRecovery",
 )
+WRITES = {"ndn": "named_writes", "ucx": "ucx_writes"}  # the plug-in's counter of block writes by plane
 CLASS_TIMEOUT_S = 20 * 60
 CONSOLE = "org.junit.platform.console.ConsoleLauncher"
 
@@ -59,7 +60,7 @@ class Result:
     skipped: int = 0
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
-    named_writes: int = 0
+    carried: int = 0  # block writes that the plane carried, by the plug-in's own counters
     plane: str = ""
 
     @property
@@ -74,7 +75,7 @@ class Result:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plane", default="ndn", choices=("ndn", "tcp"), help="what carries the data (default: ndn)")
+    parser.add_argument("--plane", default="ndn", choices=planes.NAMES, help="what carries the data (default: ndn)")
     parser.add_argument(
         "--classes", nargs="*", help="simple or full names (default: " + " ".join(DEFAULT_CLASSES) + ")"
     )
@@ -111,7 +112,7 @@ def acceptable(results: dict[str, dict[str, Result]], plane: str) -> bool:
             return False
         if by[plane].passed + by[plane].failed + by[plane].skipped == 0:
             return False
-    return plane == "tcp" or any(by[plane].named_writes for by in results.values())
+    return plane == "tcp" or any(by[plane].carried for by in results.values())
 
 
 def find_classes(jars: list[str], names: list[str]) -> list[str]:
@@ -139,7 +140,7 @@ def properties(plane: str, stats: Path) -> Properties:
     """The properties under which the tests run; one JVM is a whole cluster, so its own forwarder is the network."""
     if plane == "tcp":
         return TEST_SITE
-    return {**TEST_SITE, **planes.pasted(""), "trunkline.stats.file": str(stats)}
+    return {**TEST_SITE, **planes.pasted(plane), "trunkline.stats.file": str(stats)}
 
 
 def run_class(
@@ -180,7 +181,7 @@ def run_class(
     result.plane = plane
     if result.passed + result.failed + result.skipped == 0:
         result.failed, result.failures = 1, [f"(class): ran no test; {process.log} ends: {procs.tail(process.log, 5)}"]
-    result.named_writes = named_writes(work / "stats.json")
+    result.carried = carried(plane, work / "stats.json")
     return result
 
 
@@ -202,24 +203,21 @@ def read_reports(reports: Path) -> Result:
     return result
 
 
-def named_writes(stats: Path) -> int:
-    """How many block writes went by name, by the plug-in's own counters; 0 where it left none."""
-    if not stats.exists():
+def carried(plane: str, stats: Path) -> int:
+    """How many block writes went over `plane`, by the plug-in's own counters; 0 where it left none."""
+    if plane == "tcp" or not stats.exists():
         return 0
-    total = 0
-    for line in stats.read_text().splitlines():
-        if line.strip():
-            document = json.loads(line)
-            total += int(document.get("named_writes", document.get("transport", {}).get("named_writes", 0)))
-    return total
+    records = [json.loads(line) for line in stats.read_text().splitlines() if line.strip()]
+    return sum(int(record.get(WRITES[plane], 0)) for record in records)
 
 
 def render(results: dict[str, dict[str, Result]], columns: list[str]) -> str:
     """The table a person reads, and each failure in full below it."""
-    rows = [["passed / failed / skipped", *columns, *(["writes by name"] if "ndn" in columns else [])]]
+    ours = [column for column in columns if column in WRITES]
+    rows = [["passed / failed / skipped", *columns, *(f"blocks over {plane}" for plane in ours)]]
     for name, by in results.items():
         row = [name, *(by[c].text if c in by else "not run" for c in columns)]
-        rows.append(row + ([str(by["ndn"].named_writes)] if "ndn" in columns else []))
+        rows.append([*row, *(str(by[plane].carried) if plane in by else "" for plane in ours)])
     lines = [report.table(rows)]
     for name, by in results.items():
         lines += [f"{column} {name}.{failure}" for column in columns if column in by for failure in by[column].failures]

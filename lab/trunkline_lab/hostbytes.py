@@ -30,6 +30,14 @@ class LinkBytes:
         """Bytes over the links of `hosts`, both ways: what crosses two of them counts on both."""
         return sum(self.out.get(host, 0) + self.into.get(host, 0) for host in hosts)
 
+    def carrying(self, out: dict[str, int], into: dict[str, int]) -> LinkBytes:
+        """The same with bytes that no socket carried, by host."""
+
+        def more(counted: dict[str, int], extra: dict[str, int]) -> dict[str, int]:
+            return {host: counted.get(host, 0) + extra.get(host, 0) for host in {**counted, **extra}}
+
+        return LinkBytes(more(self.out, out), more(self.into, into), self.unknown)
+
     def __sub__(self, earlier: LinkBytes) -> LinkBytes:
         def less(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
             return {host: count - before.get(host, 0) for host, count in now.items()}

@@ -1,20 +1,22 @@
-"""The planes a transfer can run on: stock TCP, and named data through one router."""
+"""The planes a transfer can run on: stock TCP, named data through one router, and UCX."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import paths, stock
 from .cluster import Plane, Properties
 from .network import Loopback, Ports
 from .procs import Stage
 from .routers import Router
 
+NAMES = ("tcp", "ndn", "ucx")
 ROUTER_ADDRESS = 2  # last number of the router's address in the experiment's /24
 
 
@@ -46,30 +48,79 @@ def ndn(router: Router, directory: Path) -> Plane:
 
 def named(face_of: Callable[[str], str], directory: Path, port: int = 0) -> Plane:
     """The same where each host has a router of its own to go to; `port` is the DataNodes' for control connections."""
+    return _with_plugin("ndn", lambda host, _address: pasted("ndn", face_of(host)), directory, port)
 
+
+def ucx(directory: Path) -> Plane:
+    """The same over UCX; between the hosts of one machine it takes shared memory."""
+    return _with_plugin(
+        "ucx", lambda _host, address: {**pasted("ucx"), "trunkline.ucx.address": f"{address}:0"}, directory
+    )
+
+
+def _with_plugin(name: str, own: Callable[[str, str], Properties], directory: Path, port: int = 0) -> Plane:
     def properties(host: str, address: str) -> Properties:
         return {
-            **pasted(face_of(host)),
+            **own(host, address),
             # Every socket leaves from its host's own address, so that the kernel's counters tell hosts apart.
             "trunkline.local.address": address,
             "trunkline.datanode.address": f"{address}:{port}",
             "trunkline.stats.file": str(stats_file(directory, host)),
         }
 
-    return Plane("ndn", [paths.built(paths.PLUGIN_JAR)], properties)
+    return Plane(name, [paths.built(paths.PLUGIN_JAR)], properties)
 
 
-def pasted(face: str) -> Properties:
-    """What `trunkline hadoop conf ndn` tells an operator to paste; with no face ("") every JVM is on its own."""
+def set_up(
+    name: str, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int
+) -> tuple[Plane, LoopbackRouter | None]:
+    """The plane `name`, and its router, started, where it has one; raises ValueError for a name that is none."""
+    if name == "ndn":
+        router = LoopbackRouter(stage, directory, loopback, cache_bytes)
+        router.start()
+        return ndn(router, directory), router
+    if name not in NAMES:
+        raise ValueError(f"no plane {name!r}; there are {', '.join(NAMES)}")
+    return (ucx(directory) if name == "ucx" else tcp()), None
+
+
+def ucx_missing() -> str:
+    """Why the plug-in can't use UCX on this machine, in its own words; empty when it can."""
+    if "`trunkline.ucx.address`" not in _plugin("io.trunkline.hadoop.conf.SettingsPage").stdout:
+        return "this build of the plug-in has no UCX transport for HDFS"
+    done = _plugin("io.trunkline.hadoop.ucx.SelfTest", "probe")
+    if done.returncode == 0:
+        return ""
+    said = [line for line in done.stdout.splitlines() if line.startswith("unavailable: ")]
+    if not said:
+        raise RuntimeError(f"the plug-in's probe for UCX ended with status {done.returncode}: {done.stderr.strip()}")
+    return said[-1].removeprefix("unavailable: ")
+
+
+def _plugin(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a class of the plug-in's jar with nothing but a logger beside it."""
+    logging = [jar for jar in stock.classpath() if "slf4j" in jar or "reload4j" in jar]
+    jars = os.pathsep.join([str(paths.built(paths.PLUGIN_JAR)), *logging])
+    return subprocess.run(
+        [paths.java(), "-cp", jars, main, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def pasted(plane: str, face: str = "") -> Properties:
+    """What `trunkline hadoop conf PLANE` tells an operator to paste; ndn with no face: every JVM is on its own."""
     shown = subprocess.run(
-        [str(paths.built(paths.TRUNKLINE)), "hadoop", "conf", "ndn", "--json", *(["--face", face] if face else [])],
+        [str(paths.built(paths.TRUNKLINE)), "hadoop", "conf", plane, "--json", *(["--face", face] if face else [])],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
     )
     properties = {str(k): str(v) for k, v in json.loads(shown.stdout).items()}
-    return properties if face else {**properties, "trunkline.ndn.face": ""}
+    return {**properties, "trunkline.ndn.face": face} if plane == "ndn" else properties
 
 
 def stats_file(directory: Path, host: str) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from . import planes
-from .cluster import FSSHELL, Cluster
+from .cluster import FSSHELL, Cluster, Properties
 from .hostbytes import HostBytes, LinkBytes
 from .network import pick_loopback
 from .procs import Process, Stage
@@ -35,6 +35,10 @@ class Cost:
     def client(self, counter: str) -> int:
         """A counter of the clients' plug-ins."""
         return sum(self.counters.get(client, {}).get(counter, 0) for client in self.clients)
+
+    def datanodes(self, counter: str) -> int:
+        """A counter of the plug-in, summed over all but the clients."""
+        return sum(counters.get(counter, 0) for host, counters in self.counters.items() if host not in self.clients)
 
     def fallbacks(self) -> dict[str, planes.Counters]:
         """Operations that went by stock TCP after all, by host and reason."""
@@ -82,7 +86,7 @@ class Rig:
 
     def _counters(self) -> dict[str, planes.Counters]:
         """The plug-in's counters by host; a DataNode writes its own down a moment after an operation has ended."""
-        if not self._routers:
+        if self.plane == "tcp":
             return {}
         time.sleep(0.3)
         labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values()])
@@ -102,24 +106,28 @@ class Rig:
             host: {key: value - counters[host].get(key, 0) for key, value in now.items()}
             for host, now in self._counters().items()
         }
+        if self.plane == "ucx":
+            # Shared memory passes the kernel by: what went through it, the transport itself counts.
+            links = links.carrying(
+                {host: counters.get("ucx_bytes_sent", 0) for host, counters in grown.items()},
+                {host: counters.get("ucx_bytes_received", 0) for host, counters in grown.items()},
+            )
         clients = list(self.cluster.clients.values())
         return Cost(process.wall_s, spent, links, self._cache_hits() - hits, grown, clients)
 
 
 @contextmanager
-def rig(plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int) -> Iterator[Rig]:
-    """Starts a cluster on the plane "tcp" or "ndn"; ends it, and removes its data, however the block is left."""
+def rig(
+    plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int, extra: Properties | None = None
+) -> Iterator[Rig]:
+    """Starts a cluster on one of planes.NAMES; ends it, and removes its data, however the block is left."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     loopback = pick_loopback()
     try:
         with Stage(directory / "logs") as stage:
-            router = None
-            if plane_name == "ndn":
-                router = planes.LoopbackRouter(stage, directory, loopback, cache_bytes)
-                router.start()
-            plane = planes.ndn(router, directory) if router else planes.tcp()
-            cluster = Cluster(stage, directory, loopback.site(datanodes), plane)
+            plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes)
+            cluster = Cluster(stage, directory, loopback.site(datanodes), plane, extra=extra)
             say(f"{plane_name}: starting a NameNode and {datanodes} DataNodes")
             cluster.start()
             addresses = dict(cluster.hosts)
@@ -131,20 +139,35 @@ def rig(plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int) -
         shutil.rmtree(directory / "data", ignore_errors=True)
 
 
-def doubts_of_write(cost: Cost, file_bytes: int, replication: int) -> list[str]:
-    """What keeps one from saying that named data carried a write; empty when the counters prove it."""
+def doubts_of_write(plane: str, cost: Cost, file_bytes: int, replication: int) -> list[str]:
+    """What keeps one from saying that a plane carried a write; empty when its counters prove it."""
     blocks = -(-file_bytes // BLOCK_BYTES)
-    pulled = sum(counters.get("bytes_pulled", 0) for counters in cost.counters.values())
-    return [
-        *_less("blocks written by name", cost.client("named_writes"), blocks),
-        *_less("bytes published by the client", cost.client("bytes_published"), file_bytes),
-        *_less("bytes pulled by the DataNodes", pulled, replication * file_bytes),
-    ]
+    if plane == "ndn":
+        return [
+            *_less("blocks written by name", cost.client("named_writes"), blocks),
+            *_less("bytes published by the client", cost.client("bytes_published"), file_bytes),
+            *_less("bytes pulled by the DataNodes", cost.datanodes("bytes_pulled"), replication * file_bytes),
+        ]
+    if plane == "ucx":
+        return [
+            *_less("blocks written over UCX", cost.client("ucx_writes"), blocks),
+            *_less("bytes sent over UCX by the client", cost.client("ucx_bytes_sent"), file_bytes),
+            *_less(
+                "bytes received over UCX by the DataNodes",
+                cost.datanodes("ucx_bytes_received"),
+                replication * file_bytes,
+            ),
+        ]
+    return []
 
 
-def doubts_of_read(cost: Cost, file_bytes: int) -> list[str]:
+def doubts_of_read(plane: str, cost: Cost, file_bytes: int) -> list[str]:
     """The same of a read."""
-    return _less("bytes read by name", cost.client("bytes_read"), file_bytes)
+    if plane == "ndn":
+        return _less("bytes read by name", cost.client("bytes_read"), file_bytes)
+    if plane == "ucx":
+        return _less("bytes received over UCX by the client", cost.client("ucx_bytes_received"), file_bytes)
+    return []
 
 
 def _less(what: str, value: int, least: int) -> list[str]:

@@ -22,9 +22,7 @@ MIB = 1 << 20
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--plane", default="ndn", choices=("ndn", "tcp"), help="tcp: try the tests themselves on stock HDFS"
-    )
+    parser.addoption("--plane", default="ndn", choices=planes.NAMES, help="tcp: try the tests themselves on stock HDFS")
 
 
 @dataclass
@@ -146,12 +144,7 @@ def a_bed(
     try:
         with Stage(directory / "logs") as stage:
             loopback = pick_loopback()
-            router = None
-            plane = planes.tcp()
-            if plane_name == "ndn":
-                router = planes.LoopbackRouter(stage, directory, loopback, cache_bytes=64 * MIB)
-                router.start()
-                plane = planes.ndn(router, directory)
+            plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
             cluster = Cluster(stage, directory, loopback.site(4), plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
             cluster.start({number: planes.tcp() for number in without_plugin})
             yield Bed(stage, cluster, router, plane)

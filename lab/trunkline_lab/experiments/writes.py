@@ -46,6 +46,6 @@ def faults(rig: LabRig, target: str, file: Path, replication: int, cost: Cost | 
         if wrong:
             found.append(f"{rig.plane}: {target}: {block.name} is not what was written on {', '.join(wrong)}")
     if rig.plane == "ndn" and cost is not None:
-        doubts = transfer.doubts_of_write(cost, file.stat().st_size, replication)
+        doubts = transfer.doubts_of_write(rig.plane, cost, file.stat().st_size, replication)
         found += [f"ndn: {target}: {doubt}" for doubt in doubts]
     return found
