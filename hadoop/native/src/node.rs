@@ -169,7 +169,13 @@ impl NamedNode {
         let share = self
             .retention
             .reserve((retain as u64).saturating_mul(MAX_JUMBO_PACKET as u64))?;
-        let (producer, app) = StreamProducer::new(prefix, retain, share, self.ended.clone());
+        let (producer, app) = StreamProducer::new(
+            prefix,
+            retain,
+            share,
+            self.settings.verify,
+            self.ended.clone(),
+        );
         producer.attached(self.attach(app, "producer", Some(prefix))?, self.clock);
         remember(&mut self.opened().producers, &producer);
         Ok(producer)
@@ -251,7 +257,8 @@ impl NamedNode {
         segment_bytes: u32,
         max_open: usize,
     ) -> Result<Arc<BlockSource>> {
-        let (source, app) = BlockSource::new(prefix, segment_bytes, max_open)?;
+        let (source, app) =
+            BlockSource::new(prefix, segment_bytes, max_open, self.settings.verify)?;
         source.attached(self.attach(app, "blocks", Some(prefix))?);
         remember(&mut self.opened().sources, &source);
         Ok(source)

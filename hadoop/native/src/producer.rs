@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
 use ndn_io::{App, AppHandle};
-use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
+use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken};
 
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::retention::Share;
+use crate::segment::ChecksumType;
 use crate::totals::Ended;
+use crate::verify::Verify;
 use crate::wire;
 
 /// Interests that may wait at one producer: every reader's window, and more.
@@ -31,6 +33,7 @@ struct Shared {
     outbox: Outbox,
     handle: Mutex<Option<(AppHandle, Clock)>>,
     ended: Arc<Ended>,
+    verify: Verify,
 }
 
 struct Inner {
@@ -79,6 +82,7 @@ impl StreamProducer {
         prefix: &Name,
         retain: usize,
         share: Share,
+        verify: Verify,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let core = Producer::new(ProducerConfig {
@@ -98,6 +102,7 @@ impl StreamProducer {
             outbox: Outbox::default(),
             handle: Mutex::new(None),
             ended,
+            verify,
         });
         let app = Box::new(ProducerApp(shared.clone()));
         (
@@ -123,7 +128,8 @@ impl StreamProducer {
         &self.shared.prefix
     }
 
-    /// Publishes a segment whose content of `len` bytes `fill` writes in place.
+    /// Publishes a segment whose content of `len` bytes `fill` writes in place,
+    /// with checksums of that type in it.
     ///
     /// # Errors
     /// What `fill` returns; when the producer is closed, the segment is
@@ -132,13 +138,14 @@ impl StreamProducer {
         &self,
         segment: u64,
         len: usize,
+        checksum: ChecksumType,
         fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let now = self.now()?;
         let name = self.prefix().append_segment(segment);
         let packet = Data::builder(&name)
             .content_with(len, fill)
-            .sign(&SigningKey::DigestSha256)?;
+            .sign(&self.shared.verify.signer(checksum))?;
         if packet.len() > MAX_JUMBO_PACKET {
             let text = format!(
                 "{name}: a packet of {} bytes is above the greatest, {MAX_JUMBO_PACKET}; \

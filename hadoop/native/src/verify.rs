@@ -1,25 +1,29 @@
-//! How a pulled segment is verified before a byte of it is delivered.
+//! What guards a segment on its way, and how it is verified before a byte of it
+//! is delivered.
 //!
 //! A segment carries the CRC of each of its chunks, as HDFS made them at the
 //! writer, and says which bytes of the block it holds. Checking those covers
 //! all that is delivered at a twentieth of what SHA-256 of the whole packet
 //! costs, and covers the way before the packet was made too. A digest tells no
-//! more about the sender than a CRC does, since anybody can make either.
+//! more about the sender than a CRC does, since anybody can make either. So a
+//! segment with CRCs needs no signature of its own: its packet says that it has
+//! none (SignatureType Null).
 
 use bytes::Bytes;
 use crc_fast::CrcAlgorithm;
-use ndn_packet::{Data, Verifier};
+use ndn_packet::{Data, SigningKey, Verifier, signature_type};
 
 use crate::segment::{ChecksumType, HEADER_LEN, SegmentHeader};
 
-/// What is checked of a pulled segment.
+/// What segments are guarded by: made with, and checked by when pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Verify {
     /// The CRCs that the segment carries; the packet's digest where it carries
     /// none.
     #[default]
     Checksums,
-    /// The packet's digest, and the CRCs that the segment carries.
+    /// The packet's digest, and the CRCs that the segment carries. A segment that
+    /// a writer with the other setting made has no digest: its CRCs must do.
     Digest,
 }
 
@@ -33,10 +37,20 @@ impl Verify {
         }
     }
 
+    /// What a segment with such checksums is signed with.
+    pub(crate) fn signer(self, checksum: ChecksumType) -> SigningKey {
+        match (self, checksum) {
+            (Verify::Checksums, ChecksumType::Crc32 | ChecksumType::Crc32c) => SigningKey::Null,
+            _ => SigningKey::DigestSha256,
+        }
+    }
+
     /// Whether the segment's content may be delivered.
     pub fn accepts(self, data: &Data) -> bool {
         let summed = checksums_match(&data.content());
+        let unsigned = data.signature_type() == signature_type::NULL;
         match self {
+            _ if unsigned => summed == Some(true),
             Verify::Checksums if summed == Some(true) => true,
             _ => summed != Some(false) && Verifier::DigestSha256.verify(data),
         }
@@ -91,10 +105,12 @@ mod tests {
 
     /// A packet, with a bit of it turned after it was signed.
     fn packet(content: &[u8], turned: Option<usize>) -> Data {
+        signed(content, &SigningKey::DigestSha256, turned)
+    }
+
+    fn signed(content: &[u8], key: &SigningKey, turned: Option<usize>) -> Data {
         let name: Name = "/hadoop/blocks/BP-1/7/v=3/seg=0".parse().unwrap();
-        let wire = Data::builder(&name)
-            .content(content)
-            .sign(&SigningKey::DigestSha256);
+        let wire = Data::builder(&name).content(content).sign(key);
         let mut wire = wire.to_vec();
         if let Some(at) = turned {
             let start = wire.windows(content.len()).position(|w| w == content);
@@ -137,6 +153,52 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn without_a_signature_the_checksums_decide() {
+        for verify in [Verify::Checksums, Verify::Digest] {
+            for checksum in [ChecksumType::Crc32, ChecksumType::Crc32c] {
+                let content = content(checksum, &[7; 1300]);
+                let accepts = |turned| verify.accepts(&signed(&content, &SigningKey::Null, turned));
+                assert!(accepts(None));
+                assert!(!accepts(Some(HEADER_LEN)), "a checksum turned");
+                assert!(!accepts(Some(content.len() - 1)), "data turned");
+            }
+            for bare in [
+                content(ChecksumType::Null, &[7; 600]),
+                b"anything else".to_vec(),
+            ] {
+                assert!(!verify.accepts(&signed(&bare, &SigningKey::Null, None)));
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_has_checksums_goes_unsigned() {
+        for (verify, checksum, expected) in [
+            (Verify::Checksums, ChecksumType::Crc32, signature_type::NULL),
+            (
+                Verify::Checksums,
+                ChecksumType::Crc32c,
+                signature_type::NULL,
+            ),
+            (
+                Verify::Checksums,
+                ChecksumType::Null,
+                signature_type::DIGEST_SHA256,
+            ),
+            (
+                Verify::Digest,
+                ChecksumType::Crc32c,
+                signature_type::DIGEST_SHA256,
+            ),
+        ] {
+            let content = content(checksum, &[7; 600]);
+            let data = signed(&content, &verify.signer(checksum), None);
+            assert_eq!(data.signature_type(), expected);
+            assert!(verify.accepts(&data));
         }
     }
 

@@ -9,7 +9,7 @@ use common::*;
 use ndn_io::App;
 use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
-    FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings,
+    ChecksumType, FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings,
 };
 
 #[test]
@@ -208,6 +208,6 @@ fn closing_the_node_wakes_everybody() {
         assert!(fetch.join().expect("no panic").is_err());
         assert!(started.elapsed() < PATIENCE / 4);
     });
-    let late: Result<(), NativeError> = producer.publish(0, 1, |_| Ok(()));
+    let late: Result<(), NativeError> = producer.publish(0, 1, ChecksumType::Null, |_| Ok(()));
     assert!(late.is_err());
 }

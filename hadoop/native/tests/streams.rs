@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::*;
-use trunkline_native::{HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings};
+use trunkline_native::{
+    ChecksumType, HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings,
+};
 
 fn three(face: &str) -> Vec<Arc<NamedNode>> {
     ["d1", "d2", "d3"]
@@ -165,7 +167,7 @@ fn a_closed_producer_lingers_for_stragglers() {
         publish(&producer, n);
     }
     producer.close(Duration::from_secs(1));
-    let again: Result<(), NativeError> = producer.publish(10, 1, |_| Ok(()));
+    let again: Result<(), NativeError> = producer.publish(10, 1, ChecksumType::Null, |_| Ok(()));
     assert!(matches!(again, Err(NativeError::Closed { .. })));
     let pull = datanode.open_pull(&prefix, live(8)).expect("a pull");
     take_all(&pull, 10);

@@ -99,7 +99,7 @@ pub fn client(gigabytes: f64, kind: &str) -> Outcome {
             data_len: DEFAULT_SEGMENT_BYTES,
             offset_in_block: n * SEGMENT,
         };
-        producer.publish(n, HEADER_LEN + body.len(), |content| {
+        producer.publish(n, HEADER_LEN + body.len(), header.checksum, |content| {
             content[..HEADER_LEN].copy_from_slice(&header.encode());
             content[HEADER_LEN..].copy_from_slice(&body);
             Ok::<(), NativeError>(())

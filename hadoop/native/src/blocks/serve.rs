@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ndn_packet::{ComponentBuf, Data, Interest, NackReason, NetPacket, PitToken, SigningKey};
+use ndn_packet::{ComponentBuf, Data, Interest, NackReason, NetPacket, PitToken};
 
 use super::METADATA_FRESHNESS;
 use super::counters::count;
@@ -108,7 +108,7 @@ fn read(
         .content_with(HEADER_LEN + header.body_len(), |content| {
             replica.read(header, content)
         })
-        .sign(&SigningKey::DigestSha256);
+        .sign(&shared.verify.signer(header.checksum));
     match made {
         Ok(made) => {
             count(&shared.counters.segments);

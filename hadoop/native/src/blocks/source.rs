@@ -18,6 +18,7 @@ use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::seldom::Seldom;
+use crate::verify::Verify;
 use crate::wire;
 
 /// Segments that may wait to be read; Interests beyond get a Nack.
@@ -71,6 +72,7 @@ struct Inner {
 pub(super) struct Shared {
     pub prefix: Name,
     segment_bytes: u32,
+    pub verify: Verify,
     inner: Mutex<Inner>,
     asked: Condvar,
     pub outbox: Outbox,
@@ -102,6 +104,7 @@ impl BlockSource {
         prefix: &Name,
         segment_bytes: u32,
         max_open: usize,
+        verify: Verify,
     ) -> Result<(Arc<Self>, Box<dyn App>)> {
         if segment_bytes == 0 {
             return Err(NativeError::Argument("segment bytes is 0".into()));
@@ -112,6 +115,7 @@ impl BlockSource {
         let shared = Arc::new(Shared {
             prefix: prefix.clone(),
             segment_bytes,
+            verify,
             inner: Mutex::new(Inner {
                 known: Known::new(max_open),
                 requests: HashMap::new(),

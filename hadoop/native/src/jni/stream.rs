@@ -9,7 +9,7 @@ use jni::{Env, EnvUnowned};
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
 use crate::pull::PullSettings;
-use crate::segment::HEADER_LEN;
+use crate::segment::{HEADER_LEN, SegmentHeader};
 
 /// `long producerOpen(long node, String prefix, int retainSegments)`
 #[unsafe(no_mangle)]
@@ -55,9 +55,14 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
         let segment = not_negative("segment", segment)?;
         check_header(env, &header)?;
         check_body(env, &body, off, len)?;
-        producer.publish(segment, HEADER_LEN + len as usize, |content| {
-            let (head, rest) = content.split_at_mut(HEADER_LEN);
-            header.get_region(env, 0, signed_mut(head))?;
+        let mut head = [0; HEADER_LEN];
+        header.get_region(env, 0, signed_mut(&mut head))?;
+        let checksum = SegmentHeader::decode(&head)
+            .map_err(|e| NativeError::Argument(e.to_string()))?
+            .checksum;
+        producer.publish(segment, HEADER_LEN + len as usize, checksum, |content| {
+            let (first, rest) = content.split_at_mut(HEADER_LEN);
+            first.copy_from_slice(&head);
             body.get_region(env, off, signed_mut(rest))?;
             Ok::<(), Failure>(())
         })

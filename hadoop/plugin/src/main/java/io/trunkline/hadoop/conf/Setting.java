@@ -50,8 +50,9 @@ public enum Setting {
       Kind.VERIFICATION,
       "checksums",
       "checksums or digest",
-      "What a pulled segment is verified by: the HDFS checksums it carries, or its SHA-256 digest"
-          + " as well, at twenty times the cost."),
+      "What guards a segment on its way and is verified before a byte of it is handed on: the HDFS"
+          + " checksums it carries, or a SHA-256 digest of its packet as well, at twenty times the"
+          + " cost."),
   /** Content store of the JVM's forwarder. */
   CONTENT_STORE_BYTES(
       "trunkline.ndn.content-store.bytes",
