@@ -9,7 +9,7 @@ use common::replicas::{Resolver, crc32c, random, write};
 use common::*;
 use trunkline_native::{
     BlockMetadata, DEFAULT_SEGMENT_BYTES, FetchSettings, HEADER_LEN, NamedNode, NodeSettings,
-    PullSettings, SegmentHeader,
+    PullSettings, SegmentHeader, Verify,
 };
 
 const BLOCK: &str = "/hadoop/blocks/BP-1/7";
@@ -178,7 +178,12 @@ fn an_append_makes_another_generation() {
 
 #[test]
 fn a_newer_generation_is_looked_up_without_invalidation() {
-    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
+    // A single fetch takes what is signed; segments are, where digests are asked for.
+    let settings = NodeSettings {
+        verify: Verify::Digest,
+        ..NodeSettings::new(name("/hadoop"))
+    };
+    let node = NamedNode::open(settings).expect("a node alone");
     let source = node
         .open_blocks(&name("/hadoop/blocks"), DEFAULT_SEGMENT_BYTES, 8)
         .expect("a source");
