@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import guest, paths
+import os
+
+from . import guest, paths, planes
 from .procs import Stage
 from .say import say
 
@@ -18,7 +20,7 @@ def run() -> list[tuple[str, str]]:
     directory = paths.OUT / "verbs"
     (directory / "guest.log").unlink(missing_ok=True)
     with Stage(directory) as stage:
-        process = guest.start(stage, kernel, SCRIPT, [])
+        process = guest.start(stage, kernel, SCRIPT, [os.pathsep.join(planes.plugin_jars())])
         process.wait(TIMEOUT_S)
     console = process.log.read_text(errors="replace")
     found = results(console)
