@@ -12,7 +12,9 @@ mod logging;
 mod nfd;
 mod output;
 mod ping;
+mod potential;
 mod serve;
+mod sim;
 mod transfer;
 mod units;
 
@@ -54,5 +56,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Pingserver(args) => ping::pingserver(&args),
         Command::Hadoop(command) => hadoop::run(command),
         Command::Keygen(args) => keys::keygen(&args),
+        Command::Sim(command) => sim::run(&command),
+        Command::CachePotential(args) => potential::run(&args),
     }
 }

@@ -1,6 +1,7 @@
 //! The command tree: what can be typed after `trunkline`, and nothing of what it does.
 
 mod fwd;
+mod sim;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,10 @@ use crate::units::{parse_duration, parse_size};
 
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
+};
+
+pub use sim::{
+    CachePotentialArgs, FramingArg, NetworkArgs, PlaneArg, RoutingArg, SimCommand, SimWriteArgs,
 };
 
 /// Named data under Hadoop: forward, publish and fetch it.
@@ -52,6 +57,11 @@ pub enum Command {
     Hadoop(HadoopCommand),
     /// Make a key for --sign and --verify
     Keygen(KeygenArgs),
+    /// Simulate data centres of up to thousands of hosts
+    #[command(subcommand)]
+    Sim(SimCommand),
+    /// How many of a cluster's block reads caches could have served, from its DataNodes' logs
+    CachePotential(CachePotentialArgs),
 }
 
 /// How a client finds its forwarder.

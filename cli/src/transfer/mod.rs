@@ -2,7 +2,7 @@
 
 mod fetch;
 mod get;
-mod progress;
+pub(crate) mod progress;
 mod publication;
 mod put;
 mod sink;

@@ -1,7 +1,7 @@
 //! What a run put on the links.
 
 use crate::net::{LinkCounters, Network};
-use crate::topology::NodeId;
+use crate::topology::{NodeId, Topology};
 use crate::write::BlockPlan;
 use std::collections::BTreeSet;
 
@@ -84,12 +84,19 @@ impl Traffic {
         traffic
     }
 
-    /// Bytes into and out of a host.
-    pub fn host_bytes(&self, host: NodeId) -> (u64, u64) {
-        let sum = |end: fn(&LinkTraffic) -> NodeId| {
-            let links = self.links.iter().filter(|link| end(link) == host);
-            links.map(|link| link.counters.sent_bytes).sum()
-        };
-        (sum(|link| link.to), sum(|link| link.from))
+    /// Bytes into and out of a host of the network that was measured.
+    pub fn host_bytes(&self, topology: &Topology, host: NodeId) -> (u64, u64) {
+        let (mut into, mut out) = (0, 0);
+        for &(link, _) in topology.neighbours(host) {
+            for direction in &self.links[2 * link as usize..][..2] {
+                let bytes = direction.counters.sent_bytes;
+                if direction.from == host {
+                    out += bytes;
+                } else {
+                    into += bytes;
+                }
+            }
+        }
+        (into, out)
     }
 }

@@ -90,7 +90,7 @@ fn table_2_of_the_paper_at_its_least() {
     near(tcp.traffic.all_bytes, block(8));
     assert_eq!(named.traffic.idle_bytes, 0, "nobody asks who need not be");
     let idle = topology.find("h12").expect("a host");
-    let (to, from) = learned.traffic.host_bytes(idle);
+    let (to, from) = learned.traffic.host_bytes(&topology, idle);
     assert!(
         (1..1000).contains(&(to + from)),
         "one Interest, one Nack: {to} and {from}"

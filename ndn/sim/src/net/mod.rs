@@ -1,7 +1,7 @@
 //! The network: a forwarder in each node, lines between them, and one clock.
 //!
 //! It knows packets and trains of TCP frames, and nothing of what they are for: what reaches an application or the end
-//! of a connection, and the timers that were asked for, come out of [`Network::next`] to whoever drives it.
+//! of a connection, and the timers that were asked for, come out of [`Network::next_arrival`] to whoever drives it.
 
 mod events;
 mod link;
@@ -58,6 +58,10 @@ pub struct NetworkConfig {
 
 /// What comes out of a network.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would be an allocation for each packet"
+)]
 pub enum Arrival {
     /// A packet for an application.
     Packet {
@@ -81,6 +85,10 @@ pub enum Arrival {
 
 /// What travels on a line.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would be an allocation for each packet and hop"
+)]
 enum Transit {
     Packet(NetPacket),
     Train(Train),
@@ -193,7 +201,7 @@ impl<'a> Network<'a> {
     }
 
     /// The next thing that concerns the driver; `None` when nothing will happen any more.
-    pub fn next(&mut self) -> Option<Arrival> {
+    pub fn next_arrival(&mut self) -> Option<Arrival> {
         loop {
             if let Some(arrival) = self.arrived.pop_front() {
                 return Some(arrival);
@@ -443,7 +451,7 @@ impl<'a> Network<'a> {
             Transit::Train(train) => self.pass_on(train),
             Transit::Packet(packet) => {
                 let ends = self.topology.links()[(direction / 2) as usize].ends;
-                let to = ends[usize::from(direction % 2 == 0)];
+                let to = ends[usize::from(direction.is_multiple_of(2))];
                 let face = self.begin(to).face_of_link(direction / 2);
                 self.receive(to, face, packet);
             }

@@ -51,7 +51,7 @@ impl<'a> Routes<'a> {
         if from == anchor {
             return beyond;
         }
-        u32::from(self.to_anchor(anchor)[from as usize]) + beyond
+        u32::from(self.anchored(anchor)[from as usize]) + beyond
     }
 
     fn anchor(&self, node: NodeId) -> (NodeId, u32) {
@@ -61,7 +61,7 @@ impl<'a> Routes<'a> {
         }
     }
 
-    fn to_anchor(&mut self, anchor: NodeId) -> &[u16] {
+    fn anchored(&mut self, anchor: NodeId) -> &[u16] {
         let topology = self.topology;
         self.known
             .entry(anchor)
@@ -82,7 +82,7 @@ impl<'a> Routes<'a> {
                 .find(|&&(_, node)| node == to)?
         } else {
             let tier = self.tier[from as usize];
-            let known = self.to_anchor(anchor);
+            let known = self.anchored(anchor);
             let here = known[from as usize];
             let nearer = || {
                 let all = topology.neighbours(from).iter();

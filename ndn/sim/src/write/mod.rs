@@ -130,7 +130,7 @@ struct Stage {
 
 #[derive(Debug)]
 enum PlaneState {
-    Named(named::Named),
+    Named(Box<named::Named>),
     Tcp(stock::Stock),
 }
 
@@ -291,7 +291,7 @@ impl<'a> Writes<'a> {
         const EACH: u64 = 1 << 16;
         let (blocks, mut seen) = (self.blocks(), 0);
         while self.done.len() < blocks {
-            let Some(arrival) = self.net.next() else {
+            let Some(arrival) = self.net.next_arrival() else {
                 return Err(WriteError::Stuck {
                     left: blocks - self.done.len(),
                 });
@@ -306,7 +306,7 @@ impl<'a> Writes<'a> {
         }
         let took = self.net.now();
         // What is still on its way reaches its end, so that each link gives what it took.
-        while let Some(arrival) = self.net.next() {
+        while let Some(arrival) = self.net.next_arrival() {
             drop(arrival);
         }
         Ok(WriteOutcome {
@@ -341,7 +341,7 @@ impl<'a> Writes<'a> {
         }
         let stages = vec![Stage::default(); plan.replicas.len()];
         let plane = match self.plane {
-            Plane::Named => PlaneState::Named(self.begin_named(id, &plan, &name)),
+            Plane::Named => PlaneState::Named(Box::new(self.begin_named(id, &plan, &name))),
             Plane::Tcp => PlaneState::Tcp(stock::Stock::new(plan.replicas.len(), &self.config)),
         };
         let first = conns[0];

@@ -1,0 +1,178 @@
+//! `trunkline sim …` and `trunkline cache-potential`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::JsonArg;
+use crate::units::{parse_duration, parse_size};
+
+/// `trunkline sim …`
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// Write blocks to replicas, by name and over TCP, and count the bytes on every link
+    Write(SimWriteArgs),
+}
+
+/// Which network is simulated.
+#[derive(Debug, Clone, Args)]
+pub struct NetworkArgs {
+    /// fat-tree, two-level, paper-16 (the NDN paper's testbed), or a topology file of the lab
+    #[arg(long, value_name = "WHICH", default_value = "fat-tree")]
+    pub topology: String,
+    /// Hosts of a fat tree or a two-level tree
+    #[arg(long, value_name = "N", default_value = "128", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub hosts: u32,
+    /// Hosts in each rack of a two-level tree
+    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rack: u32,
+    /// Rate of every link, where no file says it
+    #[arg(long, value_name = "RATE", default_value = "10gbit")]
+    pub rate: String,
+    /// Bytes that may wait at each end of a link, where no file says it
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "16MiB")]
+    pub queue: u64,
+    /// One-way delay of every link, where no file says it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5us")]
+    pub delay: std::time::Duration,
+    /// How routers know where names lead
+    #[arg(long, value_enum, default_value_t = RoutingArg::Computed)]
+    pub routing: RoutingArg,
+    /// How payload becomes frames
+    #[arg(long, value_enum, default_value_t = FramingArg::Ethernet)]
+    pub framing: FramingArg,
+    /// What chance begins with; the same seed gives the same bytes
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+}
+
+/// How routers know where names lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoutingArg {
+    /// They have been told shortest ways
+    Computed,
+    /// They ask all around and remember who answered; for trees
+    Learned,
+}
+
+/// How payload becomes frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FramingArg {
+    /// 1448 bytes under 66 of headers, an acknowledgement every second frame
+    Ethernet,
+    /// Frames of 64 KiB, as virtual links with segmentation offload count them
+    Offload,
+    /// Payload alone
+    Bare,
+}
+
+/// Which plane carries the segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlaneArg {
+    /// First TCP, then names
+    Both,
+    /// By name
+    Named,
+    /// Stock TCP
+    Tcp,
+}
+
+/// Numbers of replicas: one, or `1..10` for each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplicaSpan {
+    /// The least.
+    pub first: usize,
+    /// The greatest.
+    pub last: usize,
+}
+
+impl std::str::FromStr for ReplicaSpan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let number = |text: &str| text.parse::<usize>().ok().filter(|n| (1..=512).contains(n));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(ReplicaSpan { first, last }),
+            _ => Err(format!(
+                "`{text}` is no number of replicas; write 3 or 1..10"
+            )),
+        }
+    }
+}
+
+/// `trunkline sim write`
+#[derive(Debug, Args)]
+pub struct SimWriteArgs {
+    /// Which network
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    /// Replicas of each block; 1..10 runs each number
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub replicas: ReplicaSpan,
+    /// Blocks in all
+    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub blocks: u32,
+    /// Bytes of a block
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "128MiB")]
+    pub block_size: u64,
+    /// Bytes of a block in each segment
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64512")]
+    pub segment_size: u64,
+    /// Hosts that write at once, taken by chance; each writes its blocks one after the other
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    pub writers: u32,
+    /// The host that writes, instead of one taken by chance
+    #[arg(long, value_name = "HOST")]
+    pub client: Option<String>,
+    /// The replicas' hosts in the order of the pipeline, instead of HDFS's placement
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub pipeline: Vec<String>,
+    /// Which plane
+    #[arg(long, value_enum, default_value_t = PlaneArg::Both)]
+    pub plane: PlaneArg,
+    /// With --json: every direction of every link that carried anything
+    #[arg(long)]
+    pub links: bool,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline cache-potential`
+#[derive(Debug, Args)]
+pub struct CachePotentialArgs {
+    /// DataNode logs with client trace lines; `-` for standard input
+    #[arg(required = true)]
+    pub logs: Vec<PathBuf>,
+    /// Which host is in which rack: lines of an address and a rack. Without it all are in one
+    #[arg(long, value_name = "FILE")]
+    pub racks: Option<PathBuf>,
+    /// Where phases begin, as TIME=NAME with TIME as in the logs; what lies before the first is `setup`
+    #[arg(long, value_name = "TIME=NAME")]
+    pub phase: Vec<String>,
+    /// Length of each step over time
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s")]
+    pub bin: std::time::Duration,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_replicas() {
+        let span = |first, last| Ok(ReplicaSpan { first, last });
+        assert_eq!("3".parse(), span(3, 3));
+        assert_eq!("1..10".parse(), span(1, 10));
+        for bad in ["", "0", "..", "3..1", "x", "1..1000"] {
+            assert!(bad.parse::<ReplicaSpan>().is_err(), "{bad}");
+        }
+    }
+}
