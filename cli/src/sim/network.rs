@@ -13,6 +13,8 @@ use crate::error::CliError;
 
 /// Queue from which a face of `trunkline fwd` marks congestion.
 const MARK_BYTES: u64 = 2 << 20;
+/// Send queue of such a face.
+const FACE_QUEUE_BYTES: u64 = 16 << 20;
 
 /// The topology, and which of its hosts may write.
 ///
@@ -85,6 +87,7 @@ pub fn config(args: &NetworkArgs, topology: &Topology) -> Result<NetworkConfig, 
         root: Name::default()
             .append_generic("hadoop")
             .append_generic("blocks"),
+        face_queue_bytes: FACE_QUEUE_BYTES,
         mark_bytes: MARK_BYTES,
         seed: args.seed,
     })

@@ -20,6 +20,7 @@ fn network(wire: Wire, routing: Routing, seed: u64) -> NetworkConfig {
             ..ndn_forwarder::Config::default()
         },
         root: "/hadoop/blocks".parse::<Name>().expect("a name"),
+        face_queue_bytes: 0,
         mark_bytes: 2 << 20,
         seed,
     }
@@ -158,6 +159,24 @@ fn full_queues_are_overcome() {
         );
         assert!(outcome.retransmitted > 0);
     }
+}
+
+/// A link of the lab's holds a quarter of a megabyte, a window of segments sixteen times as much: faces wait, as TCP
+/// does, and nothing is lost.
+#[test]
+fn faces_wait_for_short_queues() {
+    let topology = paper_16(LinkSpec {
+        rate_bps: 1_000_000_000,
+        delay: Duration::ZERO,
+        queue_bytes: 256 << 10,
+    });
+    let plans = [plan(&topology, &["h3", "h3", "h5", "h13"])];
+    let network = NetworkConfig {
+        face_queue_bytes: 16 << 20,
+        ..network(Wire::ETHERNET, Routing::Learned, 1)
+    };
+    let outcome = write(&topology, network, config(4 * BLOCK), Plane::Named, &plans);
+    assert_eq!((outcome.traffic.dropped, outcome.retransmitted), (0, 0));
 }
 
 proptest! {

@@ -64,6 +64,11 @@ impl<T> Line<T> {
         u64::try_from(nanos).unwrap_or(u64::MAX)
     }
 
+    /// Bytes that may wait.
+    pub(crate) fn queue_bytes(&self) -> u64 {
+        self.spec.queue_bytes
+    }
+
     /// Bytes that wait at `now`.
     fn waiting(&self, now: u64) -> u64 {
         let left = self.busy_until.saturating_sub(now);
@@ -75,17 +80,17 @@ impl<T> Line<T> {
     }
 
     /// Takes in `bytes` in frames of at most `frame`, the first of which is here now and the last at `tail`. `None`
-    /// when the queue has no room and `may_drop`; an idle line takes anything.
+    /// when something waits and, with these, it would be more than `room`; an idle line takes anything.
     pub(crate) fn take(
         &mut self,
         now: u64,
         tail: u64,
         bytes: u64,
         frame: u64,
-        may_drop: bool,
+        room: u64,
     ) -> Option<Passage> {
         let waiting = self.waiting(now);
-        if may_drop && waiting > 0 && waiting + bytes > self.spec.queue_bytes {
+        if waiting > 0 && waiting.saturating_add(bytes) > room {
             self.counters.dropped += 1;
             self.counters.dropped_bytes += bytes;
             return None;
@@ -137,43 +142,43 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn line(rate_bps: u64, queue_bytes: u64) -> Line<u8> {
+    fn line(rate_bps: u64) -> Line<u8> {
         Line::new(LinkSpec {
             rate_bps,
             delay: Duration::from_nanos(100),
-            queue_bytes,
+            queue_bytes: 1000,
         })
     }
 
     #[test]
     fn a_line_takes_its_time() {
-        let mut line = line(8_000_000_000, 10_000); // a byte a nanosecond
-        let one = line.take(0, 0, 1000, u64::MAX, true).expect("idle");
+        let mut line = line(8_000_000_000); // a byte a nanosecond
+        let one = line.take(0, 0, 1000, u64::MAX, 10_000).expect("idle");
         assert_eq!((one.head, one.tail, one.waiting), (1100, 1100, 0));
-        let two = line.take(500, 500, 1000, u64::MAX, true).expect("room");
+        let two = line.take(500, 500, 1000, u64::MAX, 10_000).expect("room");
         assert_eq!((two.tail, two.waiting), (2100, 500));
         assert_eq!(line.counters.queue_peak_bytes, 1500);
     }
 
     #[test]
     fn a_train_is_passed_on_before_its_end_has_come() {
-        let mut line = line(8_000_000_000, 100_000);
-        let train = line.take(0, 0, 60_000, 1500, true).expect("idle");
+        let mut line = line(8_000_000_000);
+        let train = line.take(0, 0, 60_000, 1500, u64::MAX).expect("idle");
         assert_eq!((train.head, train.tail), (1600, 60_100));
         // A slower train before it: the end can't leave before it has come.
         let late = line
-            .take(70_000, 200_000, 60_000, 1500, true)
+            .take(70_000, 200_000, 60_000, 1500, u64::MAX)
             .expect("idle");
         assert_eq!((late.head, late.tail), (71_600, 201_600));
     }
 
     #[test]
     fn a_full_queue_drops_and_an_idle_line_takes_anything() {
-        let mut line = line(8_000_000_000, 1000);
-        assert!(line.take(0, 0, 5000, u64::MAX, true).is_some());
-        assert!(line.take(0, 0, 1, u64::MAX, true).is_none());
-        assert!(line.take(0, 0, 1, u64::MAX, false).is_some());
-        assert!(line.take(4500, 4500, 400, u64::MAX, true).is_some());
+        let mut line = line(8_000_000_000);
+        assert!(line.take(0, 0, 5000, u64::MAX, 1000).is_some());
+        assert!(line.take(0, 0, 1, u64::MAX, 1000).is_none());
+        assert!(line.take(0, 0, 1, u64::MAX, u64::MAX).is_some());
+        assert!(line.take(4500, 4500, 400, u64::MAX, 1000).is_some());
         assert_eq!((line.counters.dropped, line.counters.dropped_bytes), (1, 1));
     }
 }

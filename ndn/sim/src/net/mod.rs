@@ -50,6 +50,9 @@ pub struct NetworkConfig {
     pub host: ndn_forwarder::Config,
     /// What all names begin with.
     pub root: Name,
+    /// Bytes of named data that a face keeps for its link before that link's own queue: a face is a TCP connection, which
+    /// waits rather than overrun the queue, and what waits beyond this is dropped.
+    pub face_queue_bytes: u64,
     /// Named data that queues behind more bytes than this carries a congestion mark.
     pub mark_bytes: u64,
     /// Of nonces and hash tables.
@@ -343,7 +346,10 @@ impl<'a> Network<'a> {
         let now = self.now;
         let line = &mut self.lines[direction as usize];
         // A named-data packet is taken in whole before it is passed on.
-        let Some(passage) = line.take(now, now, bytes, u64::MAX, true) else {
+        let room = line
+            .queue_bytes()
+            .saturating_add(self.config.face_queue_bytes);
+        let Some(passage) = line.take(now, now, bytes, u64::MAX, room) else {
             return;
         };
         line.counters.named_bytes += bytes;
@@ -422,7 +428,12 @@ impl<'a> Network<'a> {
         let is_last = usize::from(train.hop) + 1 == path.len();
         let frame = self.config.wire.frame();
         let line = &mut self.lines[direction as usize];
-        let passage = line.take(self.now, train.tail, train.bytes, frame, train.may_drop);
+        let room = if train.may_drop {
+            line.queue_bytes()
+        } else {
+            u64::MAX
+        };
+        let passage = line.take(self.now, train.tail, train.bytes, frame, room);
         if let Some(passage) = passage {
             train.hop += 1;
             train.tail = passage.tail;
