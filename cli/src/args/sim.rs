@@ -58,7 +58,7 @@ pub enum RoutingArg {
 /// How payload becomes frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FramingArg {
-    /// 1448 bytes under 66 of headers, an acknowledgement every second frame
+    /// 1448 bytes under 66 of headers, an acknowledgement for each 64 KiB
     Ethernet,
     /// Frames of 64 KiB, as virtual links with segmentation offload count them
     Offload,

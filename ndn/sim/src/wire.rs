@@ -3,8 +3,9 @@
 //! A simulated segment of 64 KiB is a packet of some hundred bytes: the cores see names, tables and digests as ever, and
 //! its content says how long the content would be. Links are charged the packet as it would be.
 
+use ndn_forwarder::{FaceSpec, Forwarder};
 use ndn_packet::tlv::{self, types};
-use ndn_packet::{ComponentBuf, Data, Name, NetKind, NetPacket, SigningKey};
+use ndn_packet::{ComponentBuf, Data, Interest, Name, NetKind, NetPacket, SigningKey};
 
 /// How payload becomes frames, and what is sent back for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,12 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// TCP over IPv4 on Ethernet of 1500 bytes: 14 + 20 + 32 bytes of headers, an acknowledgement every second frame.
+    /// TCP over IPv4 on Ethernet of 1500 bytes: 14 + 20 + 32 bytes of headers, and one acknowledgement for up to
+    /// 64 KiB, which receivers take in at once (GRO).
     pub const ETHERNET: Wire = Wire {
         payload: 1448,
         header: 66,
-        acked: 2896,
+        acked: 65_160,
     };
     /// The same with segmentation offload, as virtual links between namespaces count: frames of up to 64 KiB.
     pub const OFFLOAD: Wire = Wire {
@@ -102,10 +104,40 @@ fn whole_data(data: &Data) -> usize {
     tlv::tlv_len(types::DATA, value + tlv::tlv_len(types::CONTENT, content))
 }
 
+/// The capacity with which a content store holds as many packets under `prefix` without their content of `content` bytes
+/// as one of `whole` bytes holds with it.
+pub fn elided_capacity(whole: usize, prefix: &Name, content: u64) -> usize {
+    // What a packet costs beside its own bytes is told by a forwarder that takes in two of them.
+    let mut forwarder = Forwarder::new(ndn_forwarder::Config::default());
+    let now = std::time::Duration::ZERO;
+    let below = forwarder.add_face(now, FaceSpec::local("sim://", "sim://"));
+    let above = forwarder.add_face(now, FaceSpec::local("sim://", "sim://"));
+    let mut held = [0; 2];
+    let mut bytes = (0, 0);
+    for (segment, held) in held.iter_mut().enumerate() {
+        let name = prefix.append_segment(segment as u64);
+        let (Ok(interest), Ok(data)) = (
+            Interest::parse(Interest::builder(&name).nonce(segment as u32).build()),
+            Data::parse(elided_data(&name, content, None)),
+        ) else {
+            return whole;
+        };
+        bytes = (data.wire().len(), whole_data(&data));
+        if forwarder.add_route(prefix, above, 0).is_err() {
+            return whole;
+        }
+        forwarder.receive(now, below, NetPacket::interest(interest));
+        forwarder.receive(now, above, NetPacket::data(data));
+        *held = forwarder.status().cs_bytes;
+    }
+    let cost = held[1] - held[0];
+    whole / (cost - bytes.0 + bytes.1) * cost
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndn_packet::{Interest, PitToken};
+    use ndn_packet::PitToken;
 
     #[test]
     fn a_packet_without_content_weighs_as_with_it() {
@@ -137,6 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn a_store_holds_as_many_packets_as_it_would() {
+        let prefix: Name = "/hadoop/blocks/BP-1/1073741825/v=1001"
+            .parse()
+            .expect("a name");
+        assert_eq!(elided_capacity(0, &prefix, 65_040), 0);
+        let packets = (256 << 20) / 65_600;
+        let capacity = elided_capacity(256 << 20, &prefix, 65_040);
+        assert!(
+            (200 * packets..600 * packets).contains(&capacity),
+            "{capacity}"
+        );
+    }
+
+    #[test]
     fn interests_weigh_what_they_are() {
         let name: Name = "/a/b".parse().expect("a name");
         let interest =
@@ -153,8 +199,8 @@ mod tests {
         assert_eq!(Wire::ETHERNET.bytes(0), 66);
         assert_eq!(Wire::ETHERNET.bytes(1448), 1514);
         assert_eq!(Wire::ETHERNET.bytes(1449), 1449 + 132);
-        assert_eq!(Wire::ETHERNET.ack_bytes(2896), 66);
-        assert_eq!(Wire::ETHERNET.ack_bytes(2897), 132);
+        assert_eq!(Wire::ETHERNET.ack_bytes(65_160), 66);
+        assert_eq!(Wire::ETHERNET.ack_bytes(65_161), 132);
         assert_eq!(
             (Wire::BARE.bytes(65_000), Wire::BARE.ack_bytes(65_000)),
             (65_000, 0)

@@ -17,6 +17,7 @@ mod stream;
 use crate::net::{AppId, Arrival, ConnId, Network, NetworkConfig, mix};
 use crate::report::{Hosts, Traffic};
 use crate::topology::{NodeId, Topology};
+use crate::wire::elided_capacity;
 use ndn_packet::Name;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -243,11 +244,17 @@ impl<'a> Writes<'a> {
     /// Writes of `plans` over a network, those of one writer in their order.
     pub fn new(
         topology: &'a Topology,
-        network: NetworkConfig,
+        mut network: NetworkConfig,
         config: WriteConfig,
         plane: Plane,
         plans: Vec<BlockPlan>,
     ) -> Self {
+        let content = config.segment_header + config.body(0);
+        let example = block_name(&network.root, 0);
+        for forwarder in [&mut network.router, &mut network.host] {
+            forwarder.cs_capacity_bytes =
+                elided_capacity(forwarder.cs_capacity_bytes, &example, content);
+        }
         let mut waiting: Vec<VecDeque<BlockPlan>> = Vec::new();
         let mut place = std::collections::HashMap::new();
         for plan in plans {
@@ -325,12 +332,7 @@ impl<'a> Writes<'a> {
             return;
         };
         let id = self.chains.len() as u32;
-        // As HDFS numbers blocks: from 2^30 + 1, with generation stamps from 1001.
-        let name = self
-            .root
-            .append_generic("BP-1-10.0.0.1-1700000000000")
-            .append_generic((u64::from(id) + (1 << 30) + 1).to_string())
-            .append_version(u64::from(id) + 1001);
+        let name = block_name(&self.root, id);
         let mut from = plan.writer;
         let mut conns = Vec::with_capacity(plan.replicas.len());
         for (stage, &to) in plan.replicas.iter().enumerate() {
@@ -502,6 +504,13 @@ impl<'a> Writes<'a> {
             }
         }
     }
+}
+
+/// Name of a block, numbered as HDFS does it: from 2^30 + 1, with generation stamps from 1001.
+fn block_name(root: &Name, id: u32) -> Name {
+    root.append_generic("BP-1-10.0.0.1-1700000000000")
+        .append_generic((u64::from(id) + (1 << 30) + 1).to_string())
+        .append_version(u64::from(id) + 1001)
 }
 
 #[cfg(test)]
