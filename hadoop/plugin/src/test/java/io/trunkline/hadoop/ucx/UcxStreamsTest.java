@@ -1,0 +1,276 @@
+package io.trunkline.hadoop.ucx;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.io.IOUtils;
+import org.apache.hadoop.net.SocketInputStream;
+import org.apache.hadoop.net.SocketOutputStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Streams within one JVM: bounds, ends, time-outs, and what stock Hadoop does with channels. */
+@Timeout(60)
+class UcxStreamsTest {
+  private static final int LIMIT_MS = 20_000;
+
+  @TempDir Path directory;
+
+  private UcxNode node;
+  private UcxListener listener;
+
+  @BeforeEach
+  void need() {
+    UcxTests.needUcx();
+  }
+
+  private void open(UcxSettings.Builder settings) throws IOException {
+    node = UcxNode.open(settings.tls("posix,cma,tcp").build());
+    listener = node.listen(UcxTests.ANY, 16);
+  }
+
+  @AfterEach
+  void close() {
+    if (node != null) {
+      node.close();
+      node.close();
+      assertEquals(0, node.metrics().registeredBytes());
+      assertTrue(
+          Thread.getAllStackTraces().keySet().stream()
+              .noneMatch(thread -> thread.getName().startsWith("trunkline-ucx")));
+    }
+  }
+
+  private record Pair(UcxChannel client, UcxChannel server) {}
+
+  private Pair pair() throws IOException {
+    UcxChannel client = node.connect(listener.address(), LIMIT_MS);
+    return new Pair(client, listener.accept(LIMIT_MS));
+  }
+
+  private static byte[] bytes(int count, int seed) {
+    byte[] bytes = new byte[count];
+    new Random(seed).nextBytes(bytes);
+    return bytes;
+  }
+
+  private static CompletableFuture<Void> write(UcxChannel to, byte[] bytes) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            to.write(bytes, 0, bytes.length, LIMIT_MS);
+            to.shutdownOutput();
+          } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+          }
+        },
+        task -> new Thread(task).start());
+  }
+
+  private static byte[] read(UcxChannel from) throws IOException {
+    java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
+    byte[] block = new byte[50_000];
+    for (int count; (count = from.read(block, 0, block.length, LIMIT_MS)) >= 0; ) {
+      all.write(block, 0, count);
+    }
+    return all.toByteArray();
+  }
+
+  @Test
+  void bothWaysAndHalfClosed() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    byte[] there = bytes(5_000_001, 1);
+    CompletableFuture<Void> written = write(pair.client(), there);
+    assertArrayEquals(there, read(pair.server()));
+    written.get(20, TimeUnit.SECONDS);
+    byte[] back = bytes(3_000_003, 2);
+    written = write(pair.server(), back);
+    assertArrayEquals(back, read(pair.client()));
+    written.get(20, TimeUnit.SECONDS);
+    pair.client().close();
+    pair.server().close();
+    UcxTests.eventually("streams are gone", () -> node.metrics().streamsOpen() == 0);
+  }
+
+  @Test
+  void aFileGoesOutAsItIs() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    byte[] content = bytes(2_000_000, 3);
+    Path file = Files.write(directory.resolve("file"), content);
+    CompletableFuture<byte[]> got =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return read(pair.server());
+              } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+              }
+            });
+    try (FileChannel from = FileChannel.open(file)) {
+      pair.client().transferFrom(from, 100, content.length - 100, LIMIT_MS);
+      assertThrows(
+          java.io.EOFException.class,
+          () -> pair.client().transferFrom(from, content.length - 10, 20, LIMIT_MS));
+    }
+    pair.client().shutdownOutput();
+    byte[] bytes = got.get(20, TimeUnit.SECONDS);
+    ByteBuffer expected = ByteBuffer.wrap(content, 100, content.length - 100);
+    assertEquals(-1, ByteBuffer.wrap(bytes, 0, content.length - 100).mismatch(expected));
+  }
+
+  @Test
+  void aSlowReaderStopsItsWriterWithinTheWindow() throws Exception {
+    open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
+    Pair pair = pair();
+    pair.client().configureBlocking(false);
+    ByteBuffer block = ByteBuffer.allocateDirect(100_000);
+    long taken = 0;
+    long quietSince = System.nanoTime();
+    while (System.nanoTime() - quietSince < 300_000_000L) {
+      int count = pair.client().write(block.clear());
+      taken += count;
+      quietSince = count > 0 ? System.nanoTime() : quietSince;
+    }
+    assertTrue(taken <= (1 << 20), taken + " bytes taken");
+    assertThrows(SocketTimeoutException.class, () -> pair.client().write(block.clear(), 100));
+    pair.client().close();
+    long got = 0;
+    for (int count; (count = pair.server().read(block.clear(), LIMIT_MS)) >= 0; ) {
+      got += count;
+    }
+    assertTrue(got >= taken, got + " of " + taken);
+  }
+
+  @Test
+  void anEmptyPoolMakesStreamsSlowNotStuck() throws Exception {
+    int message = 64 << 10;
+    long bound = 4 << 20;
+    open(
+        UcxSettings.builder()
+            .set(UcxSettings.Key.WORKERS, 1)
+            .set(UcxSettings.Key.MESSAGE_BYTES, message)
+            .set(UcxSettings.Key.RENDEZVOUS_BYTES, message)
+            .set(UcxSettings.Key.WINDOW_BYTES, 1 << 20)
+            .set(UcxSettings.Key.POOL_BYTES, bound));
+    List<Pair> pairs = new ArrayList<>();
+    List<CompletableFuture<Void>> writers = new ArrayList<>();
+    byte[] content = bytes(2 << 20, 4);
+    for (int i = 0; i < 12; i++) {
+      pairs.add(pair());
+      writers.add(write(pairs.get(i).client(), content));
+    }
+    UcxTests.eventually("the pool is empty once", () -> node.metrics().poolWaits() > 0);
+    assertTrue(node.metrics().registeredBytes() <= bound);
+    for (int i = 0; i < pairs.size(); i++) {
+      assertArrayEquals(content, read(pairs.get(i).server()), "stream " + i);
+      assertTrue(node.metrics().registeredBytes() <= bound);
+      writers.get(i).get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void aThousandStreamsLeaveNothing() throws Exception {
+    open(UcxSettings.builder());
+    for (int i = 0; i < 1000; i++) {
+      Pair pair = pair();
+      pair.client().write(ByteBuffer.wrap(bytes(1000 + 100 * i, i)), LIMIT_MS);
+      pair.client().close();
+      assertEquals(1000 + 100 * i, read(pair.server()).length);
+      pair.server().close();
+    }
+    assertTrue(node.metrics().endpointsConnected() <= 2);
+    UcxTests.eventually("streams are gone", () -> node.metrics().streamsOpen() == 0);
+    UcxTests.eventually("buffers are back", () -> node.metrics().pooledBytesInUse() == 0);
+    node.trimPool();
+    assertEquals(0, node.metrics().registeredBytes());
+  }
+
+  @Test
+  void refusalsSayWhy() throws Exception {
+    open(UcxSettings.builder());
+    for (int i = 0; i < 16; i++) {
+      node.connect(listener.address(), LIMIT_MS);
+    }
+    ConnectException e =
+        assertThrows(ConnectException.class, () -> node.connect(listener.address(), LIMIT_MS));
+    assertTrue(e.getMessage().contains("not accepted its earlier streams"), e.getMessage());
+    java.net.InetSocketAddress gone = listener.address();
+    listener.close();
+    assertThrows(IOException.class, () -> node.connect(gone, LIMIT_MS));
+  }
+
+  @Test
+  void closingWakesAReader() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    CompletableFuture<Integer> reader =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return pair.server().read(ByteBuffer.allocate(1));
+              } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+              }
+            });
+    Thread.sleep(100);
+    pair.server().close();
+    ExecutionException e =
+        assertThrows(ExecutionException.class, () -> reader.get(10, TimeUnit.SECONDS));
+    assertTrue(e.getCause().getCause() instanceof AsynchronousCloseException, "" + e.getCause());
+    assertThrows(
+        IOException.class,
+        () -> {
+          for (; ; ) {
+            pair.client().write(ByteBuffer.allocate(1000), LIMIT_MS);
+          }
+        });
+  }
+
+  @Test
+  void stockHadoopStreamsWork() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    byte[] content = bytes(6_000_000, 7);
+    CompletableFuture<Void> writer =
+        CompletableFuture.runAsync(
+            () -> {
+              try (OutputStream out = new SocketOutputStream(pair.client(), LIMIT_MS)) {
+                out.write(content);
+              } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+              }
+            });
+    InputStream in = new SocketInputStream(pair.server(), LIMIT_MS);
+    byte[] got = new byte[content.length];
+    IOUtils.readFully(in, got, 0, got.length);
+    assertArrayEquals(content, got);
+    assertEquals(-1, in.read());
+    writer.get(20, TimeUnit.SECONDS);
+    Pair silent = pair();
+    InputStream waits = new SocketInputStream(silent.server(), 200);
+    assertThrows(SocketTimeoutException.class, () -> waits.read(new byte[10]));
+  }
+}
