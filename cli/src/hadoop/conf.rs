@@ -99,11 +99,6 @@ fn ucx_properties() -> Vec<Property> {
             UCX_PACKET_BYTES,
             "Clients: bytes of an HDFS packet; 512 KiB is best over RDMA, 64 KiB, Hadoop's default, over 1 Gbit/s Ethernet.",
         ),
-        property(
-            "dfs.datanode.transferTo.allowed",
-            "false",
-            "DataNodes: reads go from the file into registered memory; sendfile, which serves sockets alone, would copy by 8 KiB.",
-        ),
     ]
 }
 

@@ -99,6 +99,19 @@ class Bed:
             assert any("by stock TCP" in self.log_of(host) for host in self.cluster.hosts.values())
 
 
+def under_way(bed: Bed, path: str, count: int) -> None:
+    """Waits until the first DataNode of `path` has written `count` bytes of the block under construction."""
+
+    def written() -> bool:
+        found = replicas.blocks(bed.cluster, path)
+        if not found:
+            return False
+        directory = replicas.data_directory(bed.cluster, found[-1].pipeline[0])
+        return any(f.stat().st_size >= count for f in directory.rglob(f"rbw/{found[-1].name}"))
+
+    wait_until(f"{count} bytes in mid-write", written, 60)
+
+
 class SlowWriter:
     """`FsShell -put -d - path`, fed through a pipe so that the test knows what is in mid-write."""
 

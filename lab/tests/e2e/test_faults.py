@@ -3,28 +3,13 @@
 import time
 
 import pytest
-from conftest import MIB, SlowReader, SlowWriter
+from conftest import MIB, SlowReader, SlowWriter, under_way
 
-from trunkline_lab import replicas
 from trunkline_lab.cluster import FSSHELL
-from trunkline_lab.procs import wait_until
 
 pytestmark = pytest.mark.e2e
 
 DEBUG_ADMIN = "org.apache.hadoop.hdfs.tools.DebugAdmin"
-
-
-def under_way(bed, path: str, count: int) -> None:
-    """Waits until the first DataNode of `path` has written `count` bytes of the block under construction."""
-
-    def written() -> bool:
-        found = replicas.blocks(bed.cluster, path)
-        if not found:
-            return False
-        directory = replicas.data_directory(bed.cluster, found[-1].pipeline[0])
-        return any(f.stat().st_size >= count for f in directory.rglob(f"rbw/{found[-1].name}"))
-
-    wait_until(f"{count} bytes in mid-write", written, 60)
 
 
 @pytest.mark.parametrize("victim", [1, 2, 3])

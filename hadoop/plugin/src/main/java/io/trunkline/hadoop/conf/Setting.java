@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.conf;
 
+import io.trunkline.hadoop.ucx.UcxSettings;
+
 /**
  * Every setting of the plug-in, in one place: key, kind, default, range and a line of help. {@link
  * Settings} reads and checks them; {@link SettingsPage} prints the page for operators from them.
@@ -10,7 +12,7 @@ public enum Setting {
       "trunkline.transport",
       Kind.TRANSPORTS,
       "ndn,tcp",
-      "ndn,tcp or tcp",
+      "some of ucx, ndn, tcp",
       "Transports to try for HDFS data, in order; tcp ends the list, since it is the fallback."),
   /** The router's URI. */
   NDN_FACE(
@@ -137,6 +139,87 @@ public enum Setting {
       "Most replicas whose files a DataNode keeps open to answer reads by name.",
       1,
       65536),
+  /** Listener of the DataNode plug-in for UCX. */
+  UCX_ADDRESS(
+      "trunkline.ucx.address",
+      Kind.HOST_PORT,
+      "0.0.0.0:0",
+      "address:port, port 0 for any",
+      "Where a DataNode accepts HDFS data connections by UCX; how it is reached it tells at the UDP"
+          + " port of the number of its stock data-transfer port."),
+  /** How long a DataNode is asked for. */
+  UCX_DISCOVERY_TIMEOUT_MS(
+      "trunkline.ucx.discovery.timeout.ms",
+      Kind.MILLIS,
+      "1000",
+      "10 .. 60000",
+      "How long to ask whether a DataNode takes data by UCX before going on without.",
+      10,
+      60_000),
+  /** Where UCX lies. */
+  UCX_LIBRARY_DIR(
+      UcxSettings.LIBRARY_DIR,
+      Kind.PATH,
+      "",
+      "absolute path, or empty",
+      "Directory of libucp.so.0; empty: where the system's loader looks."),
+  /** UCX workers. */
+  UCX_WORKERS(
+      UcxSettings.Key.WORKERS, Kind.COUNT, "UCX workers of this JVM, one for each I/O thread."),
+  /** How they wait. */
+  UCX_POLLING(
+      UcxSettings.POLLING,
+      Kind.POLLING,
+      "wait",
+      "wait or busy",
+      "How a worker waits for the network; busy only where each worker has a core of its own."),
+  /** How long they spin. */
+  UCX_SPIN_US(
+      UcxSettings.Key.SPIN_US,
+      Kind.COUNT,
+      "Longest spin of a worker before it sleeps, in microseconds."),
+  /** From where on rendezvous is used. */
+  UCX_RENDEZVOUS_BYTES(
+      UcxSettings.Key.RENDEZVOUS_BYTES,
+      Kind.BYTES,
+      "Messages of this size and larger go by rendezvous."),
+  /** Largest message. */
+  UCX_MESSAGE_BYTES(
+      UcxSettings.Key.MESSAGE_BYTES,
+      Kind.BYTES,
+      "Largest message; the size of a large registered buffer."),
+  /** Registered memory. */
+  UCX_POOL_BYTES(
+      UcxSettings.Key.POOL_BYTES, Kind.BYTES, "Bound of the memory that is registered with UCX."),
+  /** Unread bytes of a stream. */
+  UCX_WINDOW_BYTES(
+      UcxSettings.Key.WINDOW_BYTES,
+      Kind.BYTES,
+      "Most bytes that a connection holds unread, for each direction."),
+  /** Streams. */
+  UCX_STREAMS_MAX(
+      UcxSettings.Key.STREAMS_MAX, Kind.COUNT, "Most open data connections by UCX of this JVM."),
+  /** When what nobody uses is closed. */
+  UCX_IDLE_MS(
+      UcxSettings.Key.IDLE_MS,
+      Kind.MILLIS,
+      "After that an endpoint without connections is closed, and free buffers are given up."),
+  /** Set-up of an endpoint. */
+  UCX_CONNECT_MS(
+      UcxSettings.Key.CONNECT_MS, Kind.MILLIS, "Longest set-up of an endpoint or a connection."),
+  /** How often a sleeping worker looks. */
+  UCX_WAKE_CHECK_MS(
+      UcxSettings.Key.WAKE_CHECK_MS,
+      Kind.MILLIS,
+      "A sleeping worker looks at the network that often even if UCX does not wake it; 5 over"
+          + " Soft-RoCE."),
+  /** Transports of UCX. */
+  UCX_TLS(
+      UcxSettings.TLS,
+      Kind.WORDS,
+      "",
+      "comma-separated words as in UCX_TLS, or empty",
+      "Transports that UCX may use; empty: UCX chooses. The environment's UCX_TLS goes before it."),
   /** Where the native library lies. */
   NATIVE_LIBRARY(
       "trunkline.native.library",
@@ -178,7 +261,11 @@ public enum Setting {
     /** Address and port. */
     HOST_PORT,
     /** An absolute path, or empty. */
-    PATH
+    PATH,
+    /** How workers wait. */
+    POLLING,
+    /** Comma-separated words, or empty. */
+    WORDS
   }
 
   private final String key;
@@ -191,6 +278,17 @@ public enum Setting {
 
   Setting(String key, Kind kind, String defaultValue, String range, String help) {
     this(key, kind, defaultValue, range, help, 0, 0);
+  }
+
+  Setting(UcxSettings.Key number, Kind kind, String help) {
+    this(
+        number.key(),
+        kind,
+        Long.toString(number.defaultValue()),
+        number.least() + " .. " + number.most(),
+        help,
+        number.least(),
+        number.most());
   }
 
   Setting(

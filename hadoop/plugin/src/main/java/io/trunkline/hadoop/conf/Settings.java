@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.conf;
 
+import io.trunkline.hadoop.ucx.UcxSettings;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -17,9 +18,9 @@ import org.apache.hadoop.conf.Configuration;
  * Settings} stand for one plane, so that they share one embedded forwarder.
  */
 public final class Settings {
-  private static final List<String> TRANSPORTS = List.of("ndn", "tcp");
+  private static final List<String> TRANSPORTS = List.of("ucx", "ndn", "tcp");
   private static final String TRANSPORTS_HELP =
-      "use ndn,tcp to try named data first, or tcp for stock transfer";
+      "use ndn,tcp to try named data first, ucx,tcp to try UCX first, or tcp for stock transfer";
 
   private final Map<Setting, String> values;
   private final List<String> transports;
@@ -27,6 +28,8 @@ public final class Settings {
   private final List<String> listen;
   private final InetAddress localAddress;
   private final InetSocketAddress dataNodeAddress;
+  private final InetSocketAddress ucxAddress;
+  private final UcxSettings ucx;
 
   private Settings(Map<Setting, String> values) {
     this.values = values;
@@ -45,6 +48,7 @@ public final class Settings {
     if (!verify.equals("checksums") && !verify.equals("digest")) {
       throw wrong(Setting.VERIFY, verify, "no way to verify", "use " + Setting.VERIFY.range());
     }
+    this.ucxAddress = hostPort(Setting.UCX_ADDRESS, values);
     for (Setting setting : Setting.values()) {
       switch (setting.kind()) {
         case BYTES, COUNT, MILLIS -> number(setting);
@@ -60,6 +64,35 @@ public final class Settings {
           values.get(Setting.SEGMENT_BYTES),
           "no multiple of 512",
           "use 64512, or a smaller multiple of the checksum chunk");
+    }
+    this.ucx = ucxSettings();
+  }
+
+  private UcxSettings ucxSettings() {
+    String polling = values.get(Setting.UCX_POLLING);
+    if (!polling.equals("wait") && !polling.equals("busy")) {
+      throw wrong(Setting.UCX_POLLING, polling, "no way to wait", "use wait or busy");
+    }
+    String tls = values.get(Setting.UCX_TLS);
+    if (!tls.matches("[A-Za-z0-9_,^:\\\\]*")) {
+      throw wrong(Setting.UCX_TLS, tls, "no list of transports", "write it as rc,sm,tcp");
+    }
+    UcxSettings.Builder builder =
+        UcxSettings.builder()
+            .libraryDir(values.get(Setting.UCX_LIBRARY_DIR))
+            .polling(polling.equals("busy") ? UcxSettings.Polling.BUSY : UcxSettings.Polling.WAIT)
+            .tls(tls);
+    for (Setting setting : Setting.values()) {
+      for (UcxSettings.Key key : UcxSettings.Key.values()) {
+        if (setting.key().equals(key.key())) {
+          builder.set(key, number(setting));
+        }
+      }
+    }
+    try {
+      return builder.build();
+    } catch (IllegalArgumentException e) {
+      throw new SettingsException("setting " + e.getMessage());
     }
   }
 
@@ -335,6 +368,42 @@ public final class Settings {
    */
   public InetSocketAddress dataNodeAddress() {
     return dataNodeAddress;
+  }
+
+  /**
+   * Where a DataNode listens for UCX.
+   *
+   * @return the address
+   */
+  public InetSocketAddress ucxAddress() {
+    return ucxAddress;
+  }
+
+  /**
+   * How long to ask whether a DataNode takes data by UCX.
+   *
+   * @return milliseconds
+   */
+  public int ucxDiscoveryTimeoutMs() {
+    return (int) number(Setting.UCX_DISCOVERY_TIMEOUT_MS);
+  }
+
+  /**
+   * Most bytes that a connection by UCX holds unread, for each direction.
+   *
+   * @return bytes
+   */
+  public int ucxWindowBytes() {
+    return (int) number(Setting.UCX_WINDOW_BYTES);
+  }
+
+  /**
+   * The settings of UCX itself; equal ones share workers, endpoints and memory.
+   *
+   * @return them
+   */
+  public UcxSettings ucx() {
+    return ucx;
   }
 
   /**

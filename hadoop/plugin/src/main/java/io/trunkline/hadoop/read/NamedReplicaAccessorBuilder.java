@@ -6,6 +6,7 @@ import io.trunkline.hadoop.ndn.read.NamedReplicas;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.transport.NotServed;
+import io.trunkline.hadoop.transport.Transports;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -94,7 +95,7 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
   @Override
   public ReplicaAccessor build() {
     Settings settings = SETTINGS.computeIfAbsent(conf, Settings::from);
-    if (!settings.ndn()) {
+    if (!Transports.readsByName(settings)) {
       return null;
     }
     try {

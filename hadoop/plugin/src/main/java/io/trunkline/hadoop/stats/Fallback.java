@@ -6,6 +6,10 @@ public enum Fallback {
   NO_PLUGIN("no_plugin", "the DataNode does not answer where its plug-in would"),
   /** The DataNode has the plug-in but may not use it. */
   NOT_NAMED("not_named", "the DataNode refuses transfer by name"),
+  /** The DataNode has the plug-in but does not take data by this transport. */
+  NOT_SERVED("not_served", "the DataNode does not take it"),
+  /** What the transport needs is not there. */
+  UNAVAILABLE("unavailable", "it cannot be used here"),
   /** The DataNode's plug-in does not accept connections. */
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
   /** Transfers by name have failed of late. */

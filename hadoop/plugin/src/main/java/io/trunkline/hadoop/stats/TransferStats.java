@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -45,7 +46,13 @@ public final class TransferStats {
     /** Pulls that were opened again after a failure. */
     PULL_RETRIES,
     /** Pulls that did not get their segment in time. */
-    PULL_TIMEOUTS
+    PULL_TIMEOUTS,
+    /** Data connections that this JVM opened by UCX to write a block. */
+    UCX_WRITES,
+    /** Data connections that this JVM opened by UCX to read blocks. */
+    UCX_READS,
+    /** Block writes that this JVM's DataNodes took by UCX. */
+    UCX_RECEIVES
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(TransferStats.class);
@@ -60,6 +67,7 @@ public final class TransferStats {
   private final Map<String, Map<Fallback, LongAdder>> fallbacks = new ConcurrentSkipListMap<>();
 
   private final Map<String, Supplier<List<String>>> sections = new ConcurrentSkipListMap<>();
+  private final List<Supplier<Map<String, Long>>> numbers = new CopyOnWriteArrayList<>();
   private final Set<String> said = ConcurrentHashMap.newKeySet();
 
   private TransferStats() {
@@ -215,6 +223,15 @@ public final class TransferStats {
   }
 
   /**
+   * Adds numbers to what {@link #json} gives out.
+   *
+   * @param named gives numbers by name; called each time
+   */
+  public void numbers(Supplier<Map<String, Long>> named) {
+    numbers.add(named);
+  }
+
+  /**
    * All counters, and the state of what the transports run in this JVM.
    *
    * @return a JSON object
@@ -225,6 +242,11 @@ public final class TransferStats {
           json.writeNumberField("pid", ProcessHandle.current().pid());
           for (Counter counter : Counter.values()) {
             json.writeNumberField(counter.name().toLowerCase(Locale.ROOT), value(counter));
+          }
+          for (Supplier<Map<String, Long>> named : numbers) {
+            for (Map.Entry<String, Long> number : named.get().entrySet()) {
+              json.writeNumberField(number.getKey(), number.getValue());
+            }
           }
           json.writeObjectFieldStart("connections");
           for (Map<String, LongAdder> side : List.of(opened, accepted)) {

@@ -4,6 +4,7 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.ucx.hdfs.UcxTransport;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -41,11 +42,30 @@ public final class Transports {
       inOrder.add(
           switch (name) {
             case NdnTransport.NAME -> new NdnTransport(settings, conf);
+            case UcxTransport.NAME -> new UcxTransport(settings);
             case TcpTransport.NAME -> new TcpTransport();
             default -> throw new IllegalArgumentException("no transport is named " + name);
           });
     }
     return new Transports(settings, inOrder);
+  }
+
+  /**
+   * Whether blocks are read by name: not so where a transport that can be used comes before.
+   *
+   * @param settings the settings
+   * @return true when named data is the first choice
+   */
+  public static boolean readsByName(Settings settings) {
+    for (String name : settings.transports()) {
+      if (name.equals(NdnTransport.NAME)) {
+        return true;
+      }
+      if (name.equals(UcxTransport.NAME) && UcxTransport.available(settings)) {
+        return false;
+      }
+    }
+    return false;
   }
 
   /**

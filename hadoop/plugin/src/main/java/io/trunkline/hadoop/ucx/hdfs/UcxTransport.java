@@ -1,0 +1,104 @@
+package io.trunkline.hadoop.ucx.hdfs;
+
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.StatsFile;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.Dial;
+import io.trunkline.hadoop.transport.Discovery;
+import io.trunkline.hadoop.transport.NotServed;
+import io.trunkline.hadoop.transport.PluginDialer;
+import io.trunkline.hadoop.transport.RecordQuestion;
+import io.trunkline.hadoop.transport.Transport;
+import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.ucx.UcxChannel;
+import io.trunkline.hadoop.ucx.UcxUnavailableException;
+import io.trunkline.hadoop.wire.FirstOp;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.hdfs.protocol.datatransfer.Op;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+
+/**
+ * UCX: verbs where there is a NIC for them, shared memory and TCP where there is none. The whole
+ * connection, header, packets and acknowledgements, is one byte stream over an endpoint that is
+ * made once for each pair of processes; SASL and block tokens pass through it as through TCP.
+ */
+public final class UcxTransport implements Transport {
+  /** As in {@code trunkline.transport}. */
+  public static final String NAME = "ucx";
+
+  /** Who was found is known to all clients of the JVM that ask in the same way. */
+  private static final ConcurrentHashMap<Integer, Discovery> DISCOVERIES =
+      new ConcurrentHashMap<>();
+
+  private final Settings settings;
+
+  /**
+   * The transport.
+   *
+   * @param settings the settings
+   */
+  public UcxTransport(Settings settings) {
+    this.settings = settings;
+  }
+
+  @Override
+  public String name() {
+    return NAME;
+  }
+
+  /**
+   * Whether UCX can be used in this JVM.
+   *
+   * @param settings the settings
+   * @return false when its library is missing or of a wrong version
+   */
+  public static boolean available(Settings settings) {
+    return UcxNodes.unavailable(settings.ucx()).isEmpty();
+  }
+
+  @Override
+  public SocketChannel open(Dial dial) throws NotServed, IOException {
+    String reason = UcxNodes.unavailable(settings.ucx());
+    if (!reason.isEmpty()) {
+      throw new NotServed(Fallback.UNAVAILABLE, reason);
+    }
+    Discovery discovery =
+        DISCOVERIES.computeIfAbsent(
+            settings.ucxDiscoveryTimeoutMs(),
+            timeoutMs -> new Discovery(new RecordQuestion(NAME, timeoutMs), System::nanoTime));
+    PluginDialer dialer = new PluginDialer(discovery, Fallback.NOT_SERVED);
+    try (UcxNodes.Use use = UcxNodes.acquire(settings.ucx())) {
+      return dialer.connect(dial, (plugin, limitMs) -> connect(use, plugin, limitMs));
+    } catch (UcxUnavailableException e) {
+      throw new NotServed(Fallback.UNAVAILABLE, e.getMessage());
+    }
+  }
+
+  private UcxChannel connect(UcxNodes.Use use, InetSocketAddress plugin, int limitMs)
+      throws IOException {
+    UcxChannel channel = use.node().connect(plugin, limitMs);
+    channel.onFirstWrite(this::count);
+    return channel;
+  }
+
+  private void count(ByteBuffer first) {
+    Op op = new FirstOp().seen(first);
+    if (op == Op.WRITE_BLOCK) {
+      TransferStats.get().add(Counter.UCX_WRITES);
+    } else if (op == Op.READ_BLOCK) {
+      TransferStats.get().add(Counter.UCX_READS);
+    }
+    StatsFile.changed(settings.statsFile());
+  }
+
+  @Override
+  public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) throws IOException {
+    return UcxDataNode.start(dataNode, settings, xceivers);
+  }
+}
