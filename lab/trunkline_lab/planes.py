@@ -53,9 +53,13 @@ def named(face_of: Callable[[str], str], directory: Path, port: int = 0) -> Plan
 
 def ucx(directory: Path) -> Plane:
     """The same over UCX; between the hosts of one machine it takes shared memory."""
-    return _with_plugin(
-        "ucx", lambda _host, address: {**pasted("ucx"), "trunkline.ucx.address": f"{address}:0"}, directory
-    )
+
+    def own(_host: str, address: str) -> Properties:
+        # UCX takes no connections at loopback addresses that no interface carries.
+        listen = "127.0.0.1" if address.startswith("127.") else address
+        return {**pasted("ucx"), "trunkline.ucx.address": f"{listen}:0"}
+
+    return _with_plugin("ucx", own, directory)
 
 
 def _with_plugin(name: str, own: Callable[[str, str], Properties], directory: Path, port: int = 0) -> Plane:

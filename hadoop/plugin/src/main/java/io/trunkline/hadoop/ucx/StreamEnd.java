@@ -145,11 +145,12 @@ final class StreamEnd {
       if (closed || out.finished()) {
         throw new ClosedChannelException();
       }
+      // In the words of sockets: a DataNode that serves a block takes any others for a bad disk.
       if (failure != null) {
-        throw new IOException(failure.getMessage(), failure);
+        throw new IOException("Connection reset: " + failure.getMessage(), failure);
       }
       if (peerClosed) {
-        throw new EOFException("connection closed by the peer " + connection.remote());
+        throw new IOException("Broken pipe: closed by the peer " + connection.remote());
       }
       return what.put();
     } finally {
