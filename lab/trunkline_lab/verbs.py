@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from . import guest, paths, planes
+from . import guest, paths
 from .procs import Stage
 from .say import say
 
@@ -20,7 +18,7 @@ def run() -> list[tuple[str, str]]:
     directory = paths.OUT / "verbs"
     (directory / "guest.log").unlink(missing_ok=True)
     with Stage(directory) as stage:
-        process = guest.start(stage, kernel, SCRIPT, [os.pathsep.join(planes.plugin_jars())])
+        process = guest.start(stage, kernel, SCRIPT, [])
         process.wait(TIMEOUT_S)
     console = process.log.read_text(errors="replace")
     found = results(console)
