@@ -71,11 +71,8 @@ impl Forwarder {
         let mut routed: SmallVec<[HashedName<'_>; BURST]> = SmallVec::new();
         for (packet, name) in packets {
             if matches!(packet.packet, NetKind::Interest(_)) {
-                match self.cs.prefetch_node(name.full()) {
-                    Some(id) => {
-                        self.cs.prefetch_data(id);
-                        cached.push(id);
-                    }
+                match self.cs.prefetch_data(name.full()) {
+                    Some(id) => cached.push(id),
                     None => {
                         self.fib.prefetch_entry(&name);
                         routed.push(name);
@@ -113,9 +110,7 @@ impl Forwarder {
             hashed
                 .iter()
                 .for_each(|name| self.cs.prefetch_index(name.full()));
-            hashed.iter().for_each(|name| {
-                self.cs.prefetch_node(name.full());
-            });
+            hashed.iter().for_each(|name| self.cs.prefetch_name(name));
             held += hashed.iter().filter(|name| self.cs.holds(name)).count();
         });
         held

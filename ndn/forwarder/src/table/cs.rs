@@ -1,55 +1,23 @@
 //! Content store: Data kept for later Interests, bounded in bytes, least recently used out first.
 //!
 //! A tree of names over a hash index: each Data is a node, and so is each prefix of its name, so that an Interest with
-//! CanBePrefix finds its node by one probe and goes down from there. Prefix nodes hold no name of their own: it is read
-//! from any Data below them. One Data is kept for each name; a newer one takes its place.
+//! CanBePrefix finds its node by one probe and goes down from there. Of a name too long for its node the rest is read
+//! from a Data of that name or below it. One Data is kept for each name; a newer one takes its place.
 
 use super::NIL;
 use super::hash::HashedName;
 use super::index::{HashIndex, tag_of};
 use super::list::List;
-use super::memory::prefetch;
 use super::slab::Slab;
-use body::Body;
+use entry::{Branch, Entry};
 use ndn_packet::{Data, tlv};
 
-mod body;
+mod entry;
 
 /// Data whose names have more components are not kept.
 const MAX_COMPONENTS: usize = 64;
 /// Most nodes that one search for fresh Data below a prefix looks at.
 const MAX_SEARCH: usize = 256;
-
-/// A name or prefix; two of them fill a cache line.
-#[derive(Debug)]
-#[repr(align(32))]
-struct Node {
-    parent: u32,
-    /// The child added last.
-    child: u32,
-    prev: u32,
-    next: u32,
-    /// What the index has of the name's hash.
-    tag: u32,
-    /// Length of this node's name in bytes.
-    name_len: u16,
-    /// Whether there is a Data of this very name.
-    has_data: bool,
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Node {
-            parent: NIL,
-            child: NIL,
-            prev: NIL,
-            next: NIL,
-            tag: 0,
-            name_len: 0,
-            has_data: false,
-        }
-    }
-}
 
 /// What an Interest asks of the content store.
 #[derive(Debug, Clone, Copy)]
@@ -64,9 +32,9 @@ pub(crate) struct Query {
 #[derive(Debug)]
 pub(crate) struct ContentStore {
     index: HashIndex,
-    nodes: Slab<Node, 10>,
-    /// The Data of the nodes of the same numbers; empty where a node is but a prefix.
-    bodies: Slab<Body, 10>,
+    nodes: Slab<Entry, 10>,
+    /// How the nodes of the same numbers hang together.
+    tree: Slab<Branch, 10>,
     order: List,
     capacity: usize,
     copy_below: usize,
@@ -79,7 +47,7 @@ pub(crate) struct ContentStore {
 }
 
 /// Bytes that a node costs beside the packet: itself, its place in the index and in the order of use.
-const NODE_BYTES: usize = size_of::<Node>() + size_of::<Body>() + 16 + 8;
+const NODE_BYTES: usize = size_of::<Entry>() + size_of::<Branch>() + 16 + 8;
 /// Bytes of bookkeeping of a shared buffer.
 const BUFFER_BYTES: usize = 32;
 
@@ -88,7 +56,7 @@ impl ContentStore {
         ContentStore {
             index: HashIndex::new(),
             nodes: Slab::new(),
-            bodies: Slab::new(),
+            tree: Slab::new(),
             order: List::new(),
             capacity,
             copy_below,
@@ -117,7 +85,7 @@ impl ContentStore {
 
     /// Bytes of the tables themselves, packets not counted.
     pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.nodes.memory() + self.bodies.memory() + self.order.memory()
+        self.index.memory() + self.nodes.memory() + self.tree.memory() + self.order.memory()
     }
 
     /// Changes the capacity in bytes, dropping what no longer fits.
@@ -127,21 +95,17 @@ impl ContentStore {
     }
 
     /// The node's own Data or, for a prefix, that of the node below it which was added last.
-    #[inline]
-    fn data_below(&self, mut id: u32) -> &Body {
-        let mut node = self.nodes.get(id);
-        while !node.has_data && node.child != NIL {
-            id = node.child;
-            node = self.nodes.get(id);
+    fn data_below(&self, mut id: u32) -> Option<&Data> {
+        while !self.nodes.get(id).has_data() && self.tree.get(id).child != NIL {
+            id = self.tree.get(id).child;
         }
-        self.bodies.get(id)
+        self.nodes.get(id).data()
     }
 
     #[inline]
     fn find_node(&self, hash: u64, name: &[u8]) -> Option<u32> {
         self.index.find(hash, |id| {
-            usize::from(self.nodes.get(id).name_len) == name.len()
-                && self.data_below(id).name_starts_with(name)
+            self.nodes.get(id).is_named(name, || self.data_below(id))
         })
     }
 
@@ -151,29 +115,29 @@ impl ContentStore {
         self.index.prefetch(hash);
     }
 
-    /// The node that a search for this hash will probably find; fetches it ahead.
+    /// Fetches ahead what a search for this name reads next, after [`ContentStore::prefetch_index`].
     #[inline]
-    pub(crate) fn prefetch_node(&self, hash: u64) -> Option<u32> {
-        let id = self.index.peek(hash)?;
-        prefetch(self.nodes.get(id));
-        self.bodies.get(id).prefetch_name();
-        Some(id)
+    pub(crate) fn prefetch_name(&self, name: &HashedName<'_>) {
+        if let Some(id) = self.index.peek(name.full()) {
+            self.nodes.get(id).prefetch_name(name.value().len());
+        }
     }
 
-    /// Fetches ahead what it takes to send a node's Data.
+    /// The node that a search for this hash will probably find, after [`ContentStore::prefetch_index`]; fetches it
+    /// ahead with all that it takes to send its Data.
     #[inline]
-    pub(crate) fn prefetch_data(&self, id: u32) {
-        self.bodies.get(id).prefetch_data();
+    pub(crate) fn prefetch_data(&self, hash: u64) -> Option<u32> {
+        let id = self.index.peek(hash)?;
+        self.nodes.get(id).prefetch_data();
         self.order.prefetch(id);
+        Some(id)
     }
 
     /// Fetches ahead what else it takes to send a node's Data, after [`ContentStore::prefetch_data`].
     #[inline]
     pub(crate) fn prefetch_rest(&self, id: u32) {
         self.order.prefetch_neighbours(id);
-        self.bodies
-            .get(id)
-            .prefetch_beyond(usize::from(self.nodes.get(id).name_len));
+        self.nodes.get(id).prefetch_beyond();
     }
 
     /// A Data that satisfies an Interest of this name; counts as use.
@@ -187,7 +151,7 @@ impl ContentStore {
             Some(id) => {
                 self.hits += 1;
                 self.order.touch(id);
-                self.bodies.get(id).data()
+                self.nodes.get(id).data()
             }
             None => {
                 self.misses += 1;
@@ -199,7 +163,7 @@ impl ContentStore {
     /// Whether a Data of this very name is held.
     pub(crate) fn holds(&self, name: &HashedName<'_>) -> bool {
         self.find_node(name.full(), name.value())
-            .is_some_and(|id| self.nodes.get(id).has_data)
+            .is_some_and(|id| self.nodes.get(id).has_data())
     }
 
     fn search(&self, name: &HashedName<'_>, query: Query) -> Option<u32> {
@@ -207,7 +171,7 @@ impl ContentStore {
             let name = name.without_last(1);
             let id = self.find_node(name.full(), name.value())?;
             let data = self
-                .bodies
+                .nodes
                 .get(id)
                 .data()
                 .filter(|_| self.answers(id, query))?;
@@ -231,17 +195,20 @@ impl ContentStore {
     }
 
     fn answers(&self, id: u32, query: Query) -> bool {
-        self.nodes.get(id).has_data
-            && (!query.must_be_fresh || query.now < self.bodies.get(id).fresh_until)
+        let node = self.nodes.get(id);
+        match query.must_be_fresh {
+            true => node.is_fresh(query.now),
+            false => node.has_data(),
+        }
     }
 
     /// The node after `id` on a walk over all nodes below `top`, parents before children, younger before elder.
     fn next_below(&self, top: u32, mut id: u32) -> Option<u32> {
-        if self.nodes.get(id).child != NIL {
-            return Some(self.nodes.get(id).child);
+        if self.tree.get(id).child != NIL {
+            return Some(self.tree.get(id).child);
         }
         while id != top {
-            let node = self.nodes.get(id);
+            let node = self.tree.get(id);
             if node.next != NIL {
                 return Some(node.next);
             }
@@ -264,8 +231,7 @@ impl ContentStore {
         let found = self.find_node(name.full(), name.value());
         let id = found.unwrap_or_else(|| self.add_node(name, n));
         let copy = data.wire().len() < self.copy_below;
-        let old = self.bodies.get_mut(id).put(data, copy, fresh_until);
-        self.nodes.get_mut(id).has_data = true;
+        let old = self.nodes.get_mut(id).put(data, copy, fresh_until);
         self.bytes += bytes;
         match old {
             None => {
@@ -286,15 +252,13 @@ impl ContentStore {
 
     fn add_node(&mut self, name: &HashedName<'_>, n: usize) -> u32 {
         let id = self.nodes.take();
-        let body = self.bodies.take();
-        debug_assert_eq!(id, body, "both are taken and given back together");
+        let branch = self.tree.take();
+        debug_assert_eq!(id, branch, "both are taken and given back together");
         let hash = name.hash(n);
-        let name_len = name.prefix(n).len() as u16;
-        *self.nodes.get_mut(id) = Node {
-            tag: tag_of(hash),
-            name_len,
-            ..Node::default()
-        };
+        self.nodes
+            .get_mut(id)
+            .set_name(tag_of(hash), name.prefix(n));
+        *self.tree.get_mut(id) = Branch::default();
         self.index.insert(hash, id);
         self.bytes += NODE_BYTES;
         id
@@ -305,12 +269,12 @@ impl ContentStore {
         for k in (0..n).rev() {
             let found = self.find_node(name.hash(k), name.prefix(k));
             let parent = found.unwrap_or_else(|| self.add_node(name, k));
-            let elder = std::mem::replace(&mut self.nodes.get_mut(parent).child, id);
-            let node = self.nodes.get_mut(id);
+            let elder = std::mem::replace(&mut self.tree.get_mut(parent).child, id);
+            let node = self.tree.get_mut(id);
             node.parent = parent;
             node.next = elder;
             if elder != NIL {
-                self.nodes.get_mut(elder).prev = id;
+                self.tree.get_mut(elder).prev = id;
             }
             if found.is_some() {
                 break;
@@ -329,36 +293,34 @@ impl ContentStore {
 
     /// Drops the Data of a node, and the nodes that nothing is left for.
     fn remove(&mut self, mut id: u32) {
-        if let Some(data) = self.bodies.get_mut(id).take() {
+        if let Some(data) = self.nodes.get_mut(id).take() {
             self.bytes -= data.wire().len() + BUFFER_BYTES;
         }
-        self.nodes.get_mut(id).has_data = false;
         self.entries -= 1;
         self.order.remove(id);
         while id != NIL {
-            let &Node {
-                tag,
+            let node = self.nodes.get(id);
+            let &Branch {
                 parent,
                 child,
                 prev,
                 next,
-                has_data,
-                ..
-            } = self.nodes.get(id);
-            if child != NIL || has_data {
+            } = self.tree.get(id);
+            if child != NIL || node.has_data() {
                 break;
             }
+            let tag = node.tag;
             if prev != NIL {
-                self.nodes.get_mut(prev).next = next;
+                self.tree.get_mut(prev).next = next;
             } else if parent != NIL {
-                self.nodes.get_mut(parent).child = next;
+                self.tree.get_mut(parent).child = next;
             }
             if next != NIL {
-                self.nodes.get_mut(next).prev = prev;
+                self.tree.get_mut(next).prev = prev;
             }
             self.index.remove_tagged(tag, id);
             self.nodes.give_back(id);
-            self.bodies.give_back(id);
+            self.tree.give_back(id);
             self.bytes -= NODE_BYTES;
             id = parent;
         }
@@ -369,7 +331,7 @@ impl ContentStore {
         let mut erased = 0;
         while let Some(top) = self.find_node(prefix.full(), prefix.value()) {
             let mut id = top;
-            while !self.nodes.get(id).has_data {
+            while !self.nodes.get(id).has_data() {
                 match self.next_below(top, id) {
                     Some(next) => id = next,
                     None => return (erased, false),

@@ -8,6 +8,8 @@ use super::memory::{large_vec, prefetch_at};
 
 /// Fewest slots of an index that holds anything.
 const MIN_BITS: u32 = 3;
+/// Slots beyond the first that few probes go past.
+const PROBE: usize = 4;
 
 /// Maps hashes to slab slots; several entries may have the same hash.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +73,10 @@ impl HashIndex {
     /// Fetches ahead what a search for this hash reads first.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch_at(&self.slots, self.home(tag_of(hash)));
+        let home = self.home(tag_of(hash));
+        prefetch_at(&self.slots, home);
+        // A probe that begins near the end of a cache line may go on in the next one, and would wait for it alone.
+        prefetch_at(&self.slots, home + PROBE);
     }
 
     /// An entry that probably has this hash.

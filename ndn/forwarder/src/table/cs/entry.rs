@@ -1,0 +1,161 @@
+//! A name or prefix in the content store, and its Data.
+
+use super::super::NIL;
+use super::super::memory::{prefetch, prefetch_at, prefetch_end};
+use ndn_packet::Data;
+
+/// Bytes of a name that are kept in place.
+const INLINE: usize = 64;
+
+/// A node of the tree of names: three cache lines in a row, of which a search for a name of up to 48 bytes reads the
+/// first alone, for one of up to [`INLINE`] the first two, and for a longer one the packet as well.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Entry {
+    /// What the index has of the name's hash.
+    pub(super) tag: u32,
+    name_len: u16,
+    has_data: bool,
+    /// Until when the Data is fresh, nanoseconds.
+    fresh_until: u64,
+    /// The first bytes of the name's value.
+    name: [u8; INLINE],
+    data: Option<Data>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry {
+            tag: 0,
+            name_len: 0,
+            has_data: false,
+            fresh_until: 0,
+            name: [0; INLINE],
+            data: None,
+        }
+    }
+}
+
+/// Where a node hangs in the tree; read only by searches below a prefix, and when nodes come and go.
+#[derive(Debug)]
+pub(super) struct Branch {
+    pub(super) parent: u32,
+    /// The child added last.
+    pub(super) child: u32,
+    pub(super) prev: u32,
+    pub(super) next: u32,
+}
+
+impl Default for Branch {
+    fn default() -> Self {
+        Branch {
+            parent: NIL,
+            child: NIL,
+            prev: NIL,
+            next: NIL,
+        }
+    }
+}
+
+impl Entry {
+    /// Makes a freed entry one of this name, without Data; the name has at most 65,535 bytes.
+    pub(super) fn set_name(&mut self, tag: u32, name: &[u8]) {
+        self.tag = tag;
+        self.name_len = name.len() as u16;
+        let inline = name.len().min(INLINE);
+        self.name[..inline].copy_from_slice(&name[..inline]);
+    }
+
+    /// Puts a Data of the entry's name in, giving back the one it replaces.
+    pub(super) fn put(&mut self, data: &Data, copy: bool, fresh_until: u64) -> Option<Data> {
+        let kept = if copy { data.compact() } else { data.clone() };
+        if copy {
+            // A buffer's first sharing allocates: better now than when the packet is sent.
+            drop(kept.clone());
+        }
+        self.has_data = true;
+        self.fresh_until = fresh_until;
+        self.data.replace(kept)
+    }
+
+    /// Takes the Data out.
+    pub(super) fn take(&mut self) -> Option<Data> {
+        self.has_data = false;
+        self.data.take()
+    }
+
+    #[inline]
+    pub(super) fn data(&self) -> Option<&Data> {
+        self.data.as_ref()
+    }
+
+    /// Whether there is a Data of this very name.
+    #[inline]
+    pub(super) fn has_data(&self) -> bool {
+        self.has_data
+    }
+
+    /// Whether there is a Data that is fresh at this time.
+    #[inline]
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
+        self.has_data && now < self.fresh_until
+    }
+
+    /// Whether this is the entry's name; `below` finds a Data of this name or one that begins with it.
+    #[inline]
+    pub(super) fn is_named<'a>(
+        &self,
+        name: &[u8],
+        below: impl FnOnce() -> Option<&'a Data>,
+    ) -> bool {
+        if usize::from(self.name_len) != name.len() {
+            return false;
+        }
+        if name.len() <= INLINE {
+            return self.name[..name.len()] == *name;
+        }
+        below().is_some_and(|data| data.name().value().starts_with(name))
+    }
+
+    /// Fetches ahead what a search for a name of this length reads of the entry.
+    #[inline]
+    pub(super) fn prefetch_name(&self, name_len: usize) {
+        prefetch(self);
+        if name_len > INLINE {
+            self.prefetch_data();
+        } else {
+            prefetch_at(&self.name, name_len);
+        }
+    }
+
+    /// Fetches ahead the whole entry.
+    #[inline]
+    pub(super) fn prefetch_data(&self) {
+        prefetch(self);
+        prefetch_at(&self.name, INLINE - 1);
+        prefetch_end(self);
+    }
+
+    /// Fetches ahead what lies beyond the entry: the rest of a long name, and the packet's count of users (by reading
+    /// that; a buffer does not tell its address).
+    #[inline]
+    pub(super) fn prefetch_beyond(&self) {
+        if let Some(data) = &self.data {
+            if usize::from(self.name_len) > INLINE {
+                prefetch_at(data.wire(), 0);
+                prefetch_at(data.wire(), self.name_len.into());
+            }
+            std::hint::black_box(data.wire().is_unique());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_three_cache_lines() {
+        assert_eq!(size_of::<Entry>(), 192);
+    }
+}
