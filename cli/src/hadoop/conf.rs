@@ -20,7 +20,7 @@ const DATANODE_PLUGIN: (&str, &str) = (
     "dfs.datanode.plugins",
     "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
 );
-/// The best of the SC 2012 paper's sweep over RDMA (its Table I), and of `make bench ONLY=hdfs.packet`.
+/// The best of the SC 2012 paper's sweep over RDMA (its Table I).
 const UCX_PACKET_BYTES: &str = "524288";
 
 struct Property {
