@@ -1,4 +1,5 @@
-# Runs in the guest: a Soft-RoCE NIC on a dummy Ethernet, and two processes that speak verbs over it.
+# Runs in the guest: a Soft-RoCE NIC on a dummy Ethernet, two processes that speak verbs over it, and the plug-in's own
+# test of its byte streams over UCX. $1 is the class path of that test, empty where there is no UCX.
 # Each check prints `ok NAME` or `FAILED NAME: why`; the lab counts these lines.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 address=10.9.0.1
@@ -65,3 +66,16 @@ before=$(sent)
 check "RDMA reads and writes between two processes, contents verified" rdma_ping
 check "they went over the NIC" test $(($(sent) - before)) -ge $((4 * rounds))
 check "a killed peer is noticed" peer_killed
+
+[ -n "$1" ] || exit 0
+
+# Nothing but verbs: reliable connections over this NIC, so neither TCP nor shared memory can carry a byte.
+before=$(sent)
+ulimit -l unlimited
+UCX_TLS=rc UCX_NET_DEVICES=rxe0:1 timeout 150 \
+  java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m -cp "$1" \
+  io.trunkline.hadoop.ucx.SelfTest all --address $address --wake-check-ms 5 --patience 3 --bytes $((2 << 20)) \
+  2>/run/selftest.err | tee /run/selftest.log
+grep -q '^SELFTEST PASS' /run/selftest.log ||
+  echo "FAILED the plug-in's byte streams over verbs: $(tail -n 3 /run/selftest.err | tr '\n' ' ')"
+check "the plug-in's bytes went over the NIC" test $(($(sent) - before)) -ge 4096 # 16 MiB and more, by 4 KiB at most

@@ -155,7 +155,7 @@ def start(stage: Stage, kernel: Kernel, script: Path, arguments: list[str], *, m
     """
     if bad := [word for word in [str(script), *arguments] if re.search(r"[\s,\"]", word)]:
         raise ValueError(f"a guest's argument may hold no blank, comma or quote: {bad}")
-    words = f"console=ttyS0 quiet panic=-1 guest.run={script} guest.args={','.join(arguments)}"
+    words = f"console=ttyS0 quiet loglevel=3 panic=-1 guest.run={script} guest.args={','.join(arguments)}"
     command = [
         QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "q35", "-smp", "2", "-m", memory,
         "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",

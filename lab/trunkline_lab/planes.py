@@ -101,12 +101,16 @@ def ucx_missing() -> str:
     return said[-1].removeprefix("unavailable: ")
 
 
-def _plugin(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a class of the plug-in's jar with nothing but a logger beside it."""
+def plugin_jars() -> list[str]:
+    """The plug-in's jar with nothing but a logger beside it, for its classes that need no Hadoop."""
     logging = [jar for jar in stock.classpath() if "slf4j" in jar or "reload4j" in jar]
-    jars = os.pathsep.join([str(paths.built(paths.PLUGIN_JAR)), *logging])
+    return [str(paths.built(paths.PLUGIN_JAR)), *logging]
+
+
+def _plugin(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a class of the plug-in's jar."""
     return subprocess.run(
-        [paths.java(), "-cp", jars, main, *arguments],
+        [paths.java(), "-cp", os.pathsep.join(plugin_jars()), main, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from . import guest, hadoop_tests, paths, procs, stock, venv, verbs
+from . import guest, hadoop_tests, paths, planes, procs, stock, venv, verbs
 from .say import say
 
 LOGS = paths.OUT / "test"
@@ -188,13 +188,18 @@ def _interop() -> Count:
 
 
 def _verbs() -> Count:
-    """RDMA verbs in a guest; a machine that can't run one says so."""
+    """RDMA verbs in a guest, and the plug-in's byte streams over them; a machine that can't run either says so."""
+    count = Count()
+    if no_ucx := planes.ucx_missing():
+        count.add(Count(skipped=1, notes=[f"skipped: verbs: the plug-in's byte streams: {no_ucx}"]))
     try:
-        found = verbs.run()
+        found = verbs.run([] if no_ucx else planes.plugin_jars())
     except guest.Unavailable as lack:
-        return Count(skipped=1, notes=[f"skipped: verbs: {lack}"])
+        count.add(Count(skipped=1, notes=[f"skipped: verbs: {lack}"]))
+        return count
     failed = [f"failed: verbs: {check}: {why}" for check, why in found if why]
-    return Count(passed=len(found) - len(failed), failed=len(failed), notes=failed)
+    count.add(Count(passed=len(found) - len(failed), failed=len(failed), notes=failed))
+    return count
 
 
 def _e2e() -> Count:

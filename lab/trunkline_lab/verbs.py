@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import guest, paths
 from .procs import Stage
 from .say import say
@@ -11,14 +13,17 @@ TIMEOUT_S = 240
 TOOLS = {"rping": "rdmacm-utils", "rdma": "iproute2"}
 
 
-def run() -> list[tuple[str, str]]:
-    """(check, what was wrong) for each check; "" where nothing was. Raises guest.Unavailable where none can run."""
+def run(plugin_jars: list[str]) -> list[tuple[str, str]]:
+    """(check, what was wrong) for each check; "" where nothing was. Raises guest.Unavailable where none can run.
+
+    The plug-in's own test is among them where `plugin_jars`, its class path, is not empty.
+    """
     kernel = guest.kernel(TOOLS)
     say("verbs: a guest with a Soft-RoCE NIC")
     directory = paths.OUT / "verbs"
     (directory / "guest.log").unlink(missing_ok=True)
     with Stage(directory) as stage:
-        process = guest.start(stage, kernel, SCRIPT, [])
+        process = guest.start(stage, kernel, SCRIPT, [os.pathsep.join(plugin_jars)])
         process.wait(TIMEOUT_S)
     console = process.log.read_text(errors="replace")
     found = results(console)

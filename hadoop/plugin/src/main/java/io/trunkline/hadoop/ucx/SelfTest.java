@@ -245,26 +245,48 @@ public final class SelfTest {
 
   // ---- deaths
 
+  /**
+   * Kills the server in mid-stream. What it reads is as it expects, so that nothing but its death
+   * ends the stream: a reader that has found a wrong byte would close it.
+   */
   private String serverKilled(UcxNode node, InetSocketAddress at, Process server) throws Exception {
-    UcxChannel channel = node.connect(at, Math.toIntExact(limitMs()));
-    channel.write(
-        ByteBuffer.allocate(SEED_BYTES).putLong(1).putLong(Long.MAX_VALUE).flip(), limitMs());
-    ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
-    for (int i = 0; i < 16; i++) {
-      channel.write(block.clear(), limitMs());
-    }
-    server.destroyForcibly().waitFor();
-    long killed = System.nanoTime();
-    try {
-      for (; ; ) {
-        channel.write(block.clear(), limitMs());
+    try (UcxChannel channel = node.connect(at, Math.toIntExact(limitMs()))) {
+      channel.write(
+          ByteBuffer.allocate(SEED_BYTES).putLong(1).putLong(Long.MAX_VALUE).flip(), limitMs());
+      SplittableRandom random = new SplittableRandom(1);
+      ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
+      for (long sent = 0; sent <= options.bytes() / 4; sent += BLOCK) {
+        fill(block, random);
+        channel.write(block, limitMs());
       }
+      server.destroyForcibly().waitFor();
+      long killed = System.nanoTime();
+      String writing =
+          failure(
+              channel,
+              () -> {
+                fill(block, random);
+                return channel.write(block, limitMs());
+              });
+      String reading = failure(channel, () -> channel.read(block.clear(), limitMs()));
+      long afterMs = (System.nanoTime() - killed) / 1_000_000;
+      return "seen after " + afterMs + " ms: writing: " + writing + "; reading: " + reading;
+    }
+  }
+
+  /** What a call says once the peer has died; an end as if the stream were whole is a fault. */
+  private static String failure(UcxChannel channel, Callable<Integer> call) throws Exception {
+    try {
+      while (call.call() >= 0) {}
     } catch (java.net.SocketTimeoutException e) {
       throw e;
     } catch (IOException e) {
-      channel.close();
-      return "seen after " + (System.nanoTime() - killed) / 1_000_000 + " ms: " + e.getMessage();
+      if (channel.peerGone()) {
+        return e.getMessage();
+      }
+      throw new IOException("a killed peer passed for one that closed: " + e.getMessage(), e);
     }
+    throw new IOException("a killed peer's stream ended as if it were whole");
   }
 
   /** Starts a client process that writes without end, and kills it. */
@@ -273,26 +295,15 @@ public final class SelfTest {
       Process client = child("flood", "--connect", text(listener.address()));
       try (UcxChannel channel = listener.accept(Math.toIntExact(limitMs()))) {
         ByteBuffer block = ByteBuffer.allocateDirect(BLOCK);
-        long read = 0;
-        long killed = 0;
-        for (; ; ) {
+        for (long read = 0; read <= options.bytes() / 4; ) {
           int count = channel.read(block.clear(), limitMs());
           if (count < 0) {
-            throw new IOException("a killed client's stream ended as if it were whole");
+            throw new IOException("a client that writes without end has ended its stream");
           }
           read += count;
-          if (killed == 0 && read > options.bytes() / 4) {
-            client.destroyForcibly().waitFor();
-            killed = System.nanoTime();
-          }
         }
-      } catch (java.net.SocketTimeoutException e) {
-        throw e;
-      } catch (IOException e) {
-        if (client.isAlive()) {
-          throw e;
-        }
-        return "after " + e.getMessage();
+        client.destroyForcibly().waitFor();
+        return "after " + failure(channel, () -> channel.read(block.clear(), limitMs()));
       } finally {
         client.destroyForcibly();
       }
