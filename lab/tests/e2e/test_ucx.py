@@ -1,5 +1,6 @@
-"""Processes that are killed in mid-write over UCX, on real daemons that share memory: the bytes come out right."""
+"""The kill matrix over UCX, on real daemons that share memory: the bytes come out right and nothing hangs."""
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -7,6 +8,7 @@ import pytest
 from conftest import MIB, Bed, SlowWriter, a_bed, under_way
 
 from trunkline_lab import planes
+from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
 pytestmark = pytest.mark.e2e
@@ -25,7 +27,8 @@ def ucx_here() -> None:
 def make_bed(ucx_here: None, request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
     name = request.node.name.replace("[", "-").replace("]", "")
     with ExitStack() as stack:
-        yield lambda **how: stack.enter_context(a_bed(name, "ucx", **how))
+        plane = "tcp" if request.config.getoption("plane") == "tcp" else "ucx"
+        yield lambda **how: stack.enter_context(a_bed(name, plane, **how))
 
 
 @pytest.fixture
@@ -35,7 +38,8 @@ def bed(make_bed: Callable[..., Bed]) -> Bed:
 
 def assert_by_ucx(bed: Bed) -> None:
     """Blocks were written and taken by UCX."""
-    wait_until("counters", lambda: bed.total("ucx_writes") > 0 and bed.total("ucx_receives") > 0, 5)
+    if bed.plane.name == "ucx":
+        wait_until("counters", lambda: bed.total("ucx_writes") > 0 and bed.total("ucx_receives") > 0, 5)
 
 
 @pytest.mark.parametrize("victim", [1, 2, 3])
@@ -60,3 +64,68 @@ def test_the_client_is_killed_in_mid_write(bed, data, tmp_path):
     assert len(kept) >= 8 * MIB
     assert data.startswith(kept)
     bed.assert_whole("/file", kept, tmp_path, replication=1)
+
+
+def test_a_datanode_is_stopped_in_mid_write(make_bed, data, tmp_path):
+    """No connection breaks: HDFS's own deadlines must find it out, 3 s and what stock code adds to them."""
+    bed = make_bed(extra={"dfs.client.socket-timeout": "3000"})
+    writer = SlowWriter(bed.cluster, "/file")
+    writer.write(data[: 24 * MIB])
+    under_way(bed, "/file", 8 * MIB)
+    stopped = bed.pipeline("/file")[1].process
+    stopped.signal(signal.SIGSTOP)
+    try:
+        writer.write(data[24 * MIB :])
+        writer.finish(60)
+        bed.assert_whole("/file", data, tmp_path, replication=2)
+    finally:
+        stopped.signal(signal.SIGCONT)
+    assert_by_ucx(bed)
+
+
+def test_many_writers_with_one_worker_and_hardly_any_memory(make_bed, data, tmp_path):
+    extra = {
+        "trunkline.ucx.workers": "1",
+        "trunkline.ucx.pool.bytes": str(4 * MIB),
+        "trunkline.ucx.message.bytes": "262144",
+    }
+    bed = make_bed(extra=extra)
+    sources = []
+    for number in range(8):
+        source = tmp_path / f"file-{number}"
+        source.write_bytes(data[number * 5 * MIB : number * 5 * MIB + 6 * MIB + number])
+        sources.append(source)
+    bed.cluster.client(FSSHELL, "-mkdir", "/many", name="mkdir")
+    writers = [
+        bed.cluster.start_client(FSSHELL, "-put", str(source), f"/many/{source.name}", name=f"put-{source.name}")
+        for source in sources
+    ]
+    for writer in writers:
+        assert writer.wait(180) == 0, writer.log.read_text(errors="replace")
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    bed.cluster.get("/many/*", copies)
+    for source in sources:
+        assert (copies / source.name).read_bytes() == source.read_bytes()
+    assert_by_ucx(bed)
+    for host in bed.cluster.hosts.values():
+        for record in planes.stats(bed.cluster.directory, host):
+            assert record.get("ucx_registered_bytes", 0) <= 4 * MIB
+
+
+def test_a_datanode_without_ucx_is_served_over_stock_tcp(make_bed, data, tmp_path):
+    """With four replicas it is in every pipeline, between DataNodes that have UCX, before, or behind them."""
+    bed = make_bed(without_plugin=(1,))
+    sources = [tmp_path / "first", tmp_path / "second"]
+    for source in sources:
+        source.write_bytes(data[: 8 * MIB])
+    words = ["-D", "dfs.replication=4", "-put", *map(str, sources), "/"]
+    bed.cluster.client(FSSHELL, *words, name="put")
+    for source in sources:
+        bed.assert_whole(f"/{source.name}", data[: 8 * MIB], tmp_path, replication=4)
+    assert_by_ucx(bed)
+    if bed.plane.name == "ucx":
+        wait_until("the fallback counter", lambda: bed.total("fallback.no_plugin") >= 2, 5)
+        said = [p.log.read_text(errors="replace").count("by stock TCP instead of ucx") for p in bed.stage.processes]
+        assert sum(said) > 0
+        assert max(said) == 1, "each process says it once, not at every block"

@@ -62,6 +62,10 @@ final class StreamEnd {
   private volatile boolean peerClosed;
   private volatile boolean inputShut;
   private volatile boolean closed;
+
+  /** A reader's deadline has passed, and nothing was read since. */
+  private volatile boolean overdue;
+
   private volatile long progressNanos = System.nanoTime();
 
   StreamEnd(int id, Connection connection, State state, Connections connections) {
@@ -115,6 +119,7 @@ final class StreamEnd {
         throw new IOException(failure.getMessage(), failure);
       }
       if (count > 0) {
+        overdue = false;
         connections.counters().bytesReceived.add(count);
       }
       return count;
@@ -152,7 +157,12 @@ final class StreamEnd {
       if (peerClosed) {
         throw new IOException("Broken pipe: closed by the peer " + connection.remote());
       }
-      return what.put();
+      int taken = what.put();
+      if (taken == 0 && overdue && !out.ready()) {
+        throw new IOException(
+            "Connection reset: " + connection.remote() + " neither answers in time nor takes more");
+      }
+      return taken;
     } finally {
       writing.unlock();
       work();
@@ -185,7 +195,17 @@ final class StreamEnd {
   }
 
   boolean writable() {
-    return closed || peerClosed || failure != null || out.ready();
+    return closed || peerClosed || overdue || failure != null || out.ready();
+  }
+
+  /**
+   * A reader has waited as long as it may. Stock code gives the connection up then, but often in
+   * the thread that writes, which TCP's large buffers would not have stopped: a write that would
+   * have to wait fails from now on.
+   */
+  void overdue() {
+    overdue = true;
+    tell();
   }
 
   /**

@@ -66,6 +66,9 @@ public final class UcxChannel extends SocketChannel {
       while (moved == 0) {
         Wait wait = new Wait(reads);
         if (!stream.await(wait, reads, deadlineNanos) && !Thread.currentThread().isInterrupted()) {
+          if (reads) {
+            stream.overdue();
+          }
           throw UcxNode.timeout(
               stream + (reads ? ": nothing to read in time" : ": not written in time"));
         }

@@ -163,20 +163,34 @@ final class UcxSelector extends AbstractSelector {
     dropCancelled();
     int count = collect();
     if (count == 0 && wait && !woken) {
+      boolean inTime;
       begin();
       try {
-        await(deadlineNanos);
+        inTime = await(deadlineNanos);
       } finally {
         end();
       }
       dropCancelled();
       count = isOpen() ? collect() : 0;
+      if (!inTime && count == 0 && !Thread.currentThread().isInterrupted()) {
+        readersAreOverdue();
+      }
     }
     woken = false;
     return count;
   }
 
-  private void await(long deadlineNanos) {
+  /** Stock streams wait here for as long as they may, and do not come back after that. */
+  private void readersAreOverdue() {
+    for (Key key : keys) {
+      if ((key.interest & SelectionKey.OP_READ) != 0) {
+        key.channel.stream().overdue();
+      }
+    }
+  }
+
+  /** Returns false when the deadline has passed, or the thread was interrupted, before. */
+  private boolean await(long deadlineNanos) {
     IoWorker worker = null;
     for (Key key : keys) {
       key.channel.stream().watch(waiter, (key.interest & SelectionKey.OP_READ) != 0);
@@ -184,10 +198,10 @@ final class UcxSelector extends AbstractSelector {
     }
     try {
       if (worker != null) {
-        worker.await(waiter, deadlineNanos);
-      } else {
-        Waiter.park(waiter, deadlineNanos);
+        return worker.await(waiter, deadlineNanos);
       }
+      Waiter.park(waiter, deadlineNanos);
+      return waiter.ready();
     } finally {
       for (Key key : keys) {
         key.channel.stream().unwatch(waiter, (key.interest & SelectionKey.OP_READ) != 0);

@@ -29,6 +29,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Streams within one JVM: bounds, ends, time-outs, and what stock Hadoop does with channels. */
 @Timeout(60)
@@ -162,6 +164,33 @@ class UcxStreamsTest {
       got += count;
     }
     assertTrue(got >= taken, got + " of " + taken);
+  }
+
+  /** HDFS finds a stopped peer by its readers' time-outs, though its writers wait far longer. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aWriterDoesNotWaitOnceItsReaderHasGivenUp(boolean stockStreams) throws Exception {
+    open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
+    Pair pair = pair();
+    if (stockStreams) {
+      pair.client().configureBlocking(false);
+    }
+    InputStream in =
+        stockStreams
+            ? new SocketInputStream(pair.client(), 300)
+            : pair.client().socket().getInputStream();
+    pair.client().socket().setSoTimeout(300);
+    CompletableFuture<Void> writer = write(pair.client(), bytes(4 << 20, 5));
+    assertThrows(SocketTimeoutException.class, () -> in.read(new byte[10]));
+    ExecutionException e =
+        assertThrows(ExecutionException.class, () -> writer.get(10, TimeUnit.SECONDS));
+    assertTrue(e.getMessage().contains("Connection reset"), e.getMessage());
+    pair.server().write(ByteBuffer.allocate(10), LIMIT_MS);
+    assertEquals(10, in.read(new byte[10]));
+    assertThrows(
+        SocketTimeoutException.class,
+        () -> pair.client().write(ByteBuffer.allocateDirect(2 << 20), 100),
+        "a peer that answers again is waited for again");
   }
 
   @Test
