@@ -1,13 +1,14 @@
 """The kill matrix over UCX, on real daemons that share memory: the bytes come out right and nothing hangs."""
 
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 from conftest import MIB, Bed, SlowWriter, a_bed, under_way
 
-from trunkline_lab import planes
+from trunkline_lab import planes, replicas
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
@@ -129,3 +130,23 @@ def test_a_datanode_without_ucx_is_served_over_stock_tcp(make_bed, data, tmp_pat
         said = [p.log.read_text(errors="replace").count("by stock TCP instead of ucx") for p in bed.stage.processes]
         assert sum(said) > 0
         assert max(said) == 1, "each process says it once, not at every block"
+
+
+def test_a_datanode_is_restarted_while_connections_to_it_are_pooled(bed, data, tmp_path):
+    """One client, many blocks: it has an endpoint to every DataNode when one of them comes back elsewhere."""
+    arguments = ["-D", "dfs.blocksize=1048576", "-D", "dfs.replication=3", "-put", "-d", "-", "/file"]
+    client = bed.cluster.start_client(FSSHELL, *arguments, name="slow-put", stdin=subprocess.PIPE)
+    client.popen.stdin.write(data[: 12 * MIB])
+    client.popen.stdin.flush()
+    wait_until("blocks", lambda: len(replicas.blocks(bed.cluster, "/file")) >= 8, 60)
+    restarted = bed.cluster.datanodes[0]
+    restarted.process.kill()
+    bed.cluster.start_datanode(restarted)
+    client.popen.stdin.write(data[12 * MIB : 24 * MIB])
+    client.popen.stdin.flush()
+    bed.cluster.wait_live(4)
+    client.popen.stdin.write(data[24 * MIB :])
+    client.popen.stdin.close()
+    assert client.wait(120) == 0, client.log.read_text(errors="replace")[-4000:]
+    bed.assert_whole("/file", data, tmp_path)
+    assert_by_ucx(bed)
