@@ -48,7 +48,7 @@ pub(crate) struct ContentStore {
 
 /// Bytes that a node costs beside the packet: itself, its place in the index and in the order of use.
 const NODE_BYTES: usize = size_of::<Entry>() + size_of::<Branch>() + 16 + 8;
-/// Bytes of bookkeeping of a shared buffer.
+/// Bytes of bookkeeping of a buffer that is shared with whoever made it.
 const BUFFER_BYTES: usize = 32;
 
 impl ContentStore {
@@ -86,6 +86,20 @@ impl ContentStore {
     /// Bytes of the tables themselves, packets not counted.
     pub(crate) fn memory(&self) -> usize {
         self.index.memory() + self.nodes.memory() + self.tree.memory() + self.order.memory()
+    }
+
+    /// Whether a packet is kept as a copy, lest it keep a larger buffer alive.
+    fn copies(&self, data: &Data) -> bool {
+        data.wire().len() < self.copy_below
+    }
+
+    /// Bytes that keeping a packet takes beside its nodes.
+    fn packet_bytes(&self, data: &Data) -> usize {
+        let len = data.wire().len();
+        match self.copies(data) {
+            true => Data::compact_bytes(len),
+            false => len + BUFFER_BYTES,
+        }
     }
 
     /// Changes the capacity in bytes, dropping what no longer fits.
@@ -220,7 +234,7 @@ impl ContentStore {
     /// Keeps a Data of this name, fresh until `fresh_until` (nanoseconds); false when it is not admitted.
     pub(crate) fn insert(&mut self, name: &HashedName<'_>, data: &Data, fresh_until: u64) -> bool {
         let n = name.len();
-        let bytes = data.wire().len() + BUFFER_BYTES;
+        let bytes = self.packet_bytes(data);
         if !self.admit
             || n > MAX_COMPONENTS
             || name.value().len() > usize::from(u16::MAX)
@@ -230,7 +244,7 @@ impl ContentStore {
         }
         let found = self.find_node(name.full(), name.value());
         let id = found.unwrap_or_else(|| self.add_node(name, n));
-        let copy = data.wire().len() < self.copy_below;
+        let copy = self.copies(data);
         let old = self.nodes.get_mut(id).put(data, copy, fresh_until);
         self.bytes += bytes;
         match old {
@@ -239,7 +253,7 @@ impl ContentStore {
                 self.order.push_front(id);
             }
             Some(old) => {
-                self.bytes -= old.wire().len() + BUFFER_BYTES;
+                self.bytes -= self.packet_bytes(&old);
                 self.order.touch(id);
             }
         }
@@ -294,7 +308,7 @@ impl ContentStore {
     /// Drops the Data of a node, and the nodes that nothing is left for.
     fn remove(&mut self, mut id: u32) {
         if let Some(data) = self.nodes.get_mut(id).take() {
-            self.bytes -= data.wire().len() + BUFFER_BYTES;
+            self.bytes -= self.packet_bytes(&data);
         }
         self.entries -= 1;
         self.order.remove(id);

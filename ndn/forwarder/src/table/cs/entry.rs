@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) tag: u32,
     name_len: u16,
     has_data: bool,
+    /// Whether the Data is a [compact](Data::compact) copy.
+    copied: bool,
     /// Until when the Data is fresh, nanoseconds.
     fresh_until: u64,
     /// The first bytes of the name's value.
@@ -29,6 +31,7 @@ impl Default for Entry {
             tag: 0,
             name_len: 0,
             has_data: false,
+            copied: false,
             fresh_until: 0,
             name: [0; INLINE],
             data: None,
@@ -69,11 +72,8 @@ impl Entry {
     /// Puts a Data of the entry's name in, giving back the one it replaces.
     pub(super) fn put(&mut self, data: &Data, copy: bool, fresh_until: u64) -> Option<Data> {
         let kept = if copy { data.compact() } else { data.clone() };
-        if copy {
-            // A buffer's first sharing allocates: better now than when the packet is sent.
-            drop(kept.clone());
-        }
         self.has_data = true;
+        self.copied = copy;
         self.fresh_until = fresh_until;
         self.data.replace(kept)
     }
@@ -136,16 +136,21 @@ impl Entry {
         prefetch_end(self);
     }
 
-    /// Fetches ahead what lies beyond the entry: the rest of a long name, and the packet's count of users (by reading
-    /// that; a buffer does not tell its address).
+    /// Fetches ahead what lies beyond the entry: the rest of a long name, and the packet's count of users.
     #[inline]
     pub(super) fn prefetch_beyond(&self) {
         if let Some(data) = &self.data {
+            if self.copied {
+                // The count is on the same line. This waits for nothing, where reading it waits for a few at a time.
+                prefetch_at(data.wire(), 0);
+            } else {
+                // A buffer does not tell where its count is, but reads it.
+                std::hint::black_box(data.wire().is_unique());
+            }
             if usize::from(self.name_len) > INLINE {
                 prefetch_at(data.wire(), 0);
                 prefetch_at(data.wire(), self.name_len.into());
             }
-            std::hint::black_box(data.wire().is_unique());
         }
     }
 }
