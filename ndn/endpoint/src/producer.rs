@@ -85,6 +85,8 @@ pub struct ProducerStats {
     pub pushed_out: u64,
     /// Nacks given.
     pub nacks: u64,
+    /// Digests computed for Interests that ask by digest: one for each segment at most.
+    pub digests: u64,
     /// Segments dropped for want of room before they were acknowledged.
     pub evicted: u64,
     /// Segments kept now.
@@ -103,13 +105,33 @@ struct Waiting<T> {
     expires: Duration,
 }
 
+/// A segment that may still be asked for.
+#[derive(Debug, Clone)]
+struct Kept {
+    wire: Bytes,
+    /// Digest of the packet, computed when it is first asked for by digest: whoever does so again, with whatever digest,
+    /// costs a comparison.
+    digest: Option<Box<[u8; 32]>>,
+}
+
+impl Kept {
+    /// Whether this is the packet's digest; counts in `computed` if it had to be computed.
+    fn has_digest(&mut self, digest: &[u8], computed: &mut u64) -> bool {
+        *computed += u64::from(self.digest.is_none());
+        let own = self
+            .digest
+            .get_or_insert_with(|| Box::new(sha256(&self.wire)));
+        own[..] == *digest
+    }
+}
+
 /// Serves one stream. `T` is what the driver needs to send an answer: a face, a PIT token.
 #[derive(Debug)]
 pub struct Producer<T> {
     config: ProducerConfig,
     /// Segment of `ring[0]`.
     base: u64,
-    ring: VecDeque<Option<Bytes>>,
+    ring: VecDeque<Option<Kept>>,
     /// Everything below was acknowledged or dropped.
     floor: u64,
     last: Option<u64>,
@@ -163,7 +185,7 @@ impl<T: PartialEq> Producer<T> {
                 self.stats.expired += 1;
             }
         }
-        self.ring[index] = Some(wire);
+        self.ring[index] = Some(Kept { wire, digest: None });
         while self.stats.retained_bytes > self.config.retain_bytes && self.ring.len() > 1 {
             self.drop_below(self.base + 1, true);
         }
@@ -213,7 +235,7 @@ impl<T: PartialEq> Producer<T> {
             && let Some(dropped) = self.ring.pop_front()
         {
             self.base += 1;
-            if let Some(wire) = dropped {
+            if let Some(Kept { wire, .. }) = dropped {
                 self.stats.retained -= 1;
                 self.stats.retained_bytes -= wire.len();
                 self.stats.evicted += u64::from(for_room);
@@ -230,12 +252,12 @@ impl<T: PartialEq> Producer<T> {
         let answer = match SegmentName::of(&self.config.prefix, interest.name()) {
             SegmentName::Segment(segment) => self.look_up(segment),
             SegmentName::Exact(segment, digest) => match self.look_up(segment) {
-                Found::Here(wire) if sha256(&wire) != digest => Found::Never,
+                Found::Here(_) if !self.has_digest(segment, digest) => Found::Never,
                 other => other,
             },
             SegmentName::Above if interest.can_be_prefix() => {
                 match self.ring.iter().flatten().next() {
-                    Some(wire) => Found::Here(wire.clone()),
+                    Some(kept) => Found::Here(kept.wire.clone()),
                     None => Found::Later(self.floor),
                 }
             }
@@ -261,13 +283,23 @@ impl<T: PartialEq> Producer<T> {
         if segment < self.floor || self.last.is_some_and(|last| segment > last) {
             return Found::Never;
         }
-        let index = segment
-            .checked_sub(self.base)
-            .and_then(|index| usize::try_from(index).ok());
-        match index.and_then(|index| self.ring.get(index)) {
-            Some(Some(wire)) => Found::Here(wire.clone()),
+        match self.index(segment).and_then(|index| self.ring.get(index)) {
+            Some(Some(kept)) => Found::Here(kept.wire.clone()),
             _ => Found::Later(segment),
         }
+    }
+
+    fn has_digest(&mut self, segment: u64, digest: &[u8]) -> bool {
+        let index = self.index(segment);
+        match index.and_then(|index| self.ring.get_mut(index)) {
+            Some(Some(kept)) => kept.has_digest(digest, &mut self.stats.digests),
+            _ => false,
+        }
+    }
+
+    /// Where in the ring a segment is, or would be.
+    fn index(&self, segment: u64) -> Option<usize> {
+        usize::try_from(segment.checked_sub(self.base)?).ok()
     }
 
     /// Puts an Interest into the bounded table. When that is full, the nearest segments have precedence: a flood of

@@ -205,6 +205,30 @@ fn other_names_find_the_stream_or_nothing() {
     assert_eq!(p.on_interest(ms(0), &asks(&exact(&[0; 32])), 5), NO_ROUTE);
 }
 
+#[test]
+fn whoever_asks_by_digests_has_one_computed_for_each_segment() {
+    let mut p = Producer::new(ProducerConfig::new(prefix()));
+    publish(&mut p, ms(0), 0).expect("room");
+    publish(&mut p, ms(0), 1).expect("room");
+    let exact = |segment: u64, digest: &[u8; 32]| {
+        asks(
+            &prefix()
+                .append_segment(segment)
+                .append(ComponentBuf::implicit_digest(digest)),
+        )
+    };
+    for n in 0..100 {
+        let wrong = exact(u64::from(n % 2), &[n; 32]);
+        assert_eq!(p.on_interest(ms(0), &wrong, 5), NO_ROUTE);
+    }
+    for segment in 0..2 {
+        let right = ndn_packet::sha256(&packet(segment));
+        let answer = p.on_interest(ms(0), &exact(segment, &right), 5);
+        assert_eq!(answer, Answer::Data(packet(segment)));
+    }
+    assert_eq!(p.stats().digests, 2);
+}
+
 #[derive(Debug, Clone)]
 enum Op {
     Publish(u64),

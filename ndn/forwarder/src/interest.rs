@@ -5,7 +5,7 @@ use crate::forwarder::{Forwarder, nanos};
 use crate::table::cs::Query;
 use crate::table::fib::NextHop;
 use crate::table::hash::HashedName;
-use crate::table::pit::{ENTRY_BYTES, InRecord, OutRecord};
+use crate::table::pit::{ENTRY_BYTES, InRecord, OutRecord, Pit};
 use ndn_packet::{Interest, NackReason, NetPacket};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -146,7 +146,7 @@ impl Forwarder {
     /// Puts a downstream down in an entry, making the entry if need be. `None` when a bound is met.
     fn record_downstream(
         &mut self,
-        found: Result<u32, bool>,
+        found: Result<u32, usize>,
         face: FaceSlot,
         packet: &NetPacket,
         interest: &Interest,
@@ -173,14 +173,15 @@ impl Forwarder {
         }
         let id = match found {
             Ok(id) => id,
-            Err(has_sibling) => {
+            Err(siblings) => {
                 let bytes = self.pit.bytes() + ENTRY_BYTES + interest.wire().len();
                 if self.pit.len() >= self.config.pit_max_entries
                     || bytes > self.config.pit_max_bytes
+                    || !Pit::has_room_beside(siblings, name)
                 {
                     return None;
                 }
-                let id = self.pit.insert(name, interest, has_sibling);
+                let id = self.pit.insert(name, interest, siblings > 0);
                 self.pit.get_mut(id).strategy = self.strategy_of(name);
                 id
             }

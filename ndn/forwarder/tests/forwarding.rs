@@ -495,3 +495,27 @@ fn a_nack_counts_only_from_who_was_asked_and_for_what_was_sent() {
     );
     w.assert_idle();
 }
+
+#[test]
+fn ever_other_digests_of_one_name_meet_a_bound_and_keep_out_nobody_else() {
+    let mut w = World::new(|_| {});
+    let (stranger, other, producer) = (w.remote(), w.remote(), w.remote());
+    w.route("/a", producer, 1);
+    for n in 0..100u8 {
+        let digest = format!("/a/b/sha256digest={}", format!("{n:02x}").repeat(32));
+        w.receive(stranger, interest(&digest, n.into()));
+    }
+    let bound = 32;
+    assert_eq!(w.fw.status().pit_entries, bound);
+    assert_eq!(
+        w.fw.counters(stranger).unwrap().dropped_pit_full,
+        100 - bound as u64
+    );
+    let asked = w.receive(other, interest("/a/b", 1000));
+    assert_eq!(brief(&asked), [format!("{producer} interest /a/b")]);
+    let elsewhere = w.receive(stranger, interest("/a/c", 1001));
+    assert_eq!(brief(&elsewhere), [format!("{producer} interest /a/c")]);
+    // A packet of another digest answers those alone who named none.
+    let sent = w.receive(producer, data("/a/b"));
+    assert_eq!(brief(&sent), [format!("{other} data /a/b")]);
+}

@@ -6,6 +6,7 @@
 
 use super::NIL;
 use super::hash::HashedName;
+use super::id_map::IdMap;
 use super::index::{HashIndex, tag_of};
 use super::list::List;
 use super::slab::Slab;
@@ -36,6 +37,8 @@ pub(crate) struct ContentStore {
     /// How the nodes of the same numbers hang together.
     tree: Slab<Branch, 10>,
     order: List,
+    /// Implicit digests of the Data that were asked for by digest, by node.
+    digests: IdMap<[u8; 32]>,
     capacity: usize,
     copy_below: usize,
     bytes: usize,
@@ -50,6 +53,8 @@ pub(crate) struct ContentStore {
 const NODE_BYTES: usize = size_of::<Entry>() + size_of::<Branch>() + 16 + 8;
 /// Bytes of bookkeeping of a buffer that is shared with whoever made it.
 const BUFFER_BYTES: usize = 32;
+/// Bytes that a digest takes which was computed.
+const DIGEST_BYTES: usize = 2 * (32 + 8);
 
 impl ContentStore {
     pub(crate) fn new(capacity: usize, copy_below: usize) -> Self {
@@ -58,6 +63,7 @@ impl ContentStore {
             nodes: Slab::new(),
             tree: Slab::new(),
             order: List::new(),
+            digests: IdMap::default(),
             capacity,
             copy_below,
             bytes: 0,
@@ -85,7 +91,11 @@ impl ContentStore {
 
     /// Bytes of the tables themselves, packets not counted.
     pub(crate) fn memory(&self) -> usize {
-        self.index.memory() + self.nodes.memory() + self.tree.memory() + self.order.memory()
+        self.index.memory()
+            + self.nodes.memory()
+            + self.tree.memory()
+            + self.order.memory()
+            + self.digests.capacity() * size_of::<(u64, [u8; 32])>()
     }
 
     /// Whether a packet is kept as a copy, lest it keep a larger buffer alive.
@@ -156,10 +166,10 @@ impl ContentStore {
 
     /// A Data that satisfies an Interest of this name; counts as use.
     pub(crate) fn find(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Data> {
-        let id = if self.serve && self.entries > 0 {
-            self.search(name, query)
-        } else {
-            None
+        let id = match implicit_digest(name) {
+            _ if !self.serve || self.entries == 0 => None,
+            Some(digest) => self.search_exact(&name.without_last(1), digest, query),
+            None => self.search(name, query),
         };
         match id {
             Some(id) => {
@@ -181,16 +191,6 @@ impl ContentStore {
     }
 
     fn search(&self, name: &HashedName<'_>, query: Query) -> Option<u32> {
-        if let Some(digest) = implicit_digest(name) {
-            let name = name.without_last(1);
-            let id = self.find_node(name.full(), name.value())?;
-            let data = self
-                .nodes
-                .get(id)
-                .data()
-                .filter(|_| self.answers(id, query))?;
-            return (data.implicit_digest()[..] == *digest).then_some(id);
-        }
         let top = self.find_node(name.full(), name.value())?;
         if self.answers(top, query) {
             return Some(top);
@@ -206,6 +206,33 @@ impl ContentStore {
             }
         }
         None
+    }
+
+    /// The Data of this name, if it has this digest.
+    fn search_exact(&mut self, name: &HashedName<'_>, digest: &[u8], query: Query) -> Option<u32> {
+        let id = self.find_node(name.full(), name.value())?;
+        let answers = self.answers(id, query) && self.digest(id)?[..] == *digest;
+        answers.then_some(id)
+    }
+
+    /// The digest of a node's Data: computed once while the Data is held, whoever asks for whatever digest, and however
+    /// often. Being asked for it the first time counts as use, so that the room which it takes is not its own.
+    fn digest(&mut self, id: u32) -> Option<[u8; 32]> {
+        if let Some(digest) = self.digests.get(&id.into()) {
+            return Some(*digest);
+        }
+        let digest = self.nodes.get(id).data()?.implicit_digest();
+        self.digests.insert(id.into(), digest);
+        self.bytes += DIGEST_BYTES;
+        self.order.touch(id);
+        self.evict();
+        Some(digest)
+    }
+
+    fn forget_digest(&mut self, id: u32) {
+        if self.digests.remove(&id.into()).is_some() {
+            self.bytes -= DIGEST_BYTES;
+        }
     }
 
     fn answers(&self, id: u32, query: Query) -> bool {
@@ -254,6 +281,7 @@ impl ContentStore {
             }
             Some(old) => {
                 self.bytes -= self.packet_bytes(&old);
+                self.forget_digest(id);
                 self.order.touch(id);
             }
         }
@@ -312,6 +340,7 @@ impl ContentStore {
         }
         self.entries -= 1;
         self.order.remove(id);
+        self.forget_digest(id);
         while id != NIL {
             let node = self.nodes.get(id);
             let &Branch {

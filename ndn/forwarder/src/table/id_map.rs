@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// From a face number to its slot.
-pub(crate) type IdMap = HashMap<u64, u32, BuildHasherDefault<IdHasher>>;
+/// From a number to what it stands for, such as from a face's number to its slot.
+pub(crate) type IdMap<V = u32> = HashMap<u64, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiplies by an odd constant: enough for numbers given out one by one.
 #[derive(Debug, Clone, Copy, Default)]

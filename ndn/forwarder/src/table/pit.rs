@@ -15,6 +15,7 @@ use crate::face::FaceSlot;
 use crate::strategy::StrategyKind;
 use ndn_packet::{Data, Interest, NackReason, PitToken};
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 
 /// A downstream that waits for the Data.
 #[derive(Debug)]
@@ -114,9 +115,9 @@ impl Entry {
         }
     }
 
-    fn is_answered_by(&self, name: &HashedName<'_>, data: &Data) -> bool {
+    fn is_answered_by(&self, name: &HashedName<'_>, data: &Answer<'_>) -> bool {
         if self.has_digest {
-            self.filed_name() == name.value() && self.name().ends_with(&data.implicit_digest())
+            self.filed_name() == name.value() && self.name().ends_with(data.digest())
         } else if self.can_be_prefix {
             name.value().starts_with(self.name())
         } else {
@@ -138,10 +139,26 @@ impl Entry {
     }
 }
 
+/// A Data that came; its digest is computed once at most, however many entries ask for it by digest.
+struct Answer<'a> {
+    data: &'a Data,
+    digest: OnceCell<[u8; 32]>,
+}
+
+impl Answer<'_> {
+    fn digest(&self) -> &[u8; 32] {
+        self.digest.get_or_init(|| self.data.implicit_digest())
+    }
+}
+
 /// Fixed bytes of an entry beside its Interest.
 pub(crate) const ENTRY_BYTES: usize = size_of::<Entry>() + Wheel::BYTES_PER_SLOT + 16;
 /// Buffers above this size are given back with their entry.
 const KEEP_BUFFER: usize = 1024;
+
+/// Most entries under one name. They are searched one by one, so that who asks for one name by ever other digests must
+/// meet a bound of their number.
+const MAX_SIBLINGS: usize = 32;
 
 /// Matches of one Data.
 pub(crate) type Matches = SmallVec<[u32; 4]>;
@@ -198,24 +215,29 @@ impl Pit {
         self.entries.ids().filter(|&id| self.get(id).live).collect()
     }
 
-    /// The entry for the same name and selectors; else whether there is one for the same name at all.
+    /// The entry for the same name and selectors; else how many there are for the same name, its digest left aside.
     #[inline]
-    pub(crate) fn find(&self, name: &HashedName<'_>, interest: &Interest) -> Result<u32, bool> {
+    pub(crate) fn find(&self, name: &HashedName<'_>, interest: &Interest) -> Result<u32, usize> {
         let digest = usize::from(implicit_digest(name).is_some());
         let depth = name.len() - digest;
         let hash = name.hash(depth);
-        let mut sibling = false;
+        let mut siblings = 0;
         let found = self.index.find(hash, |id| {
             let entry = self.get(id);
             if entry.hash != hash || entry.filed_name() != name.prefix(depth) {
                 return false;
             }
-            sibling = true;
+            siblings += 1;
             entry.can_be_prefix == interest.can_be_prefix()
                 && entry.must_be_fresh == interest.must_be_fresh()
                 && entry.name() == name.value()
         });
-        found.ok_or(sibling)
+        found.ok_or(siblings)
+    }
+
+    /// Whether one more entry may be filed under the name of an Interest which has so many already.
+    pub(crate) fn has_room_beside(siblings: usize, name: &HashedName<'_>) -> bool {
+        siblings < MAX_SIBLINGS || implicit_digest(name).is_none()
     }
 
     /// Fetches ahead what a search for this hash reads first.
@@ -329,31 +351,35 @@ impl Pit {
         token: Option<&PitToken>,
     ) -> Matches {
         let mut found = Matches::new();
+        let data = Answer {
+            data,
+            digest: OnceCell::new(),
+        };
         let mut alone = false;
         if let Some(id) = token.and_then(|t| self.by_token(t)) {
             let entry = self.get(id);
-            if entry.is_answered_by(name, data) {
+            if entry.is_answered_by(name, &data) {
                 found.push(id);
                 alone = !entry.has_sibling && usize::from(entry.depth) == name.len();
             }
         }
         if !alone {
-            self.collect(name.len(), name, data, &mut found);
+            self.collect(name.len(), name, &data, &mut found);
         }
         if name.len() > 0 {
             for n in self.prefixes.up_to(name.len() - 1) {
-                self.collect(n, name, data, &mut found);
+                self.collect(n, name, &data, &mut found);
             }
         }
         if self.long_prefixes > 0 {
             for n in MAX_COMPONENTS + 1..name.len() {
-                self.collect(n, name, data, &mut found);
+                self.collect(n, name, &data, &mut found);
             }
         }
         found
     }
 
-    fn collect(&self, n: usize, name: &HashedName<'_>, data: &Data, found: &mut Matches) {
+    fn collect(&self, n: usize, name: &HashedName<'_>, data: &Answer<'_>, found: &mut Matches) {
         let hash = name.hash(n);
         self.index.find(hash, |id| {
             let entry = self.get(id);

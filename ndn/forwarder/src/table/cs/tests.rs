@@ -1,7 +1,7 @@
 use super::super::hash::{HashKey, NameHashes};
 use super::*;
 use bytes::Bytes;
-use ndn_packet::{Component, Name, SigningKey};
+use ndn_packet::{Component, ComponentBuf, Name, SigningKey};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -157,6 +157,46 @@ fn erases_under_a_prefix_up_to_a_limit() {
     assert_eq!(with(&prefix, |n| cs.erase(n, 6)), (6, false));
     assert_eq!(with(&prefix, |n| cs.erase(n, 6)), (0, false));
     assert_eq!(cs.len(), 1);
+}
+
+#[test]
+fn a_digest_is_computed_once_and_forgotten_with_its_packet() {
+    let mut cs = ContentStore::new(1 << 20, 4096);
+    let old = put(&mut cs, "/a", b"old", 0).full_name().to_string();
+    let bytes = cs.bytes();
+    for n in 0..100 {
+        let digest = ComponentBuf::implicit_digest(&[n; 32]);
+        let wrong = "/a".parse::<Name>().unwrap().append(digest).to_string();
+        assert_eq!(get(&mut cs, &wrong, false, false, 0), None);
+    }
+    assert_eq!(cs.digests.len(), 1);
+    assert_eq!(cs.bytes(), bytes + DIGEST_BYTES);
+    // What answers now can only be the digest that was kept.
+    let kept = *cs.digests.values().next().unwrap();
+    *cs.digests.values_mut().next().unwrap() = [7; 32];
+    assert_eq!(get(&mut cs, &old, false, false, 0), None);
+    *cs.digests.values_mut().next().unwrap() = kept;
+    assert!(get(&mut cs, &old, false, false, 0).is_some());
+    put(&mut cs, "/a", b"new", 0);
+    assert_eq!((cs.digests.len(), cs.bytes()), (0, bytes));
+    assert_eq!(get(&mut cs, &old, false, false, 0), None);
+    cs.set_capacity(0);
+    assert_eq!((cs.digests.len(), cs.bytes()), (0, 0));
+}
+
+#[test]
+fn digests_count_for_the_capacity() {
+    let mut cs = ContentStore::new(1 << 20, 4096);
+    let packets: Vec<_> = (0..10)
+        .map(|n| put(&mut cs, &format!("/{n}"), b"", 0))
+        .collect();
+    let full = cs.bytes();
+    cs.set_capacity(full);
+    // The one that is used least recently is asked for: what makes room for its digest is the next.
+    let name = packets[0].full_name().to_string();
+    assert!(get(&mut cs, &name, false, false, 0).is_some());
+    assert!(get(&mut cs, "/1", false, false, 0).is_none());
+    assert!(cs.bytes() <= full);
 }
 
 /// A list of everything ever put, newest last: what a store without bounds would hold.
