@@ -56,6 +56,15 @@ fn facts(general: &GeneralStatus, store: &CsInfo) -> Value {
             general.unsatisfied_interests.into(),
         ),
         ("floods".to_owned(), general.floods.into()),
+        ("queued_bytes".to_owned(), general.queued_bytes.into()),
+        (
+            "queue_capacity_bytes".to_owned(),
+            general.queue_capacity_bytes.into(),
+        ),
+        (
+            "dropped_queues_full".to_owned(),
+            general.dropped_queues_full.into(),
+        ),
         ("content_store".to_owned(), cs::facts(store)),
     ]);
     Value::Object(facts)
@@ -106,12 +115,17 @@ fn lines(general: &GeneralStatus, store: &CsInfo) -> String {
             general.satisfied_interests, general.unsatisfied_interests
         ),
         format!(
-            "dropped          {} PIT full, {} scope, {} hop limit, {} loops, {} unsolicited",
+            "dropped          {} PIT full, {} scope, {} hop limit, {} loops, {} unsolicited, {} queues full",
             p.dropped_pit_full,
             p.dropped_scope,
             p.dropped_hop_limit,
             p.dropped_loop,
-            p.dropped_unsolicited
+            p.dropped_unsolicited,
+            general.dropped_queues_full
+        ),
+        format!(
+            "send queues      {} of {} bytes",
+            general.queued_bytes, general.queue_capacity_bytes
         ),
     ]
     .join("\n")

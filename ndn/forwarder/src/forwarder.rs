@@ -5,7 +5,7 @@ use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceSpec, FaceTable, INT
 use crate::mgmt::server::Manager;
 use crate::output::Output;
 use crate::rib::Rib;
-use crate::status::Status;
+use crate::status::{Queues, Status};
 use crate::strategy::StrategyKind;
 use crate::table::cs::ContentStore;
 use crate::table::dead_nonce::DeadNonces;
@@ -49,6 +49,7 @@ pub struct Forwarder {
     pub(crate) floods: u64,
     pub(crate) satisfied: u64,
     pub(crate) unsatisfied: u64,
+    queues: Queues,
     random: u64,
     /// Room for the names of the packets in progress.
     pub(crate) hashes: NameHashes,
@@ -81,6 +82,7 @@ impl Forwarder {
             floods: 0,
             satisfied: 0,
             unsatisfied: 0,
+            queues: Queues::default(),
             random,
             hashes: NameHashes::default(),
             places: Vec::new(),
@@ -186,8 +188,14 @@ impl Forwarder {
             floods: self.floods,
             satisfied_interests: self.satisfied,
             unsatisfied_interests: self.unsatisfied,
+            queues: self.queues,
             packets: self.totals,
         }
+    }
+
+    /// Tells what waits to be sent now, for who asks for the status.
+    pub fn set_queues(&mut self, queues: Queues) {
+        self.queues = queues;
     }
 
     /// Takes in one packet from a face. One from a face that does not exist is ignored.

@@ -51,5 +51,5 @@ pub use face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkT
 pub use forwarder::Forwarder;
 pub use output::{CreateFace, CreateFaceError, Output, RouteError, UpdateFace};
 pub use rib::{CAPTURE, CHILD_INHERIT, origin};
-pub use status::Status;
+pub use status::{Queues, Status};
 pub use strategy::StrategyKind;

@@ -37,6 +37,20 @@ pub struct Status {
     pub satisfied_interests: u64,
     /// Pending Interests that were refused or expired.
     pub unsatisfied_interests: u64,
+    /// What waits to be sent, as the driver has told last.
+    pub queues: Queues,
     /// Packets of all faces together, those of faces gone included.
     pub packets: FaceCounters,
+}
+
+/// What waits to be sent on all faces together. The driver keeps the queues; see
+/// [`Forwarder::set_queues`](crate::Forwarder::set_queues).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Queues {
+    /// Bytes that wait.
+    pub bytes: usize,
+    /// Bytes that may wait.
+    pub capacity_bytes: usize,
+    /// Packets dropped because all faces together had too much waiting.
+    pub refused: u64,
 }

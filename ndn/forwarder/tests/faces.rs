@@ -5,7 +5,9 @@ mod common;
 use common::client::*;
 use common::*;
 use ndn_forwarder::mgmt::*;
-use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency, FaceSpec, Forwarder, Output};
+use ndn_forwarder::{
+    CreateFaceError, FaceId, FacePersistency, FaceSpec, Forwarder, Output, Queues,
+};
 use ndn_packet::{ComponentBuf, Interest, NetKind, NetPacket, SigningKey};
 use std::time::Duration;
 
@@ -49,6 +51,11 @@ fn faces_are_listed_and_queried() {
 fn the_general_status_tells_times_and_counts() {
     let mut c = Client::new();
     c.w.wait(ms(5000));
+    c.w.fw.set_queues(Queues {
+        bytes: 7,
+        capacity_bytes: 100,
+        refused: 3,
+    });
     let status = GeneralStatus::decode(&c.dataset("status/general")).unwrap();
     assert!(status.version.starts_with("trunkline "));
     assert_eq!(status.now_ms - status.start_ms, 5000);
@@ -60,6 +67,14 @@ fn the_general_status_tells_times_and_counts() {
             status.packets.in_interests
         ),
         (1, 1, 1)
+    );
+    assert_eq!(
+        (
+            status.queued_bytes,
+            status.queue_capacity_bytes,
+            status.dropped_queues_full
+        ),
+        (7, 100, 3)
     );
 }
 

@@ -17,6 +17,7 @@ use crate::conn::Conn;
 use crate::error::ClientError;
 use crate::link::{LinkCounters, Received};
 use crate::reader::ReadBuffers;
+use crate::room::NodeRoom;
 use crate::shm::Side;
 use crate::socket::{self, StreamPeer};
 use crate::stream::StreamFace;
@@ -120,7 +121,13 @@ impl Client {
                 let conn = connect(&peer, options).map_err(failed)?;
                 let fd = conn.raw_fd();
                 let unix = matches!(uri, FaceUri::Unix(_));
-                let face = StreamFace::new(conn, Side::Connector, unix, &options.link);
+                let face = StreamFace::new(
+                    conn,
+                    Side::Connector,
+                    unix,
+                    &options.link,
+                    NodeRoom::unbounded().queue(),
+                );
                 (Face::Stream(Box::new(face)), fd)
             }
         };
@@ -314,7 +321,12 @@ impl Datagrams {
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())?;
         Ok(Self {
-            face: UdpFace::new(peer, &options.link, u64::from_ne_bytes(seed)),
+            face: UdpFace::new(
+                peer,
+                &options.link,
+                NodeRoom::unbounded().queue(),
+                u64::from_ne_bytes(seed),
+            ),
             port: UdpPort::new(socket)?,
             buffers: UdpBuffers::new(MAX_LIVE_BYTES),
             frames: Vec::new(),

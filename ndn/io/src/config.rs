@@ -121,6 +121,9 @@ impl FaceConfig {
     }
 }
 
+/// Least room for what waits to be sent on all faces: some packets of the greatest size.
+const MIN_SEND_QUEUES: usize = 1 << 20;
+
 /// What a [`crate::Node`] is made of.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
@@ -136,6 +139,9 @@ pub struct NodeConfig {
     pub strategies: Vec<(Name, StrategyKind)>,
     /// Settings of faces that management commands make.
     pub managed_faces: LinkOptions,
+    /// Most bytes that may wait to be sent on all faces together, at least 1 MiB. When room runs short, the longest
+    /// queues are the first whose packets are dropped and counted.
+    pub send_queues_bytes: usize,
 }
 
 impl Default for NodeConfig {
@@ -147,6 +153,7 @@ impl Default for NodeConfig {
             faces: Vec::new(),
             strategies: Vec::new(),
             managed_faces: LinkOptions::default(),
+            send_queues_bytes: 256 << 20,
         }
     }
 }
@@ -248,6 +255,13 @@ impl NodeConfig {
             }
         }
         self.managed_faces.check("managed_faces", &mut errors);
+        if self.send_queues_bytes < MIN_SEND_QUEUES {
+            errors.add(
+                "send_queues_bytes".to_owned(),
+                format_args!("{} bytes are too few for all faces", self.send_queues_bytes),
+                "use at least 1048576, better 16 MiB for each busy face",
+            );
+        }
         if errors.0.is_empty() {
             Ok(())
         } else {

@@ -35,6 +35,7 @@ mod mark;
 mod node;
 mod queue;
 mod reader;
+mod room;
 mod seldom;
 mod shared;
 mod shm;

@@ -9,6 +9,8 @@ use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
 
+use crate::room::QueueRoom;
+
 /// Payloads up to this many bytes are copied into the run of small bytes.
 const INLINE_PAYLOAD: usize = 512;
 /// Pieces that one gathered write takes.
@@ -29,17 +31,19 @@ pub(crate) struct SendQueue {
     small_head: usize,
     bytes: usize,
     limit: usize,
+    room: QueueRoom,
 }
 
 impl SendQueue {
-    /// A queue that holds at most `limit` bytes (but always one packet).
-    pub fn new(limit: usize) -> Self {
+    /// A queue that holds at most `limit` bytes (but always one packet) and what `room` admits.
+    pub fn new(limit: usize, room: QueueRoom) -> Self {
         Self {
             pieces: VecDeque::new(),
             small: Vec::new(),
             small_head: 0,
             bytes: 0,
             limit,
+            room,
         }
     }
 
@@ -53,7 +57,7 @@ impl SendQueue {
 
     /// Whether a packet of `len` bytes finds room.
     pub fn has_room(&self, len: usize) -> bool {
-        self.bytes == 0 || self.bytes + len <= self.limit
+        (self.bytes == 0 || self.bytes + len <= self.limit) && self.room.ask(len)
     }
 
     /// Adds one packet, its link header written by `header`. The caller has asked
@@ -76,6 +80,7 @@ impl SendQueue {
             self.pieces.push_back(Piece::Shared(payload));
         }
         self.bytes += added;
+        self.room.take(added);
         added
     }
 
@@ -111,6 +116,7 @@ impl SendQueue {
     /// Takes `written` bytes off the front.
     pub fn advance(&mut self, mut written: usize) {
         self.bytes -= written;
+        self.room.give_back(written);
         while written > 0 {
             match self.pieces.front_mut() {
                 Some(Piece::Inline(len)) => {
@@ -147,6 +153,7 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::NodeRoom;
 
     fn drain(queue: &mut SendQueue, step: usize) -> Vec<u8> {
         let mut all = Vec::new();
@@ -167,7 +174,7 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_kernel_takes() {
         for step in [1, 7, 600, 1500, 100_000] {
-            let mut queue = SendQueue::new(1 << 20);
+            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue());
             let mut sent = Vec::new();
             for i in 0..200usize {
                 let header = vec![i as u8; i % 5];
@@ -185,7 +192,7 @@ mod tests {
 
     #[test]
     fn bounded_but_one_packet_always_fits() {
-        let mut queue = SendQueue::new(1000);
+        let mut queue = SendQueue::new(1000, NodeRoom::unbounded().queue());
         assert!(queue.has_room(5000));
         queue.push(
             |small| small.extend_from_slice(b"hh"),

@@ -11,6 +11,7 @@ use crate::hello::Hello;
 use crate::link::{Link, Received};
 use crate::queue::SendQueue;
 use crate::reader::{FrameReader, Next, ReadBuffers};
+use crate::room::QueueRoom;
 use crate::shm::Side;
 
 /// A stream face that is connected.
@@ -26,11 +27,11 @@ pub(crate) struct StreamFace {
 
 impl StreamFace {
     /// The face of a fresh connection. The connector introduces itself at once.
-    pub fn new(conn: Conn, side: Side, unix: bool, options: &LinkOptions) -> Self {
+    pub fn new(conn: Conn, side: Side, unix: bool, options: &LinkOptions, room: QueueRoom) -> Self {
         let mut face = Self {
             link: Link::new(options, false),
             conn,
-            queue: SendQueue::new(options.send_queue_bytes),
+            queue: SendQueue::new(options.send_queue_bytes, room),
             reader: FrameReader::new(),
             side,
             ring_bytes: (unix && options.shared_memory).then_some(options.ring_bytes),

@@ -16,6 +16,7 @@ use socket2::Socket;
 use crate::chunk::{Chunk, ChunkPool, SmallFrames};
 use crate::config::LinkOptions;
 use crate::link::Link;
+use crate::room::QueueRoom;
 
 /// One buffer takes the largest datagram, or what the kernel has coalesced.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -170,12 +171,17 @@ pub(crate) struct UdpFace {
 impl UdpFace {
     /// `first_sequence` is best a random number: the peer must not take the fragments of this
     /// face for those of one before it.
-    pub fn new(peer: SocketAddr, options: &LinkOptions, first_sequence: u64) -> Self {
+    pub fn new(
+        peer: SocketAddr,
+        options: &LinkOptions,
+        room: QueueRoom,
+        first_sequence: u64,
+    ) -> Self {
         Self {
             link: Link::new(options, true),
             peer,
             mtu: options.mtu_for(peer.ip().to_canonical().is_ipv4()),
-            queue: DatagramQueue::new(options.send_queue_bytes),
+            queue: DatagramQueue::new(options.send_queue_bytes, room),
             fragmenter: Fragmenter::new(first_sequence),
             pieces: Vec::new(),
         }
@@ -266,15 +272,17 @@ struct DatagramQueue {
     head: usize,
     lengths: VecDeque<usize>,
     limit: usize,
+    room: QueueRoom,
 }
 
 impl DatagramQueue {
-    fn new(limit: usize) -> Self {
+    fn new(limit: usize, room: QueueRoom) -> Self {
         Self {
             bytes: Vec::new(),
             head: 0,
             lengths: VecDeque::new(),
             limit,
+            room,
         }
     }
 
@@ -287,7 +295,7 @@ impl DatagramQueue {
     }
 
     fn has_room(&self, len: usize) -> bool {
-        self.is_empty() || self.bytes() + len <= self.limit
+        (self.is_empty() || self.bytes() + len <= self.limit) && self.room.ask(len)
     }
 
     fn push(&mut self, parts: &[&[u8]]) {
@@ -295,7 +303,9 @@ impl DatagramQueue {
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
-        self.lengths.push_back(self.bytes.len() - before);
+        let added = self.bytes.len() - before;
+        self.lengths.push_back(added);
+        self.room.take(added);
     }
 
     fn push_packet(&mut self, lp: &LpPacket) -> usize {
@@ -305,6 +315,7 @@ impl DatagramQueue {
         self.bytes.extend_from_slice(payload);
         let added = self.bytes.len() - before;
         self.lengths.push_back(added);
+        self.room.take(added);
         added
     }
 
@@ -327,6 +338,7 @@ impl DatagramQueue {
 
     fn advance(&mut self, mut sent: usize) {
         self.head += sent;
+        self.room.give_back(sent);
         while sent > 0 {
             let Some(len) = self.lengths.pop_front() else {
                 break;
@@ -346,6 +358,7 @@ impl DatagramQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::NodeRoom;
 
     #[test]
     fn empty_datagrams_use_a_turn_up() {
@@ -368,7 +381,7 @@ mod tests {
 
     #[test]
     fn runs_of_equal_datagrams() {
-        let mut queue = DatagramQueue::new(1 << 20);
+        let mut queue = DatagramQueue::new(1 << 20, NodeRoom::unbounded().queue());
         for len in [100, 100, 40, 100, 200, 50, 30_000, 30_000, 30_000] {
             queue.push(&[&vec![len as u8; len]]);
         }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
-use ndn_io::{ClientOptions, FaceUri, Node};
+use ndn_io::{ClientOptions, FaceUri, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
 use ndn_packet::{Interest, tlv};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -323,6 +323,50 @@ fn a_peer_that_reads_nothing_costs_a_bounded_queue() {
         8000,
         8,
     );
+}
+
+#[test]
+fn peers_that_read_nothing_cost_a_bound_together_and_leave_room_for_others() {
+    const ROOM: usize = 1 << 20;
+    let node = Node::start(NodeConfig {
+        listeners: vec![listen("tcp://127.0.0.1:0")],
+        send_queues_bytes: ROOM,
+        ..NodeConfig::default()
+    })
+    .unwrap();
+    let _source = serve(&node, 8000);
+    let mut all: Vec<TcpStream> = (0..6)
+        .map(|_| TcpStream::connect(address(&node)).unwrap())
+        .collect();
+    for greedy in &mut all {
+        greedy.set_nonblocking(true).unwrap();
+    }
+    let queues = || node.status().unwrap().forwarder.queues;
+    let mut segment = 0;
+    eventually("packets are refused", || {
+        for _ in 0..200 {
+            for greedy in &mut all {
+                let _ = greedy.write(&interest(segment));
+            }
+            segment += 1;
+        }
+        queues().refused > 1000
+    });
+    let held: Vec<usize> = faces(&node).iter().map(|face| face.queued_bytes).collect();
+    assert!(held.iter().sum::<usize>() <= ROOM);
+    assert!(
+        held.iter().all(|&bytes| bytes <= ROOM / 2),
+        "nobody takes it all: {held:?}"
+    );
+    assert_eq!(queues().capacity_bytes, ROOM);
+    fetch(
+        &mut client(&node.listening()[0], &ClientOptions::default()),
+        100,
+        8000,
+        8,
+    );
+    drop(all);
+    eventually("the room is given back", || queues().bytes == 0);
 }
 
 #[test]

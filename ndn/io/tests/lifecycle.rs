@@ -232,6 +232,7 @@ fn all_mistakes_are_named_at_once() {
     let config = NodeConfig {
         listeners: vec![listener],
         faces: vec![face],
+        send_queues_bytes: 1000,
         ..NodeConfig::default()
     };
     let text = config.validate().unwrap_err().to_string();
@@ -242,10 +243,11 @@ fn all_mistakes_are_named_at_once() {
         "ring_bytes",
         "literal address",
         "send_queue_bytes",
+        "send_queues_bytes",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    assert_eq!(text.lines().count(), 6);
+    assert_eq!(text.lines().count(), 7);
 }
 
 #[test]

@@ -56,6 +56,10 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
         route(&table, &mut node)?;
     }
     node.managed_faces = link(&document.table("managed_faces"))?;
+    set(
+        &mut node.send_queues_bytes,
+        size(&document.table("send_queues"), "capacity")?,
+    );
     node.validate().map_err(|errors| {
         let said: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         CliError::usage(path.display().to_string(), said.join("\n"))

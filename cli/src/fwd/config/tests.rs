@@ -230,3 +230,22 @@ fn faces_made_by_commands_have_settings() {
         .expect("no power of two");
     assert!(error.to_string().contains("managed_faces"), "{error}");
 }
+
+#[test]
+fn what_waits_for_all_links_is_bounded() {
+    let with = |text: &str| read(&format!("[[face]]\nlisten = \"unix:///a\"\n{text}"));
+    let node = with("").expect("a configuration").node;
+    assert_eq!(node.send_queues_bytes, 256 << 20);
+    let node = with("[send_queues]\ncapacity = \"1GiB\"\n")
+        .expect("a configuration")
+        .node;
+    assert_eq!(node.send_queues_bytes, 1 << 30);
+    let error = with("[send_queues]\ncapacity = \"4KiB\"\n")
+        .err()
+        .expect("too little")
+        .to_string();
+    assert!(
+        error.contains("capacity") && error.contains("1MiB"),
+        "{error}"
+    );
+}

@@ -3,7 +3,7 @@
 use super::{Kind, Section, Setting};
 
 /// The sections in the order in which they are explained.
-pub const SECTIONS: [Section; 9] = [
+pub const SECTIONS: [Section; 10] = [
     Section {
         name: "face",
         many: true,
@@ -23,6 +23,11 @@ pub const SECTIONS: [Section; 9] = [
         name: "strategy",
         many: true,
         help: "A strategy for a prefix. The longest prefix that fits a name decides.",
+    },
+    Section {
+        name: "send_queues",
+        many: false,
+        help: "What waits to be sent on all links together.",
     },
     Section {
         name: "content_store",
@@ -354,6 +359,16 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Strategy,
         default: None,
         help: "best-route, multicast, self-learning, or a strategy's full name. Needed.",
+    },
+    Setting {
+        section: "send_queues",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 1_048_576,
+            max: 17_592_186_044_416,
+        },
+        default: Some("256MiB"),
+        help: "Bytes that may wait for all links. The shorter the room, the shorter each queue may be: packets for the longest are dropped first, and counted.",
     },
     Setting {
         section: "content_store",

@@ -35,6 +35,12 @@ pub struct GeneralStatus {
     pub pit_bytes: u64,
     /// Interests flooded by self-learning (this forwarder only).
     pub floods: u64,
+    /// Bytes that wait to be sent on all faces (this forwarder only).
+    pub queued_bytes: u64,
+    /// Bytes that may wait (this forwarder only).
+    pub queue_capacity_bytes: u64,
+    /// Packets dropped because all faces together had too much waiting (this forwarder only).
+    pub dropped_queues_full: u64,
 }
 
 impl GeneralStatus {
@@ -61,6 +67,9 @@ impl GeneralStatus {
         self.packets.put_dropped(buf);
         put(buf, types::N_PIT_BYTES, self.pit_bytes);
         put(buf, types::N_FLOODS, self.floods);
+        put(buf, types::N_QUEUED_BYTES, self.queued_bytes);
+        put(buf, types::QUEUE_CAPACITY, self.queue_capacity_bytes);
+        put(buf, types::N_DROPPED_QUEUES_FULL, self.dropped_queues_full);
     }
 
     /// Reads the dataset; unknown fields are passed over.
@@ -89,6 +98,9 @@ impl GeneralStatus {
                 types::N_UNSATISFIED_INTERESTS => &mut status.unsatisfied_interests,
                 types::N_PIT_BYTES => &mut status.pit_bytes,
                 types::N_FLOODS => &mut status.floods,
+                types::N_QUEUED_BYTES => &mut status.queued_bytes,
+                types::QUEUE_CAPACITY => &mut status.queue_capacity_bytes,
+                types::N_DROPPED_QUEUES_FULL => &mut status.dropped_queues_full,
                 _ => return Ok(()),
             };
             *number = e.nonneg()?;

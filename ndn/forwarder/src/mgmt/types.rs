@@ -124,3 +124,9 @@ pub const N_FLOODS: u32 = 64782;
 pub const N_PENDING_IN: u32 = 64784;
 /// Face status, ours: pending Interests that the face was asked.
 pub const N_PENDING_OUT: u32 = 64786;
+/// General status, ours: bytes that wait to be sent on all faces.
+pub const N_QUEUED_BYTES: u32 = 64788;
+/// General status, ours: bytes that may wait to be sent.
+pub const QUEUE_CAPACITY: u32 = 64790;
+/// General status, ours: packets dropped because all faces together had too much waiting.
+pub const N_DROPPED_QUEUES_FULL: u32 = 64792;

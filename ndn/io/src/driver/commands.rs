@@ -65,7 +65,8 @@ impl Driver {
         }
     }
 
-    fn status(&self) -> NodeStatus {
+    fn status(&mut self) -> NodeStatus {
+        self.forwarder.set_queues(self.queues());
         let mut faces: Vec<FaceStatus> = self
             .slots
             .iter()

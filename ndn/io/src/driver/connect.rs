@@ -154,7 +154,13 @@ impl Driver {
             None => format!("fd://{}", socket.as_raw_fd()),
         };
         let conn = Conn::new(socket, false);
-        let mut stream = StreamFace::new(conn, Side::Connector, unix, &connector.config.link);
+        let mut stream = StreamFace::new(
+            conn,
+            Side::Connector,
+            unix,
+            &connector.config.link,
+            self.room.queue(),
+        );
         stream.link.local_fields = *local_fields;
         *state = StreamState::Up(stream);
         let request = connector.request.take();

@@ -139,7 +139,13 @@ impl Driver {
         let fd = socket.as_raw_fd();
         let conn = Conn::new(socket, unix);
         let stream = Stream {
-            state: StreamState::Up(StreamFace::new(conn, Side::Listener, unix, &link)),
+            state: StreamState::Up(StreamFace::new(
+                conn,
+                Side::Listener,
+                unix,
+                &link,
+                self.room.queue(),
+            )),
             past: LinkCounters::default(),
             origin: StreamOrigin::Accepted(listener_at),
             local_fields: false,
@@ -295,7 +301,7 @@ impl Driver {
         origin: UdpOrigin,
         persistency: FacePersistency,
     ) -> Option<usize> {
-        let face = UdpFace::new(peer, link, random_u64().ok()?);
+        let face = UdpFace::new(peer, link, self.room.queue(), random_u64().ok()?);
         let multicast = peer.ip().is_multicast();
         let (remote, local_uri) = (
             FaceUri::udp(peer).to_string(),

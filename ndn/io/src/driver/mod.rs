@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use ndn_forwarder::{FaceId, Forwarder};
+use ndn_forwarder::{FaceId, Forwarder, Queues};
 use ndn_packet::NetPacket;
 use rustc_hash::FxHashMap;
 use slab::Slab;
@@ -31,6 +31,7 @@ use slab::Slab;
 use crate::config::{LinkOptions, NodeConfig};
 use crate::error::StartError;
 use crate::reader::ReadBuffers;
+use crate::room::NodeRoom;
 use crate::shared::{Command, Shared, poll_and_shared};
 use crate::udp::UdpBuffers;
 use crate::uri::FaceUri;
@@ -66,6 +67,8 @@ pub(crate) struct Driver {
     buffers: ReadBuffers,
     udp_buffers: UdpBuffers,
     managed_faces: LinkOptions,
+    /// For what waits to be sent on all faces.
+    room: Arc<NodeRoom>,
     commands: Vec<Command>,
     packets: Vec<NetPacket>,
     datagrams: Vec<(SocketAddr, Bytes)>,
@@ -110,6 +113,7 @@ impl Driver {
             buffers: ReadBuffers::new(max_live),
             udp_buffers: UdpBuffers::new(max_live),
             managed_faces: config.managed_faces,
+            room: NodeRoom::new(config.send_queues_bytes),
             commands: Vec::new(),
             packets: Vec::new(),
             datagrams: Vec::new(),
@@ -172,6 +176,7 @@ impl Driver {
             }
             self.run_commands();
             self.run_deadlines();
+            self.forwarder.set_queues(self.queues());
             self.read_ready();
             self.carry_out(OUTPUTS_A_ROUND);
             self.flush();
@@ -208,6 +213,15 @@ impl Driver {
         }
         while let Some(timer) = self.timers.pop(self.now) {
             self.on_timer(timer);
+        }
+    }
+
+    /// What waits to be sent on all faces, and what may.
+    fn queues(&self) -> Queues {
+        Queues {
+            bytes: self.room.used(),
+            capacity_bytes: self.room.capacity(),
+            refused: self.room.refused(),
         }
     }
 

@@ -222,6 +222,9 @@ impl Forwarder {
             unsatisfied_interests: status.unsatisfied_interests,
             pit_bytes: status.pit_bytes as u64,
             floods: status.floods,
+            queued_bytes: status.queues.bytes as u64,
+            queue_capacity_bytes: status.queues.capacity_bytes as u64,
+            dropped_queues_full: status.queues.refused,
         }
     }
 }
