@@ -44,7 +44,15 @@ public final class UcxNode implements AutoCloseable {
   private final Ticker ticker;
   private final IoWorker[] workers;
   private final Connections[] connections;
+
+  /**
+   * Guarded by itself. Workers take this lock, so nobody may wait for a worker while holding it.
+   */
   private final Map<InetSocketAddress, Connection[]> peers = new HashMap<>();
+
+  /** Held while a listener is made, which waits for a worker; no worker takes it. */
+  private final Object listening = new Object();
+
   private final Set<UcxListener> listeners = ConcurrentHashMap.newKeySet();
   private final Thread atExit = new Thread(this::closeAtExit, "trunkline-ucx-exit");
   private long trimmedNanos = System.nanoTime();
@@ -186,13 +194,19 @@ public final class UcxNode implements AutoCloseable {
    * @throws java.net.BindException when the address cannot be had
    */
   public UcxListener listen(InetSocketAddress address, int backlog) throws IOException {
+    synchronized (listening) {
+      checkOpen();
+      UcxListener listener = UcxListener.open(this, connections[0], address, backlog);
+      listeners.add(listener);
+      return listener;
+    }
+  }
+
+  private void checkOpen() throws IOException {
     synchronized (peers) {
       if (closed) {
         throw new IOException("UCX node is closed");
       }
-      UcxListener listener = UcxListener.open(this, connections[0], address, backlog);
-      listeners.add(listener);
-      return listener;
     }
   }
 
@@ -384,8 +398,10 @@ public final class UcxNode implements AutoCloseable {
         LOG.debug("closed while the JVM shuts down");
       }
     }
-    for (UcxListener listener : new ArrayList<>(listeners)) {
-      listener.close();
+    synchronized (listening) {
+      for (UcxListener listener : new ArrayList<>(listeners)) {
+        listener.close();
+      }
     }
     for (Connections each : connections) {
       each.worker().execute(each::endAll);

@@ -11,7 +11,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -19,6 +18,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Streams between JVMs, over TCP and over shared memory; peers that die or stop. */
 @Timeout(120)
 class TwoProcessesTest {
+  private static final long BOUND = 16 << 20;
+
   @BeforeEach
   void need() {
     UcxTests.needUcx();
@@ -48,8 +49,8 @@ class TwoProcessesTest {
         channel.write(ByteBuffer.allocate(16).putLong(5).putLong(1).flip(), 5000);
         channel.write(ByteBuffer.allocate(1), 5000);
         ByteBuffer answer = ByteBuffer.allocate(1);
-        assertThrows(SocketTimeoutException.class, () -> channel.read(answer, 300));
         assertThrows(SocketTimeoutException.class, () -> fill(channel));
+        assertThrows(SocketTimeoutException.class, () -> channel.read(answer, 300));
         signal(server, "CONT");
       }
     } finally {
@@ -69,27 +70,71 @@ class TwoProcessesTest {
     assertEquals(0, new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor());
   }
 
-  @Test
-  void killedClientsLeaveNothingBehind() throws Exception {
-    try (UcxNode node = node("posix,cma,tcp");
+  /** Opens as many streams as told, each from a node of its own, and writes without end. */
+  static final class Clients {
+    private Clients() {}
+
+    /** Arguments: UCX_TLS, port, count. */
+    public static void main(String[] arguments) throws Exception {
+      for (int i = 0; i < Integer.parseInt(arguments[2]); i++) {
+        UcxNode node =
+            UcxNode.open(
+                UcxSettings.builder()
+                    .tls(arguments[0])
+                    .set(UcxSettings.Key.WORKERS, 1)
+                    .set(UcxSettings.Key.POOL_BYTES, 4 << 20)
+                    .build());
+        UcxChannel channel =
+            node.connect(SelfTestOptions.address("127.0.0.1:" + arguments[1]), 20_000);
+        Thread writer =
+            new Thread(
+                () -> {
+                  ByteBuffer block = ByteBuffer.allocateDirect(100_000);
+                  try {
+                    for (; ; ) {
+                      channel.write(block.clear(), 0);
+                    }
+                  } catch (IOException e) {
+                    System.out.println(e);
+                  }
+                });
+        writer.start();
+      }
+    }
+  }
+
+  /** A hundred clients, 25 in a process, some killed while what they send waits to be read. */
+  @ParameterizedTest
+  @ValueSource(strings = {"tcp", "posix,cma,tcp"})
+  void killedClientsLeaveNothingBehind(String tls) throws Exception {
+    int processes = 4;
+    int each = 25;
+    UcxSettings small =
+        UcxSettings.builder().tls(tls).set(UcxSettings.Key.POOL_BYTES, BOUND).build();
+    try (UcxNode node = UcxNode.open(small);
         UcxListener listener = node.listen(UcxTests.ANY, 128)) {
-      String at = "127.0.0.1:" + listener.address().getPort();
       List<Process> clients = new ArrayList<>();
       List<UcxChannel> channels = new ArrayList<>();
       try {
-        for (int i = 0; i < 8; i++) {
-          clients.add(UcxTests.selfTest("posix,cma,tcp", "flood", "--connect", at));
+        for (int i = 0; i < processes; i++) {
+          String port = "" + listener.address().getPort();
+          clients.add(UcxTests.java(Clients.class, tls, port, "" + each));
+          for (int j = 0; j < each; j++) {
+            UcxChannel channel = listener.accept(30_000);
+            channels.add(channel);
+            if (j % 2 == 0) {
+              assertTrue(channel.read(ByteBuffer.allocate(300_000), 10_000) > 0);
+            }
+          }
+          assertTrue(node.metrics().registeredBytes() <= BOUND);
         }
-        for (int i = 0; i < clients.size(); i++) {
-          UcxChannel channel = listener.accept(30_000);
-          assertTrue(channel.read(ByteBuffer.allocate(100_000), 10_000) > 0);
-          channels.add(channel);
-        }
+        assertEquals(processes * each, node.metrics().endpointsOpen());
       } finally {
         clients.forEach(Process::destroyForcibly);
       }
       for (UcxChannel channel : channels) {
         assertThrows(IOException.class, () -> drain(channel));
+        assertTrue(channel.peerGone(), "it has died, and not ended its stream");
         channel.close();
       }
       UcxTests.eventually(
@@ -97,7 +142,10 @@ class TwoProcessesTest {
           () -> {
             node.trimPool();
             UcxMetrics now = node.metrics();
-            return now.streamsOpen() == 0 && now.endpointsOpen() == 0 && now.registeredBytes() == 0;
+            return now.streamsOpen() == 0
+                && now.endpointsOpen() == 0
+                && now.pooledBytesInUse() == 0
+                && now.registeredBytes() == 0;
           });
     }
   }

@@ -279,6 +279,21 @@ class UcxStreamsTest {
   }
 
   @Test
+  void listenersAreMadeWhileConnectionsAreLost() throws Exception {
+    open(UcxSettings.builder());
+    for (int i = 0; i < 10; i++) {
+      UcxNode peer = UcxNode.open(UcxSettings.builder().tls("posix,cma,tcp").build());
+      UcxListener there = peer.listen(UcxTests.ANY, 16);
+      node.connect(there.address(), LIMIT_MS);
+      CompletableFuture<Void> closing = CompletableFuture.runAsync(peer::close);
+      while (!closing.isDone() || node.metrics().endpointsOpen() > 0) {
+        node.listen(UcxTests.ANY, 1).close();
+      }
+      closing.get();
+    }
+  }
+
+  @Test
   void stockHadoopStreamsWork() throws Exception {
     open(UcxSettings.builder());
     Pair pair = pair();

@@ -27,14 +27,23 @@ final class UcxTests {
 
   /** A JVM that runs {@link SelfTest}. */
   static Process selfTest(String tls, String... arguments) throws IOException {
+    ProcessBuilder builder = builder(SelfTest.class, arguments);
+    builder.environment().put("UCX_TLS", tls);
+    return builder.start();
+  }
+
+  /** A JVM that runs a class; what it says goes nowhere. */
+  static Process java(Class<?> main, String... arguments) throws IOException {
+    return builder(main, arguments).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+  }
+
+  private static ProcessBuilder builder(Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx256m", "-cp", System.getProperty("java.class.path")));
-    command.add(SelfTest.class.getName());
+    command.add(main.getName());
     command.addAll(List.of(arguments));
-    ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
-    builder.environment().put("UCX_TLS", tls);
-    return builder.start();
+    return new ProcessBuilder(command).redirectErrorStream(true);
   }
 
   /** What it says until it ends, or until a line begins so. */
