@@ -72,6 +72,11 @@ impl RttEstimator {
         base.saturating_mul(1 << self.backoff).min(self.config.max)
     }
 
+    /// Takes back what [`RttEstimator::back_off`] has done.
+    pub(crate) fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// Doubles the timeout (RFC 6298, 5.5), up to the maximum.
     pub(crate) fn back_off(&mut self) {
         if self.rto() < self.config.max {

@@ -396,3 +396,108 @@ fn a_live_stream_waits_for_its_producer_for_ever_but_not_for_what_exists() {
     );
     assert_eq!(now - known_at, Duration::from_secs(30));
 }
+
+/// A consumer that knows a round trip of 1 ms and has a window of `n` Interests out since 100 ms.
+fn with_a_window_out(window: WindowConfig, n: usize) -> (Consumer, u64) {
+    let mut c = Consumer::new(ConsumerConfig { window, ..fixed(1) }, ms(0));
+    let first = segments(&sent(&mut c, ms(0)));
+    for &segment in &first {
+        c.on_data(ms(1), data(segment), false);
+    }
+    read(&mut c);
+    let out = segments(&sent(&mut c, ms(100)));
+    assert_eq!(out.len(), n);
+    (c, out[0])
+}
+
+fn windows() -> [(WindowConfig, usize); 3] {
+    [
+        (WindowConfig::Fixed(8), 8),
+        (WindowConfig::Cubic(Default::default()), 20),
+        (WindowConfig::Aimd(Default::default()), 20),
+    ]
+}
+
+#[test]
+fn a_path_that_stood_still_is_asked_once_and_its_window_is_as_before() {
+    for (window, n) in windows() {
+        let (mut c, first) = with_a_window_out(window, n);
+        let due = c.deadline().expect("a timeout");
+        assert_eq!(due, ms(300), "the least timeout");
+        c.on_deadline(due);
+        assert_eq!(segments(&sent(&mut c, due)), [first], "one, not {n}");
+        // All of the first answers come, then the one to what was sent again.
+        c.on_data(ms(400), data(first), false);
+        assert!(sent(&mut c, ms(400)).is_empty());
+        for segment in first + 1..first + n as u64 {
+            c.on_data(ms(400), data(segment), false);
+            let more = segments(&sent(&mut c, ms(400)));
+            assert!(more.iter().all(|&s| s >= first + n as u64), "{more:?}");
+        }
+        c.on_data(ms(401), data(first), false);
+        let stats = c.stats();
+        assert_eq!((stats.retransmitted, stats.spurious_timeouts), (1, 1));
+        assert!(stats.window >= n, "{stats:?}");
+        assert_eq!(stats.outstanding, stats.window);
+        assert_eq!(read(&mut c).len(), n);
+    }
+}
+
+#[test]
+fn what_was_lost_is_asked_for_again_soon_after_the_path_answers() {
+    for (window, n) in windows() {
+        let (mut c, first) = with_a_window_out(window, n);
+        c.on_deadline(ms(300));
+        assert_eq!(segments(&sent(&mut c, ms(300))), [first]);
+        c.on_data(ms(301), data(first), false);
+        assert!(sent(&mut c, ms(301)).is_empty(), "others may be late only");
+        let due = c.deadline().expect("an end of the wait");
+        assert_eq!(due, ms(311), "reorder_wait after the answer");
+        c.on_deadline(due);
+        let again = segments(&sent(&mut c, due));
+        let stats = c.stats();
+        assert_eq!(stats.spurious_timeouts, 0);
+        let lost = again.iter().filter(|&&s| s < first + n as u64);
+        assert_eq!(
+            lost.count(),
+            stats.window.min(n - 1),
+            "as many as may be out"
+        );
+        assert_eq!(again[0], first + 1);
+    }
+}
+
+#[test]
+fn what_a_stall_really_lost_is_found_after_the_timeout_was_taken_back() {
+    let (mut c, first) = with_a_window_out(WindowConfig::Fixed(8), 8);
+    c.on_deadline(ms(300));
+    assert_eq!(segments(&sent(&mut c, ms(300))), [first]);
+    // The third never comes.
+    for segment in (first..first + 8).filter(|&s| s != first + 2) {
+        c.on_data(ms(400), data(segment), false);
+    }
+    assert_eq!(c.stats().spurious_timeouts, 1);
+    let mut asked = segments(&sent(&mut c, ms(400)));
+    for _ in 0..10 {
+        let due = c.deadline().expect("something is owed");
+        c.on_deadline(due);
+        asked.extend(segments(&sent(&mut c, due)));
+    }
+    assert!(asked.contains(&(first + 2)), "{asked:?}");
+}
+
+#[test]
+fn a_refusal_after_a_timeout_ends_the_wait_for_late_answers() {
+    let (mut c, first) = with_a_window_out(WindowConfig::Fixed(8), 8);
+    c.on_deadline(ms(300));
+    let again = sent(&mut c, ms(300));
+    c.on_nack(ms(301), &again[0], NackReason::Congestion);
+    let mut asked = Vec::new();
+    while let Some(due) = c.deadline().filter(|&due| due < ms(5_000)) {
+        c.on_deadline(due);
+        asked.extend(segments(&sent(&mut c, due)));
+    }
+    for segment in first..first + 8 {
+        assert!(asked.contains(&segment), "{segment} in {asked:?}");
+    }
+}

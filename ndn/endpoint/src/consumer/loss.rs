@@ -7,7 +7,8 @@
 //! - but while its segment may not exist yet, at the end of its lifetime, which is no loss.
 //!
 //! The window is cut at most once for all Interests that were out together. Where nothing sent later was answered
-//! either, the path is taken for silent: the timeout backs off and the window starts over.
+//! either, the path is taken for silent: the timeout backs off and the window starts over, unless answers that come
+//! late after all show that nothing was lost (`late.rs`).
 
 use super::slot::{Slot, SlotState};
 use super::{Consumer, FailReason, earliest};
@@ -24,6 +25,7 @@ impl Consumer {
             return;
         }
         self.end_hold(now);
+        self.end_suspicion(now);
         if self.timer.is_some_and(|timer| timer <= now) {
             self.scan(now);
         }
@@ -106,7 +108,9 @@ impl Consumer {
     }
 
     /// A Pending or Held slot goes back to the queue, and what that means for the window is drawn.
-    fn give_up(&mut self, index: usize, now: Duration) {
+    pub(super) fn give_up(&mut self, index: usize, now: Duration) {
+        let slot = &self.ring[index];
+        let wait = self.expiry(slot) - slot.sent_at.max(slot.due.unwrap_or_default());
         let was_held = matches!(self.ring[index].state, SlotState::Held(_));
         self.queue_again(index);
         if was_held {
@@ -123,11 +127,15 @@ impl Consumer {
             self.stats.gaps += 1;
         } else {
             self.stats.timeouts += 1;
+            self.ring[index].timed_out = true;
         }
+        let recovery_tx = self.recovery_tx;
         if self.enter_recovery(tx) {
             if self.answered_tx > tx {
+                self.suspicion = None;
                 self.window.on_congestion(now);
             } else {
+                self.suspect(wait, recovery_tx);
                 self.window.on_timeout(now);
                 self.rtt.back_off();
                 self.lag.back_off();

@@ -1,9 +1,10 @@
 //! The consumer of a segment stream: keeps a window of Interests out, puts the answers in order.
 //!
-//! `send.rs` decides what is asked for next, `receive.rs` takes what comes, `loss.rs` finds what does not, `read.rs`
-//! hands on in order.
+//! `send.rs` decides what is asked for next, `receive.rs` takes what comes, `loss.rs` finds what does not, `late.rs`
+//! what only came late, `read.rs` hands on in order.
 
 mod config;
+mod late;
 mod loss;
 mod read;
 mod receive;
@@ -19,6 +20,7 @@ use crate::rng::Rng;
 use crate::rtt::RttEstimator;
 use crate::template::InterestTemplate;
 use crate::window::CongestionControl;
+use late::Suspicion;
 use ndn_packet::{Name, NameRef};
 use slot::{Slot, SlotState};
 use std::collections::{BTreeMap, VecDeque};
@@ -64,6 +66,8 @@ pub struct Consumer {
     /// Segment asked for by the probe.
     probe: Option<u64>,
     hold: Option<Hold>,
+    /// A timeout that what comes next may show to have been for nothing.
+    suspicion: Option<Suspicion>,
     /// Shortest answer to an early Interest, and since when it is remembered.
     least_wait: Option<(Duration, Duration)>,
 
@@ -118,6 +122,7 @@ impl Consumer {
             limited: false,
             probe: None,
             hold: None,
+            suspicion: None,
             least_wait: None,
             timer: None,
             last_progress: now,
@@ -224,10 +229,8 @@ impl Consumer {
             .as_ref()
             .filter(|hold| hold.waiting)
             .map(|hold| hold.until);
-        match (self.timer, hold) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let suspicion = self.suspicion.as_ref().and_then(|s| s.until);
+        [self.timer, hold, suspicion].into_iter().flatten().min()
     }
 
     fn is_over(&self) -> bool {
@@ -236,7 +239,8 @@ impl Consumer {
 
     /// The window that holds now, at least 1.
     fn window_now(&self) -> usize {
-        if self.state == State::Probing && self.hold.is_none() {
+        let probes = self.state == State::Probing && self.hold.is_none();
+        if probes || self.suspicion.is_some() {
             1
         } else {
             self.window
@@ -306,6 +310,7 @@ impl Consumer {
     /// Cuts the window for congestion seen by Interest `tx`, unless it was cut since that was sent.
     fn cut(&mut self, tx: u64, now: Duration) {
         if self.enter_recovery(tx) {
+            self.suspicion = None;
             self.window.on_congestion(now);
         }
     }

@@ -34,6 +34,7 @@ impl Consumer {
             self.known_produced(now, segment);
         }
         self.measure(index, now);
+        self.weigh(index, now);
         self.steer(index, now, marked);
 
         if let Some(last) = final_segment(data.final_block_id())
@@ -134,6 +135,8 @@ impl Consumer {
         }
         let (tx, losses) = (slot.tx, slot.losses);
         self.stats.nacks += 1;
+        // The path is not silent, and a refusal has its own consequences.
+        self.suspicion = None;
         match reason {
             NackReason::Congestion => {
                 self.cut(tx, now);

@@ -105,6 +105,8 @@ pub struct ConsumerStats {
     pub bytes: u64,
     /// Segments declared lost when the retransmission timeout ran out.
     pub timeouts: u64,
+    /// How often a timeout was taken back, because what it had given up was only late.
+    pub spurious_timeouts: u64,
     /// Segments declared lost because later ones had come.
     pub gaps: u64,
     /// Nacks received.

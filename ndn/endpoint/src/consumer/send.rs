@@ -23,6 +23,10 @@ impl Consumer {
         slot.sent_at = now;
         slot.transmissions += 1;
         slot.nonce = nonce;
+        slot.timed_out = false;
+        if let Some(suspicion) = &mut self.suspicion {
+            suspicion.asked = Some(segment);
+        }
         let fresh = slot.fresh;
         self.early += usize::from(slot.due.is_none());
         self.outstanding += 1;
@@ -37,6 +41,7 @@ impl Consumer {
     /// What the state and the window leave room for. Interests out for segments that do not exist yet fill the window
     /// for new ones, but do not keep a lost one that does exist from being asked for again.
     fn room(&mut self, now: Duration) -> Room {
+        self.end_suspicion(now);
         let window = self.window_now();
         let open = match self.state {
             State::Done | State::Failed(_) => false,
@@ -47,6 +52,13 @@ impl Consumer {
             }
         };
         self.limited = self.outstanding >= window;
+        if let Some(suspicion) = &self.suspicion {
+            // One of what was given up, whatever else is out; then nothing until it is clear what has happened.
+            return match open && self.may_ask(suspicion) {
+                true => Room::Lost,
+                false => Room::None,
+            };
+        }
         match open {
             true if !self.limited => Room::Any,
             true if self.outstanding - self.early < window => Room::Lost,

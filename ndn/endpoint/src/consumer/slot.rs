@@ -44,6 +44,8 @@ pub(crate) struct Slot {
     pub(crate) losses: u32,
     /// Nonce of its last Interest.
     pub(crate) nonce: u32,
+    /// Whether it was given up at a timeout and not asked for since.
+    pub(crate) timed_out: bool,
     /// Whether caches are to be passed by, a bad packet having come before.
     pub(crate) fresh: bool,
 }
@@ -58,6 +60,7 @@ impl Slot {
             transmissions: 0,
             losses: 0,
             nonce: 0,
+            timed_out: false,
             fresh: false,
         }
     }

@@ -72,6 +72,10 @@ impl CongestionControl for Aimd {
         self.threshold = (self.window * self.config.decrease).max(self.config.min);
         self.window = 1.0;
     }
+
+    fn boxed(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
 }
 
 #[cfg(test)]

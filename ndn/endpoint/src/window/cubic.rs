@@ -142,6 +142,10 @@ impl CongestionControl for Cubic {
         self.cut();
         self.window = 1.0;
     }
+
+    fn boxed(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
 }
 
 #[cfg(test)]

@@ -28,4 +28,8 @@ impl CongestionControl for Fixed {
     fn on_congestion(&mut self, _now: Duration) {}
 
     fn on_timeout(&mut self, _now: Duration) {}
+
+    fn boxed(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
 }

@@ -28,6 +28,9 @@ pub trait CongestionControl: Debug + Send {
 
     /// Nothing came back any more: the path must be felt out anew.
     fn on_timeout(&mut self, now: Duration);
+
+    /// A copy of its state, to go back to where a timeout turns out to have been for nothing.
+    fn boxed(&self) -> Box<dyn CongestionControl>;
 }
 
 /// Which congestion control a consumer uses.

@@ -14,6 +14,8 @@ pub struct Reader {
     pub progress: Vec<(Duration, u64)>,
     pub most_buffered: usize,
     pub done_at: Option<Duration>,
+    /// Interests sent while the window was full.
+    pub beyond: u64,
     pub reading: bool,
 }
 
