@@ -150,3 +150,40 @@ def test_a_datanode_is_restarted_while_connections_to_it_are_pooled(bed, data, t
     assert client.wait(120) == 0, client.log.read_text(errors="replace")[-4000:]
     bed.assert_whole("/file", data, tmp_path)
     assert_by_ucx(bed)
+
+
+def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_path):
+    """A thousand blocks go over connections that are made once, and all is given back when nobody writes any more."""
+    small = 4096
+    workers, idle_ms = 1, 5000
+    bed = make_bed(
+        extra={
+            "dfs.namenode.fs-limits.min-block-size": "0",
+            "trunkline.ucx.workers": str(workers),
+            "trunkline.ucx.idle.ms": str(idle_ms),
+        }
+    )
+    source = tmp_path / "source"
+    source.write_bytes(data[: 1000 * small])
+    bed.cluster.client(FSSHELL, "-D", f"dfs.blocksize={small}", "-put", str(source), "/small", name="put")
+    assert bed.read("/small", tmp_path) == source.read_bytes()
+    assert_by_ucx(bed)
+    writers = [SlowWriter(bed.cluster, f"/killed-{number}") for number in range(2)]
+    for writer in writers:
+        writer.write(data[: 12 * MIB])
+    for number, writer in enumerate(writers):
+        under_way(bed, f"/killed-{number}", 4 * MIB)
+        writer.process.kill()
+    if bed.plane.name != "ucx":
+        return
+    (writer,) = (record for record in planes.stats(bed.cluster.directory, "client") if record["ucx_writes"] >= 1000)
+    assert writer["ucx_connects"] <= len(bed.cluster.datanodes) * workers, "one for each DataNode, none at a block"
+    floor = ("ucx_registered_bytes", "ucx_pooled_bytes_in_use", "ucx_endpoints_open", "ucx_streams_open")
+    for datanode in bed.cluster.datanodes:
+        wait_until(
+            f"{datanode.host} has given all back",
+            lambda host=datanode.host: all(bed.transport(host)[counter] == 0 for counter in floor),
+            40,
+            pause_s=0.5,
+        )
+        assert bed.transport(datanode.host)["ucx_receives"] > 0

@@ -14,12 +14,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes the JVM's counters to a file: soon after something has ended, and when the JVM does. A
- * reader never sees half a file.
+ * Writes the JVM's counters to a file: soon after something has ended, when the JVM does, and every
+ * few seconds where they have changed by themselves, as memory that is given back. A reader never
+ * sees half a file.
  */
 public final class StatsFile {
   private static final Logger LOG = LoggerFactory.getLogger(StatsFile.class);
   private static final long DELAY_MS = 50;
+  private static final long PERIOD_MS = 5000;
 
   /** Below that of file systems, so that what they write as they close is counted. */
   private static final int HOOK_PRIORITY = 1;
@@ -36,9 +38,11 @@ public final class StatsFile {
 
   private final Path path;
   private final AtomicBoolean due = new AtomicBoolean();
+  private String written = "";
 
   private StatsFile(Path path) {
     this.path = path;
+    WRITER.scheduleWithFixedDelay(this::write, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
   }
 
   /**
@@ -76,10 +80,15 @@ public final class StatsFile {
 
   private synchronized void write() {
     due.set(false);
+    String json = TransferStats.get().json();
+    if (json.equals(written)) {
+      return;
+    }
     Path part = path.resolveSibling(path.getFileName() + ".part");
     try {
-      Files.writeString(part, TransferStats.get().json() + "\n");
+      Files.writeString(part, json + "\n");
       Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+      written = json;
     } catch (IOException e) {
       LOG.warn("counters cannot be written to {}: {}", path, e.toString());
     }
