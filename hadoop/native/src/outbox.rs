@@ -1,7 +1,7 @@
 //! Packets that other threads have for a loop: the way from a JVM thread or a
 //! worker into the forwarder.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ndn_io::AppWaker;
 use ndn_packet::NetPacket;
@@ -22,14 +22,25 @@ impl Outbox {
 
     /// Hands packets over and wakes the application.
     pub fn send(&self, packets: impl IntoIterator<Item = NetPacket>) {
-        let mut queue = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = queue.len();
-        queue.extend(packets);
-        let grown = queue.len() > before;
-        drop(queue);
-        if grown {
+        self.put(packets);
+        self.flush();
+    }
+
+    /// Hands packets over that may wait for the next [`Outbox::flush`].
+    pub fn put(&self, packets: impl IntoIterator<Item = NetPacket>) {
+        self.lock().extend(packets);
+    }
+
+    /// Wakes the application if there are packets for it.
+    pub fn flush(&self) {
+        let waiting = !self.lock().is_empty();
+        if waiting {
             self.wake();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<NetPacket>> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wakes the application.
@@ -41,6 +52,6 @@ impl Outbox {
 
     /// Moves all packets to the loop.
     pub fn drain(&self, out: &mut Vec<NetPacket>) {
-        out.append(&mut self.packets.lock().unwrap_or_else(PoisonError::into_inner));
+        out.append(&mut self.lock());
     }
 }

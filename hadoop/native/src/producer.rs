@@ -129,12 +129,28 @@ impl StreamProducer {
     }
 
     /// Publishes a segment whose content of `len` bytes `fill` writes in place,
-    /// with checksums of that type in it.
+    /// with checksums of that type in it. With `more`, another call follows at
+    /// once, and what waits for this segment may leave with the next.
     ///
     /// # Errors
     /// What `fill` returns; when the producer is closed, the segment is
     /// published already, or too large for a packet.
     pub fn publish<E: From<NativeError>>(
+        &self,
+        segment: u64,
+        len: usize,
+        checksum: ChecksumType,
+        more: bool,
+        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let published = self.publish_one(segment, len, checksum, fill);
+        if !more || published.is_err() {
+            self.shared.outbox.flush();
+        }
+        published
+    }
+
+    fn publish_one<E: From<NativeError>>(
         &self,
         segment: u64,
         len: usize,
@@ -162,7 +178,7 @@ impl StreamProducer {
             let ready = answers
                 .drain(..)
                 .filter_map(|(token, packet)| wire::data(packet, token));
-            self.shared.outbox.send(ready);
+            self.shared.outbox.put(ready);
         }
         Ok(())
     }

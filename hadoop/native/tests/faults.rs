@@ -208,6 +208,7 @@ fn closing_the_node_wakes_everybody() {
         assert!(fetch.join().expect("no panic").is_err());
         assert!(started.elapsed() < PATIENCE / 4);
     });
-    let late: Result<(), NativeError> = producer.publish(0, 1, ChecksumType::Null, |_| Ok(()));
+    let late: Result<(), NativeError> =
+        producer.publish(0, 1, ChecksumType::Null, false, |_| Ok(()));
     assert!(late.is_err());
 }

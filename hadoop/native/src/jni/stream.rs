@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
@@ -31,7 +32,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerOpen<'local>(
     })
 }
 
-/// `void producerPublish(long producer, long segment, byte[] header, byte[] body, int off, int len)`
+/// `void producerPublish(long producer, long segment, byte[] header, byte[] body, int sumsAt,
+/// int sumsLength, int dataAt, int dataLength, boolean more)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'local>(
@@ -41,8 +43,11 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
     segment: jlong,
     header: JByteArray<'local>,
     body: JByteArray<'local>,
-    off: jint,
-    len: jint,
+    sums_at: jint,
+    sums_len: jint,
+    data_at: jint,
+    data_len: jint,
+    more: jboolean,
 ) {
     call(env, |env| {
         let Some(Object::Producer(_, producer)) = OBJECTS.get(handle) else {
@@ -54,16 +59,20 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
         };
         let segment = not_negative("segment", segment)?;
         check_header(env, &header)?;
-        check_body(env, &body, off, len)?;
+        let sums = part(env, &body, sums_at, sums_len)?;
+        let data = part(env, &body, data_at, data_len)?;
         let mut head = [0; HEADER_LEN];
         header.get_region(env, 0, signed_mut(&mut head))?;
         let checksum = SegmentHeader::decode(&head)
             .map_err(|e| NativeError::Argument(e.to_string()))?
             .checksum;
-        producer.publish(segment, HEADER_LEN + len as usize, checksum, |content| {
+        let len = HEADER_LEN + sums.len + data.len;
+        producer.publish(segment, len, checksum, more, |content| {
             let (first, rest) = content.split_at_mut(HEADER_LEN);
+            let (to_sums, to_data) = rest.split_at_mut(sums.len);
             first.copy_from_slice(&head);
-            body.get_region(env, off, signed_mut(rest))?;
+            body.get_region(env, sums.at, signed_mut(to_sums))?;
+            body.get_region(env, data.at, signed_mut(to_data))?;
             Ok::<(), Failure>(())
         })
     })
@@ -147,35 +156,86 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTake<'local>(
     timeout_ms: jint,
 ) -> jint {
     call(env, |env| {
-        let Some(Object::Pull(_, pull)) = OBJECTS.get(handle) else {
-            return Err(NativeError::NotOpen {
-                what: "pull",
-                handle,
-            }
-            .into());
-        };
-        let segment = not_negative("segment", segment)?;
-        let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
-        check_header(env, &header)?;
-        check_body(env, &dst, off, max)?;
-        let Some(content) = pull.take(segment, timeout)? else {
+        part(env, &dst, off, max)?;
+        let Some(content) = take(env, handle, segment, &header, timeout_ms)? else {
             return Ok(-1);
         };
-        let (head, body) = content.split_at_checked(HEADER_LEN).ok_or_else(|| {
-            let len = content.len();
-            NativeError::Failed(format!(
-                "segment {segment} has {len} bytes, its header alone has 24"
-            ))
-        })?;
+        let body = &content[HEADER_LEN..];
         if body.len() > max as usize {
             let len = body.len();
             let text = format!("segment {segment} has a body of {len} bytes, {max} were expected");
             return Err(NativeError::Failed(text).into());
         }
-        header.set_region(env, 0, signed(head))?;
+        header.set_region(env, 0, signed(&content[..HEADER_LEN]))?;
         dst.set_region(env, off, signed(body))?;
         Ok(body.len() as jint)
     })
+}
+
+/// `boolean pullTakePiece(long pull, long segment, byte[] header, byte[] dst, int sumsAt,
+/// int sumsLength, int dataAt, int dataLength, int timeoutMs)`
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // the signature is Java's
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTakePiece<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    segment: jlong,
+    header: JByteArray<'local>,
+    dst: JByteArray<'local>,
+    sums_at: jint,
+    sums_len: jint,
+    data_at: jint,
+    data_len: jint,
+    timeout_ms: jint,
+) -> jboolean {
+    call(env, |env| {
+        let sums = part(env, &dst, sums_at, sums_len)?;
+        let data = part(env, &dst, data_at, data_len)?;
+        let Some(content) = take(env, handle, segment, &header, timeout_ms)? else {
+            return Ok(false);
+        };
+        let (head, body) = content.split_at(HEADER_LEN);
+        if body.len() != sums.len + data.len {
+            let (len, expected) = (body.len(), sums.len + data.len);
+            let text =
+                format!("segment {segment} has a body of {len} bytes, {expected} were expected");
+            return Err(NativeError::Failed(text).into());
+        }
+        header.set_region(env, 0, signed(head))?;
+        dst.set_region(env, sums.at, signed(&body[..sums.len]))?;
+        dst.set_region(env, data.at, signed(&body[sums.len..]))?;
+        Ok(true)
+    })
+}
+
+/// The content of a segment, at least its header long; `None` when the time
+/// has passed.
+fn take(
+    env: &Env<'_>,
+    handle: jlong,
+    segment: jlong,
+    header: &JByteArray<'_>,
+    timeout_ms: jint,
+) -> Result<Option<Bytes>, Failure> {
+    let Some(Object::Pull(_, pull)) = OBJECTS.get(handle) else {
+        return Err(NativeError::NotOpen {
+            what: "pull",
+            handle,
+        }
+        .into());
+    };
+    let segment = not_negative("segment", segment)?;
+    let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
+    check_header(env, header)?;
+    match pull.take(segment, timeout)? {
+        Some(content) if content.len() < HEADER_LEN => {
+            let len = content.len();
+            let text = format!("segment {segment} has {len} bytes, its header alone has 24");
+            Err(NativeError::Failed(text).into())
+        }
+        content => Ok(content),
+    }
 }
 
 /// `void pullClose(long pull)`
@@ -208,13 +268,23 @@ fn check_header(env: &Env<'_>, header: &JByteArray<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_body(env: &Env<'_>, body: &JByteArray<'_>, off: jint, len: jint) -> Result<(), Failure> {
-    let inside = |have: usize| off >= 0 && len >= 0 && off as usize + len as usize <= have;
+/// A range of a Java array.
+struct Part {
+    at: jint,
+    len: usize,
+}
+
+/// The range, if the array holds it.
+fn part(env: &Env<'_>, body: &JByteArray<'_>, at: jint, len: jint) -> Result<Part, Failure> {
+    let inside = |have: usize| at >= 0 && len >= 0 && at as usize + len as usize <= have;
     if body.is_null() || !inside(body.len(env)?) {
-        let text = format!("body array is null or does not hold {len} bytes at {off}");
+        let text = format!("body array is null or does not hold {len} bytes at {at}");
         return Err(NativeError::Argument(text).into());
     }
-    Ok(())
+    Ok(Part {
+        at,
+        len: len as usize,
+    })
 }
 
 fn signed(bytes: &[u8]) -> &[i8] {

@@ -135,11 +135,16 @@ pub fn live(window: usize) -> PullSettings {
 
 /// Publishes segment `n` as [`fill`] makes it.
 pub fn publish(producer: &StreamProducer, n: u64) {
-    let done: Result<(), NativeError> =
-        producer.publish(n, HEADER_LEN + BODY, ChecksumType::Crc32c, |content| {
+    let done: Result<(), NativeError> = producer.publish(
+        n,
+        HEADER_LEN + BODY,
+        ChecksumType::Crc32c,
+        false,
+        |content| {
             fill(n, content);
             Ok(())
-        });
+        },
+    );
     done.expect("published");
 }
 

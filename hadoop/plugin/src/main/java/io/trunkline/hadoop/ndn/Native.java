@@ -58,18 +58,31 @@ public final class Native {
       throws IOException;
 
   /**
-   * Publishes one segment; its content is header, then body. Digested on the calling thread.
+   * Publishes one segment; its content is header, checksums, data. Signed on the calling thread.
    *
    * @param producer the producer's handle
    * @param segment number of the segment
    * @param header the 24-byte segment header
-   * @param body array that holds the body: checksums, then data
-   * @param off where the body starts in {@code body}
-   * @param len length of the body in bytes
+   * @param body array that holds checksums and data
+   * @param sumsAt where the checksums begin in {@code body}
+   * @param sumsLength length of the checksums in bytes
+   * @param dataAt where the data begins in {@code body}
+   * @param dataLength length of the data in bytes
+   * @param more whether another call follows at once, so that this segment may wait for it before
+   *     it leaves
    * @throws IOException when the producer or its node is closed
    */
   public static native void producerPublish(
-      long producer, long segment, byte[] header, byte[] body, int off, int len) throws IOException;
+      long producer,
+      long segment,
+      byte[] header,
+      byte[] body,
+      int sumsAt,
+      int sumsLength,
+      int dataAt,
+      int dataLength,
+      boolean more)
+      throws IOException;
 
   /**
    * Ends a producer. Its segments stay answerable for a while, so that a consumer which lags is
@@ -124,7 +137,35 @@ public final class Native {
       throws IOException;
 
   /**
-   * Ends a consumer; a {@link #pullTake} that waits on it throws.
+   * As {@link #pullTake}, for a segment whose lengths are known and whose checksums and data go to
+   * two places. One of other lengths is refused with {@link NdnException}.
+   *
+   * @param pull the consumer's handle
+   * @param segment number of the segment
+   * @param header where the 24-byte segment header goes
+   * @param dst where checksums and data go
+   * @param sumsAt where in {@code dst} the checksums go
+   * @param sumsLength length of the checksums in bytes
+   * @param dataAt where in {@code dst} the data goes
+   * @param dataLength length of the data in bytes
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return false when the time passed
+   * @throws IOException when the stream failed or was closed
+   */
+  public static native boolean pullTakePiece(
+      long pull,
+      long segment,
+      byte[] header,
+      byte[] dst,
+      int sumsAt,
+      int sumsLength,
+      int dataAt,
+      int dataLength,
+      int timeoutMs)
+      throws IOException;
+
+  /**
+   * Ends a consumer; a thread that waits in {@link #pullTake} gets an exception.
    *
    * @param pull the consumer's handle
    */

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.channel.TapChannel;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
+import io.trunkline.hadoop.ndn.write.PacketsInFlight;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import io.trunkline.hadoop.stats.Fallback;
@@ -26,20 +27,24 @@ public final class NdnTransport implements Transport {
   public static final String NAME = "ndn";
 
   private final Settings settings;
-  private final int packetsInFlight;
+  private final PacketsInFlight inFlight;
 
   /**
    * The transport.
    *
    * @param settings the settings
-   * @param conf says how many packets HDFS leaves unacknowledged
+   * @param conf says how many packets HDFS leaves unacknowledged, and their size
    */
   public NdnTransport(Settings settings, Configuration conf) {
     this.settings = settings;
-    this.packetsInFlight =
-        conf.getInt(
-            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_KEY,
-            HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_DEFAULT);
+    this.inFlight =
+        new PacketsInFlight(
+            conf.getInt(
+                HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_KEY,
+                HdfsClientConfigKeys.Write.MAX_PACKETS_IN_FLIGHT_DEFAULT),
+            conf.getInt(
+                HdfsClientConfigKeys.DFS_CLIENT_WRITE_PACKET_SIZE_KEY,
+                HdfsClientConfigKeys.DFS_CLIENT_WRITE_PACKET_SIZE_DEFAULT));
   }
 
   @Override
@@ -58,7 +63,7 @@ public final class NdnTransport implements Transport {
       }
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED).connect(dial, dial::tcp);
-      WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), packetsInFlight));
+      WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
       return new TapChannel(dial.socket(), control, tap);
     }
   }

@@ -4,10 +4,11 @@ import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
-import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.Closeable;
 import java.io.IOException;
@@ -97,25 +98,42 @@ final class BodyPuller implements Closeable {
    * @throws IOException when the body cannot be had, or is not what the record says
    */
   void pull(ControlRecord record, byte[] to, int off) throws IOException {
-    int expected = record.head().bodyLength();
-    int length = await(record, to, off, expected);
-    check(record.head(), length);
-    stats.add(Counter.SEGMENTS_PULLED);
-    stats.add(Counter.BYTES_PULLED, length);
-  }
-
-  private int await(ControlRecord record, byte[] to, int off, int max) throws IOException {
+    SegmentCut cut = new SegmentCut(record.head(), op.checksum(), preamble.segmentBytes());
+    long newest = record.number() + cut.count() - 1;
     int readTimeout = readTimeoutMs.getAsInt();
     long limitMs = readTimeout > 0 ? Math.min(readTimeout, pullTimeoutMs) : pullTimeoutMs;
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
+    for (int i = 0; i < cut.count(); i++) {
+      Piece piece = cut.piece(i);
+      await(record, record.number() + i, newest, piece, to, off, limitMs, deadline);
+      SegmentHeader header =
+          SegmentHeader.decode(segmentHeader, piece.sumsLength() + piece.dataLength());
+      if (!header.equals(piece.header())) {
+        throw new IOException(
+            what(record, record.number() + i) + " is " + header + ", not " + piece.header());
+      }
+    }
+    stats.add(Counter.SEGMENTS_PULLED, cut.count());
+    stats.add(Counter.BYTES_PULLED, record.head().bodyLength());
+  }
+
+  private void await(
+      ControlRecord record,
+      long segment,
+      long newest,
+      Piece piece,
+      byte[] to,
+      int off,
+      long limitMs,
+      long deadline)
+      throws IOException {
     int failures = 0;
     while (true) {
       try {
-        int length =
-            source(record.kind(), record.number())
-                .take(record.number(), segmentHeader, to, off, max, SLICE_MS);
-        if (length >= 0) {
-          return length;
+        SegmentSource source = source(record.kind(), segment);
+        source.known(newest);
+        if (source.take(segment, segmentHeader, piece, to, off, SLICE_MS)) {
+          return;
         }
       } catch (NdnException e) {
         stats.add(Counter.PULL_RETRIES);
@@ -123,19 +141,21 @@ final class BodyPuller implements Closeable {
         if (++failures == MAX_FAILURES) {
           throw e;
         }
-        LOG.info("{}: {}; asked for again", what(record), e.getMessage());
+        LOG.info("{}: {}; asked for again", what(record, segment), e.getMessage());
         pause();
       }
       if (Thread.interrupted()) {
         Thread.currentThread().interrupt();
-        throw new InterruptedIOException(what(record) + ": interrupted");
+        throw new InterruptedIOException(what(record, segment) + ": interrupted");
       }
       if (control.hasEnded()) {
-        throw new IOException(what(record) + ": given up, the control connection has ended");
+        throw new IOException(
+            what(record, segment) + ": given up, the control connection has ended");
       }
       if (System.nanoTime() - deadline >= 0) {
         stats.add(Counter.PULL_TIMEOUTS);
-        throw new SocketTimeoutException(what(record) + ": not come in " + limitMs + " ms");
+        throw new SocketTimeoutException(
+            what(record, segment) + ": not come in " + limitMs + " ms");
       }
     }
   }
@@ -171,21 +191,10 @@ final class BodyPuller implements Closeable {
     }
   }
 
-  private void check(PacketHead head, int length) throws IOException {
-    SegmentHeader header = SegmentHeader.decode(segmentHeader, length);
-    if (length != head.bodyLength()
-        || header.dataLength() != head.dataLength()
-        || header.offset() != head.offset()
-        || header.checksumType() != op.checksum().getChecksumType().id
-        || header.bytesPerChecksum() != op.checksum().getBytesPerChecksum()) {
-      throw new IOException(op.id() + ": segment " + header + " is not the body of packet " + head);
-    }
-  }
-
-  private String what(ControlRecord record) {
+  private String what(ControlRecord record, long segment) {
     return op.id()
         + (record.kind() == ControlRecord.BLOCK_SEGMENT ? " segment " : " stream segment ")
-        + record.number();
+        + segment;
   }
 
   @Override

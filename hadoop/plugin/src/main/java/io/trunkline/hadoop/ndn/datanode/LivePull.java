@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import java.io.IOException;
 
 /** Pulls a stream that is still being written, ahead of its records. */
@@ -17,10 +18,23 @@ final class LivePull implements SegmentSource {
   }
 
   @Override
-  public int take(long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+  public void known(long upto) {
+    Native.pullKnown(pull, upto);
+  }
+
+  @Override
+  public boolean take(long segment, byte[] header, Piece piece, byte[] to, int off, int timeoutMs)
       throws IOException {
-    Native.pullKnown(pull, segment);
-    return Native.pullTake(pull, segment, header, to, off, max, timeoutMs);
+    return Native.pullTakePiece(
+        pull,
+        segment,
+        header,
+        to,
+        off + piece.sumsAt(),
+        piece.sumsLength(),
+        off + piece.dataAt(),
+        piece.dataLength(),
+        timeoutMs);
   }
 
   @Override

@@ -1,23 +1,31 @@
 package io.trunkline.hadoop.ndn.datanode;
 
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import java.io.Closeable;
 import java.io.IOException;
 
 /** A stream of segments under one name; the edge between stock packets and the network. */
 public interface SegmentSource extends Closeable {
   /**
+   * Says that segments have been published, so that a missing one is a loss.
+   *
+   * @param upto number of the newest one
+   */
+  void known(long upto);
+
+  /**
    * Waits a little for a segment.
    *
    * @param segment its number; numbers rise, and may be skipped
    * @param header where its 24-byte header goes
-   * @param to where checksums and data go
-   * @param off where in it
-   * @param max most bytes to take
+   * @param piece what the segment should be, and where it goes in the packet's body
+   * @param to array that the packet's body goes to
+   * @param off where the body begins in it
    * @param timeoutMs how long to wait
-   * @return length of checksums and data, or -1 when the time has passed
-   * @throws IOException when the stream has failed
+   * @return false when the time has passed
+   * @throws IOException when the stream has failed, or the segment's lengths are others
    */
-  int take(long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+  boolean take(long segment, byte[] header, Piece piece, byte[] to, int off, int timeoutMs)
       throws IOException;
 
   @Override

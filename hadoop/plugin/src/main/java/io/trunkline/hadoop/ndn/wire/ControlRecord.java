@@ -12,20 +12,21 @@ import java.nio.ByteBuffer;
  * </pre>
  *
  * The head is the stock packet's own beginning: payload length, header length, header. A kind that
- * is not 0 says that the body was published under that number.
+ * is not 0 says that the body was published in the segments from that number on, as {@link
+ * SegmentCut} cuts it.
  *
  * @param kind one of {@link #INLINE}, {@link #BLOCK_SEGMENT}, {@link #STREAM_SEGMENT}
- * @param number of the segment that carries the body; 0 for inline ones
+ * @param number of the first segment that carries the body; 0 for inline ones
  * @param head the stock packet's lengths and header
  */
 public record ControlRecord(byte kind, long number, PacketHead head) {
   /** The body, if any, follows on the connection. */
   public static final byte INLINE = 0;
 
-  /** The body is a segment of the block itself. */
+  /** The body is one or more segments of the block itself. */
   public static final byte BLOCK_SEGMENT = 1;
 
-  /** The body is a segment of this writer's stream. */
+  /** The body is one or more segments of this writer's stream. */
   public static final byte STREAM_SEGMENT = 2;
 
   /** Longest record in bytes, the body of an inline one aside. */
@@ -72,10 +73,8 @@ public record ControlRecord(byte kind, long number, PacketHead head) {
     byte[] bytes = new byte[length];
     view.get(bytes);
     PacketHead head = PacketHead.parse(bytes);
-    if (kind != INLINE
-        && (head.bodyLength() == 0 || head.bodyLength() > SegmentHeader.MAX_BODY_BYTES)) {
-      throw new IOException(
-          "control record names a segment for a packet body of " + head.bodyLength() + " bytes");
+    if (kind != INLINE && head.bodyLength() == 0) {
+      throw new IOException("control record names a segment for a packet without a body");
     }
     in.position(view.position());
     return new ControlRecord(kind, number, head);

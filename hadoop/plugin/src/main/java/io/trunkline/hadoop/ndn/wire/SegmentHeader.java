@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import org.apache.hadoop.util.DataChecksum;
 
 /**
- * The first 24 bytes of a segment's content; after them come the checksums, then the data, exactly
- * as in the body of an HDFS packet.
+ * The first 24 bytes of a segment's content; after them come the checksums, then the data, as
+ * {@link SegmentCut} cuts them out of the body of an HDFS packet.
  *
  * <pre>
  *   magic "TLB1" (4) | checksum type (1) | zero (3) | bytes per checksum (4)
@@ -24,6 +24,9 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
 
   /** Most bytes of checksums and data that one segment may carry. */
   public static final int MAX_BODY_BYTES = 65536;
+
+  /** Length of one checksum. */
+  static final int CHECKSUM_BYTES = 4;
 
   private static final int MAGIC = 0x544C4231;
 
@@ -76,6 +79,6 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
     if (checksumType != DataChecksum.Type.CRC32.id && checksumType != DataChecksum.Type.CRC32C.id) {
       return 0;
     }
-    return 4L * ((dataLength + (long) bytesPerChecksum - 1) / bytesPerChecksum);
+    return CHECKSUM_BYTES * ((dataLength + (long) bytesPerChecksum - 1) / bytesPerChecksum);
   }
 }

@@ -6,6 +6,8 @@ import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -24,6 +26,7 @@ final class NativePublisher implements Publisher {
   private final Preamble preamble;
   private final String id;
   private final int retainSegments;
+  private final byte[] header = new byte[SegmentHeader.BYTES];
   private final AtomicBoolean closed = new AtomicBoolean();
   private long blockProducer = NO_PRODUCER;
   private long streamProducer = NO_PRODUCER;
@@ -55,15 +58,14 @@ final class NativePublisher implements Publisher {
   }
 
   @Override
-  public synchronized void block(long segment, byte[] header, byte[] body, int off, int length)
+  public synchronized void block(long segment, Piece piece, byte[] body, int off, boolean more)
       throws IOException {
     announce();
-    Native.producerPublish(blockProducer, segment, header, body, off, length);
-    hasPublished();
+    publish(blockProducer, segment, piece, body, off, more);
   }
 
   @Override
-  public synchronized void stream(long segment, byte[] header, byte[] body, int off, int length)
+  public synchronized void stream(long segment, Piece piece, byte[] body, int off, boolean more)
       throws IOException {
     refuseClosed();
     if (streamProducer == NO_PRODUCER) {
@@ -71,19 +73,30 @@ final class NativePublisher implements Publisher {
           Native.producerOpen(
               node.handle(), Names.stream(preamble.name(), preamble.nonce()), retainSegments);
     }
-    Native.producerPublish(streamProducer, segment, header, body, off, length);
-    hasPublished();
+    publish(streamProducer, segment, piece, body, off, more);
+  }
+
+  private void publish(long producer, long segment, Piece piece, byte[] body, int off, boolean more)
+      throws IOException {
+    piece.header().encode(header);
+    Native.producerPublish(
+        producer,
+        segment,
+        header,
+        body,
+        off + piece.sumsAt(),
+        piece.sumsLength(),
+        off + piece.dataAt(),
+        piece.dataLength(),
+        more);
+    published = true;
+    publishedNanos = System.nanoTime();
   }
 
   private void refuseClosed() throws NdnException {
     if (closed.get()) {
       throw new NdnException(id + ": the write has been closed");
     }
-  }
-
-  private void hasPublished() {
-    published = true;
-    publishedNanos = System.nanoTime();
   }
 
   @Override

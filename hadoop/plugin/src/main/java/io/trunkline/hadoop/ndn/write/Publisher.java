@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn.write;
 
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import java.io.IOException;
 
 /** Publishes the packet bodies of one write by name. */
@@ -8,25 +9,25 @@ public interface Publisher {
    * Publishes a segment of the block.
    *
    * @param segment number of the segment
-   * @param header its 24-byte header
-   * @param body array with checksums and data
-   * @param off where they begin
-   * @param length of both, in bytes
+   * @param piece the segment, and where it lies in its packet's body
+   * @param body array with the packet's body
+   * @param off where the body begins
+   * @param more whether the next segment of the packet follows at once
    * @throws IOException when the plane does not take it
    */
-  void block(long segment, byte[] header, byte[] body, int off, int length) throws IOException;
+  void block(long segment, Piece piece, byte[] body, int off, boolean more) throws IOException;
 
   /**
    * Publishes a segment of this writer's stream.
    *
    * @param segment number of the segment
-   * @param header its 24-byte header
-   * @param body array with checksums and data
-   * @param off where they begin
-   * @param length of both, in bytes
+   * @param piece the segment, and where it lies in its packet's body
+   * @param body array with the packet's body
+   * @param off where the body begins
+   * @param more whether the next segment of the packet follows at once
    * @throws IOException when the plane does not take it
    */
-  void stream(long segment, byte[] header, byte[] body, int off, int length) throws IOException;
+  void stream(long segment, Piece piece, byte[] body, int off, boolean more) throws IOException;
 
   /** Bytes have come back from the pipeline: it is alive. */
   void progressed();

@@ -18,7 +18,7 @@ public final class WritePlanner implements Planner {
 
   private final Settings settings;
   private final String peer;
-  private final int packetsInFlight;
+  private final PacketsInFlight inFlight;
   private final TransferStats stats = TransferStats.get();
 
   /**
@@ -26,12 +26,12 @@ public final class WritePlanner implements Planner {
    *
    * @param settings the settings
    * @param peer names the DataNode in logs
-   * @param packetsInFlight most packets that HDFS leaves unacknowledged
+   * @param inFlight what HDFS leaves unacknowledged
    */
-  public WritePlanner(Settings settings, String peer, int packetsInFlight) {
+  public WritePlanner(Settings settings, String peer, PacketsInFlight inFlight) {
     this.settings = settings;
     this.peer = peer;
-    this.packetsInFlight = packetsInFlight;
+    this.inFlight = inFlight;
   }
 
   @Override
@@ -67,7 +67,8 @@ public final class WritePlanner implements Planner {
             node.names().version(op.pool(), op.block(), op.genstamp()),
             ThreadLocalRandom.current().nextLong(),
             segmentBytes);
-    int retain = Math.max(settings.retainSegments(), packetsInFlight + 16);
+    int retain =
+        Math.max(settings.retainSegments(), inFlight.segments(op.checksum(), segmentBytes));
     NativePublisher publisher = new NativePublisher(node, preamble, op.id(), retain);
     try {
       publisher.announce();

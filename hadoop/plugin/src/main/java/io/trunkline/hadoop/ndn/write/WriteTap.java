@@ -2,7 +2,7 @@ package io.trunkline.hadoop.ndn.write;
 
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.wire.SegmentHeader;
+import io.trunkline.hadoop.ndn.wire.SegmentCut;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.wire.OpHeader;
@@ -17,8 +17,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Sits where stock code writes to a DataNode's plug-in. It reads along until the op header is
  * whole, and from then on either lets everything pass, or turns each packet into a control record
- * whose body goes by name. It does no I/O: bytes in, control bytes out, bodies to a {@link
- * Publisher}.
+ * whose body goes by name, in as many segments as it takes. It does no I/O: bytes in, control bytes
+ * out, bodies to a {@link Publisher}.
  *
  * <pre>
  *   HEADER --not a write, or plan plain--> STOCK
@@ -38,7 +38,6 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private final Planner planner;
   private final TransferStats stats = TransferStats.get();
   private final PacketFramer framer = new PacketFramer();
-  private final byte[] segmentHeader = new byte[SegmentHeader.BYTES];
   private ByteBuffer header = ByteBuffer.allocate(INITIAL_HEADER_BYTES);
   private State state = State.HEADER;
   private WriteOp op;
@@ -154,33 +153,30 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   }
 
   private ControlRecord published(PacketHead head, byte[] body, int off) {
-    SegmentHeader segment =
-        new SegmentHeader(
-            op.checksum().getChecksumType().id,
-            op.checksum().getBytesPerChecksum(),
-            head.dataLength(),
-            head.offset());
-    if (head.bodyLength() == 0
-        || head.bodyLength() > SegmentHeader.MAX_BODY_BYTES
-        || head.dataLength() + segment.checksumBytes() != head.bodyLength()) {
+    int segmentBytes = preamble.segmentBytes();
+    if (!SegmentCut.fits(head, op.checksum(), segmentBytes)) {
       return inline(head);
     }
-    segment.encode(segmentHeader);
     try {
-      ControlRecord record;
-      if (wholeSegment(head)) {
-        long number = head.offset() / preamble.segmentBytes();
-        publisher.block(number, segmentHeader, body, off, head.bodyLength());
-        record = new ControlRecord(ControlRecord.BLOCK_SEGMENT, number, head);
-      } else {
+      SegmentCut cut = new SegmentCut(head, op.checksum(), segmentBytes);
+      boolean whole = wholeSegments(head);
+      long first = whole ? head.offset() / segmentBytes : nextStreamSegment;
+      if (!whole) {
         irregular = true;
-        publisher.stream(nextStreamSegment, segmentHeader, body, off, head.bodyLength());
-        record = new ControlRecord(ControlRecord.STREAM_SEGMENT, nextStreamSegment, head);
-        nextStreamSegment++;
+        nextStreamSegment += cut.count();
       }
-      stats.add(Counter.SEGMENTS_PUBLISHED);
+      for (int i = 0; i < cut.count(); i++) {
+        boolean more = i + 1 < cut.count();
+        if (whole) {
+          publisher.block(first + i, cut.piece(i), body, off, more);
+        } else {
+          publisher.stream(first + i, cut.piece(i), body, off, more);
+        }
+      }
+      stats.add(Counter.SEGMENTS_PUBLISHED, cut.count());
       stats.add(Counter.BYTES_PUBLISHED, head.bodyLength());
-      return record;
+      byte kind = whole ? ControlRecord.BLOCK_SEGMENT : ControlRecord.STREAM_SEGMENT;
+      return new ControlRecord(kind, first, head);
     } catch (IOException e) {
       LOG.warn("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
       return inline(head);
@@ -188,17 +184,16 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   }
 
   /**
-   * Whether a packet is just what the block's segment of that place will hold for ever: a full one,
-   * or the one that ends a full block. After a packet that was cut elsewhere none is.
+   * Whether a packet is just what the block's segments of that place will hold for ever: full ones,
+   * or those that end a full block. After a packet that was cut elsewhere none is.
    */
-  private boolean wholeSegment(PacketHead head) {
+  private boolean wholeSegments(PacketHead head) {
     int segmentBytes = preamble.segmentBytes();
     return !irregular
         && head.offset() % segmentBytes == 0
         && head.offset() / segmentBytes <= 0xFFFFFFFFL
-        && (head.dataLength() == segmentBytes
-            || head.dataLength() < segmentBytes
-                && head.offset() + head.dataLength() == op.blockBytes());
+        && (head.dataLength() % segmentBytes == 0
+            || head.offset() + head.dataLength() == op.blockBytes());
   }
 
   private static ControlRecord inline(PacketHead head) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.write.Plan;
 import io.trunkline.hadoop.ndn.write.Publisher;
 import io.trunkline.hadoop.ndn.write.WriteTap;
@@ -73,12 +74,12 @@ class TapChannelTest {
     Publisher publisher =
         new Publisher() {
           @Override
-          public void block(long segment, byte[] header, byte[] body, int off, int length) {
+          public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
             published.incrementAndGet();
           }
 
           @Override
-          public void stream(long segment, byte[] header, byte[] body, int off, int length) {
+          public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
             published.incrementAndGet();
           }
 

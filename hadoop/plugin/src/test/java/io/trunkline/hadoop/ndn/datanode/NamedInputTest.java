@@ -10,6 +10,8 @@ import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.write.ControlBuffer;
 import io.trunkline.hadoop.ndn.write.Plan;
 import io.trunkline.hadoop.ndn.write.Publisher;
@@ -49,17 +51,24 @@ class NamedInputTest {
 
   private final class Store implements Publisher {
     @Override
-    public void block(long segment, byte[] header, byte[] body, int off, int length) {
-      put(PREAMBLE.name() + "/" + segment, header, body, off, length);
+    public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
+      put(PREAMBLE.name() + "/" + segment, piece, body, off);
     }
 
     @Override
-    public void stream(long segment, byte[] header, byte[] body, int off, int length) {
-      put(Names.stream(PREAMBLE.name(), 99) + "/" + segment, header, body, off, length);
+    public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
+      put(Names.stream(PREAMBLE.name(), 99) + "/" + segment, piece, body, off);
     }
 
-    private void put(String name, byte[] header, byte[] body, int off, int length) {
-      network.put(name, new byte[][] {header.clone(), Arrays.copyOfRange(body, off, off + length)});
+    private void put(String name, Piece piece, byte[] body, int off) {
+      byte[] header = new byte[SegmentHeader.BYTES];
+      piece.header().encode(header);
+      byte[] content =
+          ByteBuffer.allocate(piece.sumsLength() + piece.dataLength())
+              .put(body, off + piece.sumsAt(), piece.sumsLength())
+              .put(body, off + piece.dataAt(), piece.dataLength())
+              .array();
+      network.put(name, new byte[][] {header, content});
     }
 
     @Override
@@ -73,7 +82,11 @@ class NamedInputTest {
     opened++;
     return new SegmentSource() {
       @Override
-      public int take(long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+      public void known(long upto) {}
+
+      @Override
+      public boolean take(
+          long segment, byte[] header, Piece piece, byte[] to, int off, int timeoutMs)
           throws IOException {
         if (failures > 0) {
           failures--;
@@ -86,14 +99,16 @@ class NamedInputTest {
           } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
           }
-          return -1;
+          return false;
         }
         System.arraycopy(found[0], 0, header, 0, header.length);
-        if (found[1].length > max) {
-          throw new NdnException("no room");
+        ByteBuffer content = ByteBuffer.wrap(found[1]);
+        if (content.remaining() != piece.sumsLength() + piece.dataLength()) {
+          throw new NdnException("other lengths");
         }
-        System.arraycopy(found[1], 0, to, off, found[1].length);
-        return found[1].length;
+        content.get(to, off + piece.sumsAt(), piece.sumsLength());
+        content.get(to, off + piece.dataAt(), piece.dataLength());
+        return true;
       }
 
       @Override
@@ -161,7 +176,12 @@ class NamedInputTest {
         stock.write(StockBytes.heartbeat());
       }
       int length =
-          random.nextInt(3) == 0 ? 1 + random.nextInt(StockBytes.SEGMENT) : StockBytes.SEGMENT;
+          switch (random.nextInt(4)) {
+            case 0 -> 1 + random.nextInt(StockBytes.SEGMENT);
+            case 1 -> 1 + random.nextInt(5 * StockBytes.SEGMENT);
+            case 2 -> (1 + random.nextInt(5)) * StockBytes.SEGMENT;
+            default -> StockBytes.SEGMENT;
+          };
       stock.write(StockBytes.packet(offset, i, false, StockBytes.random(random, length)));
       offset += length;
     }
@@ -310,10 +330,20 @@ class NamedInputTest {
                       SegmentSource source = source(prefix);
                       return new SegmentSource() {
                         @Override
-                        public int take(
-                            long segment, byte[] header, byte[] to, int off, int max, int timeoutMs)
+                        public void known(long upto) {
+                          source.known(upto);
+                        }
+
+                        @Override
+                        public boolean take(
+                            long segment,
+                            byte[] header,
+                            Piece piece,
+                            byte[] to,
+                            int off,
+                            int timeoutMs)
                             throws IOException {
-                          return source.take(segment, header, to, off, max, timeoutMs);
+                          return source.take(segment, header, piece, to, off, timeoutMs);
                         }
 
                         @Override

@@ -9,6 +9,7 @@ import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
@@ -41,23 +42,25 @@ class WriteTapTest {
     Boolean ended;
 
     @Override
-    public void block(long segment, byte[] header, byte[] body, int off, int length)
+    public void block(long segment, Piece piece, byte[] body, int off, boolean more)
         throws IOException {
-      take("block " + segment, body, off, length);
+      take("block " + segment, piece, body, off, more);
     }
 
     @Override
-    public void stream(long segment, byte[] header, byte[] body, int off, int length)
+    public void stream(long segment, Piece piece, byte[] body, int off, boolean more)
         throws IOException {
-      take("stream " + segment, body, off, length);
+      take("stream " + segment, piece, body, off, more);
     }
 
-    private void take(String what, byte[] body, int off, int length) throws IOException {
+    private void take(String what, Piece piece, byte[] body, int off, boolean more)
+        throws IOException {
       if (broken) {
         throw new NdnException("no room");
       }
-      published.add(what);
-      bodies.write(body, off, length);
+      published.add(what + (more ? ".." : ""));
+      bodies.write(body, off + piece.sumsAt(), piece.sumsLength());
+      bodies.write(body, off + piece.dataAt(), piece.dataLength());
     }
 
     @Override
@@ -148,6 +151,38 @@ class WriteTapTest {
     assertEquals("1:0 1:1", kinds(records(header)));
     tap.close();
     assertFalse(publisher.ended);
+  }
+
+  @Test
+  void largePacketsBecomeSeveralSegments() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(9L * seg + 1000);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(
+        tap,
+        header,
+        StockBytes.packet(0, 0, false, new byte[4 * seg]),
+        StockBytes.packet(4L * seg, 1, false, new byte[4 * seg]),
+        StockBytes.packet(8L * seg, 2, false, new byte[seg + 1000]));
+    assertEquals("1:0 1:4 1:8", kinds(records(header)));
+    assertEquals(
+        "block 0.. block 1.. block 2.. block 3 block 4.. block 5.. block 6.. block 7"
+            + " block 8.. block 9",
+        String.join(" ", publisher.published));
+  }
+
+  @Test
+  void largePacketsThatDoNotFillSegmentsAreAStream() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(128L << 20);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(
+        tap,
+        header,
+        StockBytes.packet(0, 0, false, new byte[2 * seg + 512]),
+        StockBytes.packet(2L * seg + 512, 1, false, new byte[seg]));
+    assertEquals("2:0 2:3", kinds(records(header)));
+    assertEquals("stream 0.. stream 1.. stream 2 stream 3", String.join(" ", publisher.published));
   }
 
   @Test
