@@ -60,6 +60,19 @@ def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
     assert len(replicas.blocks(bed.cluster, f"/tree/size-{3 * MIB + 7}")) == 4
 
 
+@pytest.mark.parametrize("packet_bytes", [260097, 131072], ids=["whole-segments", "other-cuts"])
+def test_large_packets(bed, data, tmp_path, packet_bytes):
+    source = tmp_path / "source"
+    source.write_bytes(data[: 20 * MIB + 77])
+    inline = bed.total("inline_bodies")
+    target = f"/packets-{packet_bytes}"
+    sized = ["-D", "dfs.replication=3", "-D", f"dfs.client-write-packet-size={packet_bytes}"]
+    bed.cluster.client(FSSHELL, *sized, "-put", str(source), target, name="put-large")
+    bed.assert_whole(target, source.read_bytes(), tmp_path)
+    bed.assert_named()
+    assert bed.total("inline_bodies") == inline
+
+
 def test_a_reader_that_stops_early_leaves_nothing_hanging(bed, data, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(data)
