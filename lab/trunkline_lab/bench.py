@@ -19,6 +19,7 @@ from typing import Any
 from . import hbase, paths, payload, planes, report, transfer
 from .say import say
 
+PACKET_SIZE = "dfs.client-write-packet-size"
 REPLICATION = 3
 DATANODES = 4
 
@@ -61,14 +62,19 @@ def peers() -> dict[str, Peer]:
 
 
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
-    """Puts and gets of one file on both planes by turns; both clusters stand at once, only one works."""
+    """Puts and gets of one file on both planes by turns; both clusters stand at once, only one works.
+
+    Stock TCP puts twice, as it is and with the packet size of the properties for named data: larger packets are cheaper
+    on either plane, and a user may have them without us.
+    """
     directory = paths.OUT / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / "input"
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = {
-        f"{plane} {what}": [] for plane in ("tcp", "ndn") for what in ("put", "get")
+        what: [] for what in ("tcp put", "tcp put in our packets", "tcp get", "ndn put", "ndn get")
     }
+    packets = {PACKET_SIZE: planes.pasted("ndn")[PACKET_SIZE]}
     with ExitStack() as stack:
         rigs = [
             stack.enter_context(transfer.rig(plane, directory / plane, datanodes=DATANODES, cache_bytes=256 << 20))
@@ -91,22 +97,33 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 if number:
                     costs[f"{rig.plane} put"].append(put)
                     costs[f"{rig.plane} get"].append(get)
+                if rig.plane == "tcp":
+                    put = rig.put(source, "/file", REPLICATION, properties=packets)
+                    rig.remove("/file")
+                    if number:
+                        costs["tcp put in our packets"].append(put)
         hosts = rigs[0].hosts
+
+    def cpu(cost: transfer.Cost) -> float:
+        return sum(cost.cpu_s.values())
 
     def median(what: str, value: Callable[[transfer.Cost], float]) -> float:
         return statistics.median(value(cost) for cost in costs[what])
 
     measures: list[tuple[str, str, str, str, Callable[[transfer.Cost], float]]] = [
         ("hdfs.put.r3", "wall", "s", "put", lambda c: c.wall_s),
-        ("hdfs.put.r3", "cpu", "CPU-s", "put", lambda c: sum(c.cpu_s.values())),
+        ("hdfs.put.r3", "cpu", "CPU-s", "put", cpu),
         ("hdfs.put.r3", "bytes", "bytes", "put", lambda c: c.links.total(hosts)),
         ("hdfs.get", "wall", "s", "get", lambda c: c.wall_s),
-        ("hdfs.get", "cpu", "CPU-s", "get", lambda c: sum(c.cpu_s.values())),
+        ("hdfs.get", "cpu", "CPU-s", "get", cpu),
     ]
     for prefix, what, unit, phase, value in measures:
         ours, theirs = median(f"ndn {phase}", value), median(f"tcp {phase}", value)
         yield Figure(f"{prefix}.ndn_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
         yield Figure(f"{prefix}.ndn.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+    for what, unit, value in (("wall", "s", lambda c: c.wall_s), ("cpu", "CPU-s", cpu)):
+        ours, theirs = median("ndn put", value), median("tcp put in our packets", value)
+        yield Figure(f"hdfs.put.r3.same_packets.ndn.{what}", ours, unit, "stock TCP, packets as large", theirs, runs)
 
 
 def hbase_puts(runs: int) -> Iterator[Figure]:

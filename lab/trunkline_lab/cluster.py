@@ -259,10 +259,19 @@ class Cluster:
         command = self.client_command(main, *arguments, host=host)
         return self.stage.start(self._label(name), self.client_host(host), command, **streams)
 
-    def put(self, source: Path, target: str, *options: str, replication: int = 3, host: str | None = None) -> Process:
+    def put(
+        self,
+        source: Path,
+        target: str,
+        *options: str,
+        replication: int = 3,
+        host: str | None = None,
+        properties: Properties | None = None,
+    ) -> Process:
         """`FsShell -D dfs.replication=N -put source target`."""
-        words = ["-D", f"dfs.replication={replication}", "-put", *options, str(source), target]
-        return self.client(FSSHELL, *words, name="put", host=host)
+        given = {"dfs.replication": str(replication), **(properties or {})}
+        generic = [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
+        return self.client(FSSHELL, *generic, "-put", *options, str(source), target, name="put", host=host)
 
     def get(self, source: str, target: Path, host: str | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""

@@ -14,7 +14,7 @@ from . import planes
 from .cluster import FSSHELL, Cluster, Properties
 from .hostbytes import HostBytes, LinkBytes
 from .network import pick_loopback
-from .procs import Process, Stage
+from .procs import Process, Stage, wait_until
 from .routers import Router
 from .say import say
 
@@ -69,17 +69,30 @@ class Rig:
     def plane(self) -> str:
         return self.cluster.plane.name
 
-    def put(self, source: Path, target: str, replication: int, host: str | None = None) -> Cost:
+    def put(
+        self,
+        source: Path,
+        target: str,
+        replication: int,
+        host: str | None = None,
+        properties: Properties | None = None,
+    ) -> Cost:
         """`FsShell -put`, measured."""
-        return self.measure(lambda: self.cluster.put(source, target, replication=replication, host=host))
+
+        def put() -> Process:
+            return self.cluster.put(source, target, replication=replication, host=host, properties=properties)
+
+        return self.measure(put)
 
     def get(self, source: str, target: Path, host: str | None = None) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
         return self.measure(lambda: self.cluster.get(source, target, host=host))
 
     def remove(self, path: str) -> None:
-        """Deletes a file, so that the next does not fill the disk."""
+        """Deletes the only file, and waits until no DataNode is busy any more with taking its replicas off the disk."""
         self.cluster.client(FSSHELL, "-rm", "-skipTrash", path, name="rm")
+        data = self.cluster.directory / "data"
+        wait_until("the replicas' end", lambda: not any(data.rglob("blk_*")), 60, pause_s=0.2)
 
     def _cache_hits(self) -> int:
         return sum(router.cache_hits() for router in self._routers)
