@@ -4,8 +4,8 @@
 //! and a reader who got damaged ones asks past the caches with MustBeFresh.
 //!
 //! A segment is copied once, from the Java array into the packet's buffer, and
-//! digested on the publishing thread. The newest segments are retained; an
-//! Interest that comes before its segment waits for it.
+//! digested on the publishing thread. Segments are retained until they are
+//! acknowledged, the newest ones within a bound; an Interest that comes before its segment waits for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -196,6 +196,11 @@ impl StreamProducer {
                 name: self.prefix().to_string(),
             }),
         }
+    }
+
+    /// Every consumer has the segments up to this one: they are let go.
+    pub fn acknowledge(&self, upto: u64) {
+        self.shared.lock().core.acknowledge(upto);
     }
 
     /// Ends the stream. Its segments stay answerable for `linger`.

@@ -178,6 +178,26 @@ fn a_closed_producer_lingers_for_stragglers() {
 }
 
 #[test]
+fn acknowledged_segments_are_let_go() {
+    let node = NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone");
+    let prefix = name("/hadoop/blocks/BP-1/105/v=1");
+    let producer = node.open_producer(&prefix, 64).expect("a producer");
+    for n in 0..10 {
+        publish(&producer, n);
+    }
+    producer.acknowledge(6);
+    let stats = producer.stats().expect("an open producer");
+    assert_eq!((stats.retained, stats.evicted), (3, 0));
+    publish(&producer, 10);
+    let pull = PullSettings {
+        first: 7,
+        ..live(8)
+    };
+    let pull = node.open_pull(&prefix, pull).expect("a pull");
+    assert!(pull.take(10, PATIENCE).expect("it is kept").is_some());
+}
+
+#[test]
 fn eight_writers_at_once() {
     let router = router("tcp://127.0.0.1:0");
     let face = address(&router);

@@ -78,6 +78,24 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
     })
 }
 
+/// `void producerAcknowledge(long producer, long upto)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerAcknowledge<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    upto: jlong,
+) {
+    call(env, |_| {
+        if let (Some(Object::Producer(_, producer)), Ok(upto)) =
+            (OBJECTS.get(handle), u64::try_from(upto))
+        {
+            producer.acknowledge(upto);
+        }
+        Ok(())
+    })
+}
+
 /// `void producerClose(long producer, long lingerMs)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerClose<'local>(

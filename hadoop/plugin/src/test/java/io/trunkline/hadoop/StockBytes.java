@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Random;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
@@ -12,9 +13,13 @@ import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.hdfs.protocol.datatransfer.PacketHeader;
 import org.apache.hadoop.hdfs.protocol.datatransfer.Sender;
+import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.BlockOpResponseProto;
+import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.PipelineAckProto;
+import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
 import org.apache.hadoop.hdfs.server.datanode.CachingStrategy;
 import org.apache.hadoop.security.token.Token;
+import org.apache.hadoop.thirdparty.protobuf.Message;
 import org.apache.hadoop.util.DataChecksum;
 
 /** Makes the bytes that stock HDFS code writes on a data-transfer connection. */
@@ -107,6 +112,27 @@ public final class StockBytes {
   /** A heartbeat, as the client sends it on an idle pipeline. */
   public static byte[] heartbeat() {
     return packet(0, -1, false, new byte[0]);
+  }
+
+  /** What a DataNode says to a write that it takes. */
+  public static byte[] writeAnswer() {
+    return delimited(BlockOpResponseProto.newBuilder().setStatus(Status.SUCCESS).build());
+  }
+
+  /** One acknowledgement, with what each DataNode of the pipeline says. */
+  public static byte[] ack(long seqno, Status... replies) {
+    return delimited(
+        PipelineAckProto.newBuilder().setSeqno(seqno).addAllReply(List.of(replies)).build());
+  }
+
+  private static byte[] delimited(Message message) {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try {
+      message.writeDelimitedTo(out);
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+    return out.toByteArray();
   }
 
   /** Random bytes. */

@@ -85,6 +85,14 @@ public final class Native {
       throws IOException;
 
   /**
+   * Says that all consumers have the segments up to one: they are let go.
+   *
+   * @param producer the producer's handle
+   * @param upto number of the newest segment that all have
+   */
+  public static native void producerAcknowledge(long producer, long upto);
+
+  /**
    * Ends a producer. Its segments stay answerable for a while, so that a consumer which lags is
    * still served.
    *

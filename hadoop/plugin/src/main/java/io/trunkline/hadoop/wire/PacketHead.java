@@ -36,6 +36,7 @@ public final class PacketHead {
   private final byte[] bytes;
   private final int bodyLength;
   private long offset;
+  private long seqno;
   private int dataLength;
   private boolean last;
 
@@ -99,7 +100,7 @@ public final class PacketHead {
           seen |= 1;
         }
         case TAG_SEQNO -> {
-          in.getLong();
+          seqno = in.getLong();
           seen |= 2;
         }
         case TAG_LAST -> {
@@ -181,6 +182,15 @@ public final class PacketHead {
    */
   public long offset() {
     return offset;
+  }
+
+  /**
+   * Its sequence number, by which it is acknowledged.
+   *
+   * @return from 0 within a block; -1 for a heartbeat
+   */
+  public long seqno() {
+    return seqno;
   }
 
   /**

@@ -87,20 +87,22 @@ public final class TapChannel extends SocketChannel {
 
   @Override
   public int read(ByteBuffer to) throws IOException {
+    ByteBuffer read = to.duplicate();
     int count = real.read(to);
     if (count > 0) {
-      tap.progressed();
+      tap.answered(read.limit(to.position()));
     }
     return count;
   }
 
   @Override
   public long read(ByteBuffer[] to, int offset, int length) throws IOException {
-    long count = real.read(to, offset, length);
-    if (count > 0) {
-      tap.progressed();
+    for (int i = offset; i < offset + length; i++) {
+      if (to[i].hasRemaining()) {
+        return read(to[i]);
+      }
     }
-    return count;
+    return 0;
   }
 
   @Override

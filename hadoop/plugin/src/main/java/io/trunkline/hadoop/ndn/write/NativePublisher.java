@@ -105,6 +105,22 @@ final class NativePublisher implements Publisher {
   }
 
   @Override
+  public synchronized void blockAcknowledged(long upto) {
+    acknowledge(blockProducer, upto);
+  }
+
+  @Override
+  public synchronized void streamAcknowledged(long upto) {
+    acknowledge(streamProducer, upto);
+  }
+
+  private void acknowledge(long producer, long upto) {
+    if (!closed.get() && producer != NO_PRODUCER) {
+      Native.producerAcknowledge(producer, upto);
+    }
+  }
+
+  @Override
   public void close(boolean ended) {
     if (!closed.compareAndSet(false, true)) {
       return;

@@ -33,6 +33,20 @@ public interface Publisher {
   void progressed();
 
   /**
+   * All DataNodes of the pipeline have segments of the block: they need not be kept any longer.
+   *
+   * @param upto number of the newest one
+   */
+  void blockAcknowledged(long upto);
+
+  /**
+   * All DataNodes of the pipeline have segments of this writer's stream.
+   *
+   * @param upto number of the newest one
+   */
+  void streamAcknowledged(long upto);
+
+  /**
    * The connection has ended.
    *
    * @param ended whether the packet that ends the block had been sent

@@ -5,12 +5,14 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.wire.AckReader;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketFramer;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +28,9 @@ import org.slf4j.LoggerFactory;
  * </pre>
  */
 public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
+  /** A packet whose body was published, until it is acknowledged. */
+  private record Published(long seqno, boolean block, long last) {}
+
   private enum State {
     HEADER,
     STOCK,
@@ -38,6 +43,8 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private final Planner planner;
   private final TransferStats stats = TransferStats.get();
   private final PacketFramer framer = new PacketFramer();
+  private final AckReader acks = new AckReader();
+  private final ConcurrentLinkedQueue<Published> unacknowledged = new ConcurrentLinkedQueue<>();
   private ByteBuffer header = ByteBuffer.allocate(INITIAL_HEADER_BYTES);
   private State state = State.HEADER;
   private WriteOp op;
@@ -175,6 +182,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       }
       stats.add(Counter.SEGMENTS_PUBLISHED, cut.count());
       stats.add(Counter.BYTES_PUBLISHED, head.bodyLength());
+      unacknowledged.add(new Published(head.seqno(), whole, first + cut.count() - 1));
       byte kind = whole ? ControlRecord.BLOCK_SEGMENT : ControlRecord.STREAM_SEGMENT;
       return new ControlRecord(kind, first, head);
     } catch (IOException e) {
@@ -200,11 +208,42 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     return new ControlRecord(ControlRecord.INLINE, 0, head);
   }
 
-  /** Bytes have come back on the connection. */
-  public void progressed() {
+  /**
+   * Bytes have come back on the connection.
+   *
+   * @param bytes the bytes
+   */
+  public void answered(ByteBuffer bytes) {
     Publisher named = publisher;
-    if (named != null) {
-      named.progressed();
+    if (named == null) {
+      return;
+    }
+    named.progressed();
+    synchronized (acks) {
+      long seqno = acks.accept(bytes);
+      if (seqno != AckReader.NONE) {
+        acknowledged(named, seqno);
+      }
+    }
+  }
+
+  private void acknowledged(Publisher named, long seqno) {
+    long block = -1;
+    long stream = -1;
+    Published oldest;
+    while ((oldest = unacknowledged.peek()) != null && oldest.seqno() <= seqno) {
+      unacknowledged.remove();
+      if (oldest.block()) {
+        block = oldest.last();
+      } else {
+        stream = oldest.last();
+      }
+    }
+    if (block >= 0) {
+      named.blockAcknowledged(block);
+    }
+    if (stream >= 0) {
+      named.streamAcknowledged(stream);
     }
   }
 

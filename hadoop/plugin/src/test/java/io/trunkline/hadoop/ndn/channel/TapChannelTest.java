@@ -87,6 +87,12 @@ class TapChannelTest {
           public void progressed() {}
 
           @Override
+          public void blockAcknowledged(long upto) {}
+
+          @Override
+          public void streamAcknowledged(long upto) {}
+
+          @Override
           public void close(boolean ended) {}
         };
     return new TapChannel(null, real, new WriteTap(op -> new Plan.Produce(preamble, publisher)));

@@ -75,6 +75,12 @@ class NamedInputTest {
     public void progressed() {}
 
     @Override
+    public void blockAcknowledged(long upto) {}
+
+    @Override
+    public void streamAcknowledged(long upto) {}
+
+    @Override
     public void close(boolean ended) {}
   }
 

@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ndn.write;
 
+import static org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status.ERROR;
+import static org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status.SUCCESS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -65,6 +67,16 @@ class WriteTapTest {
 
     @Override
     public void progressed() {}
+
+    @Override
+    public void blockAcknowledged(long upto) {
+      published.add("block acknowledged " + upto);
+    }
+
+    @Override
+    public void streamAcknowledged(long upto) {
+      published.add("stream acknowledged " + upto);
+    }
 
     @Override
     public void close(boolean blockEnded) {
@@ -183,6 +195,28 @@ class WriteTapTest {
         StockBytes.packet(2L * seg + 512, 1, false, new byte[seg]));
     assertEquals("2:0 2:3", kinds(records(header)));
     assertEquals("stream 0.. stream 1.. stream 2 stream 3", String.join(" ", publisher.published));
+  }
+
+  @Test
+  void whatThePipelineAcknowledgesIsLetGo() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    send(
+        tap,
+        header(128L << 20),
+        StockBytes.packet(0, 0, false, new byte[2 * seg]),
+        StockBytes.packet(2L * seg, 1, false, new byte[2 * seg]),
+        StockBytes.packet(4L * seg, 2, false, new byte[100]),
+        StockBytes.packet(4L * seg + 100, 3, false, new byte[412]));
+    publisher.published.clear();
+    tap.answered(ByteBuffer.wrap(StockBytes.writeAnswer()));
+    tap.answered(ByteBuffer.wrap(StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS)));
+    tap.answered(ByteBuffer.wrap(StockBytes.ack(-1, SUCCESS, SUCCESS, SUCCESS)));
+    tap.answered(ByteBuffer.wrap(StockBytes.ack(2, SUCCESS, SUCCESS, SUCCESS)));
+    tap.answered(ByteBuffer.wrap(StockBytes.ack(3, SUCCESS, ERROR, SUCCESS)));
+    assertEquals(
+        List.of("block acknowledged 1", "block acknowledged 3", "stream acknowledged 0"),
+        publisher.published);
   }
 
   @Test
