@@ -79,14 +79,15 @@ public enum Setting {
       Kind.COUNT,
       "256",
       "96 .. 65536",
-      "Newest segments that the writer of a block keeps answerable; at least what HDFS has in flight.",
+      "Segments that the writer of a block keeps answerable until the pipeline acknowledges them; at"
+          + " least what HDFS has in flight.",
       96,
       65536),
   /** Memory of all producers of the JVM. */
   RETAIN_BYTES(
       "trunkline.ndn.retain.bytes",
       Kind.BYTES,
-      "536870912",
+      "1073741824",
       "8388608 .. 1099511627776",
       "Memory for the kept segments of all blocks that this JVM writes at once.",
       8L << 20,
