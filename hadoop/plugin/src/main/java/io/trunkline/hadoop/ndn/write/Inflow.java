@@ -5,54 +5,59 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.util.ArrayDeque;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A write that comes in by name. The DataNode's input leaves the record of each packet here before
  * it hands the packet to stock code; the tap on the socket toward the next DataNode finds it when
  * stock code mirrors the packet, and passes the record on in place of the body.
+ *
+ * <p>Stock DataXceiver reads a write's header, opens the connection to the next DataNode and
+ * mirrors the packets on one thread. So the tap finds the write by its thread, and no other
+ * connection, whatever it claims to carry, can stand in for it.
  */
 public final class Inflow implements AutoCloseable {
-  /**
-   * Tells writes apart. DataNodes of one pipeline may share a JVM, so the place in the pipeline is
-   * part of it.
-   */
-  private record Key(String pool, long block, long genstamp, int targets) {}
+  private static final ThreadLocal<Inflow> OF_THREAD = new ThreadLocal<>();
 
-  private static final ConcurrentHashMap<Key, Inflow> INFLOWS = new ConcurrentHashMap<>();
-
-  private final Key key;
+  private final WriteOp op;
   private final Preamble preamble;
   private final ArrayDeque<ControlRecord> records = new ArrayDeque<>();
   private boolean relayed;
+  private volatile boolean closed;
 
-  private Inflow(Key key, Preamble preamble) {
-    this.key = key;
+  private Inflow(WriteOp op, Preamble preamble) {
+    this.op = op;
     this.preamble = preamble;
   }
 
   /**
-   * A write begins to come in.
+   * A write begins to come in, read by this thread.
    *
    * @param op its header, as this DataNode got it
    * @param preamble its preamble
    * @return the write; close it when the connection ends
    */
   public static Inflow open(WriteOp op, Preamble preamble) {
-    Key key = new Key(op.pool(), op.block(), op.genstamp(), op.targets());
-    Inflow inflow = new Inflow(key, preamble);
-    INFLOWS.put(key, inflow);
+    Inflow inflow = new Inflow(op, preamble);
+    OF_THREAD.set(inflow);
     return inflow;
   }
 
   /**
    * Finds the write that a header toward the next DataNode belongs to.
    *
-   * @param op the header, as it goes out
+   * @param down the header, as this thread sends it on
    * @return the write, or null when the block does not come in by name
    */
-  static Inflow upstreamOf(WriteOp op) {
-    return INFLOWS.get(new Key(op.pool(), op.block(), op.genstamp(), op.targets() + 1));
+  static Inflow upstreamOf(WriteOp down) {
+    Inflow inflow = OF_THREAD.get();
+    return inflow != null && !inflow.closed && inflow.isUpstreamOf(down) ? inflow : null;
+  }
+
+  private boolean isUpstreamOf(WriteOp down) {
+    return op.pool().equals(down.pool())
+        && op.block() == down.block()
+        && op.genstamp() == down.genstamp()
+        && op.targets() == down.targets() + 1;
   }
 
   Preamble preamble() {
@@ -90,7 +95,10 @@ public final class Inflow implements AutoCloseable {
 
   @Override
   public void close() {
-    INFLOWS.remove(key, this);
+    closed = true;
     relay(false);
+    if (OF_THREAD.get() == this) {
+      OF_THREAD.remove();
+    }
   }
 }

@@ -314,6 +314,19 @@ class WriteTapTest {
     assertEquals(null, Inflow.upstreamOf(parse(2)));
   }
 
+  @Test
+  void anotherConnectionCannotStandInForTheWriteThatComesIn() throws Exception {
+    WriteOp upstream = parse(3);
+    Preamble forged = new Preamble(PREAMBLE.name(), 666, StockBytes.SEGMENT);
+    try (Inflow inflow = Inflow.open(upstream, PREAMBLE)) {
+      Thread stranger = new Thread(() -> Inflow.open(upstream, forged));
+      stranger.start();
+      stranger.join();
+      assertEquals(inflow, Inflow.upstreamOf(parse(2)));
+    }
+    assertEquals(null, Inflow.upstreamOf(parse(2)));
+  }
+
   private static WriteOp parse(int left) throws IOException {
     return OpHeader.parseWrite(
         ByteBuffer.wrap(
