@@ -11,12 +11,14 @@ import json
 import os
 import statistics
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from . import hbase, paths, payload, planes, report, transfer
+from .cluster import Properties
 from .say import say
 
 PACKET_SIZE = "dfs.client-write-packet-size"
@@ -72,38 +74,36 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / "input"
     payload.make(source, size)
-    costs: dict[str, list[transfer.Cost]] = {
-        what: [] for what in ("tcp put", "tcp put in our packets", "tcp get", "ndn put", "ndn get")
-    }
-    packets = {PACKET_SIZE: planes.pasted("ndn")[PACKET_SIZE]}
+    costs: dict[str, list[transfer.Cost]] = defaultdict(list)
+    larger = {PACKET_SIZE: planes.pasted("ndn")[PACKET_SIZE]}
+    cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp large", larger), ("ndn", "ndn", {})]
     with ExitStack() as stack:
-        rigs = [
-            stack.enter_context(transfer.rig(plane, directory / plane, datanodes=DATANODES, cache_bytes=256 << 20))
+        rigs = {
+            plane: stack.enter_context(
+                transfer.rig(plane, directory / plane, datanodes=DATANODES, cache_bytes=256 << 20)
+            )
             for plane in ("tcp", "ndn")
-        ]
+        }
         for number in range(1 - WARM_UPS, runs + 1):
-            for rig in rigs if number % 2 else rigs[::-1]:
-                say(f"hdfs {rig.plane}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
-                copy = directory / "copy"
+            for turn in range(len(cases)):  # each is first as often as last
+                plane, label, properties = cases[(turn + number) % len(cases)]
+                say(f"hdfs {label}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
+                rig, copy = rigs[plane], directory / "copy"
                 copy.unlink(missing_ok=True)
-                put, get = rig.put(source, "/file", REPLICATION), rig.get("/file", copy)
+                put = rig.put(source, "/file", REPLICATION, properties=properties)
+                get = rig.get("/file", copy)
                 if payload.sha256(copy) != payload.sha256(source):
-                    raise RuntimeError(f"{rig.plane}: the bytes read are not the bytes written")
-                if rig.plane == "ndn":
-                    doubts = transfer.doubts_of_write(rig.plane, put, size, REPLICATION)
-                    doubts += transfer.doubts_of_read(rig.plane, get, size)
+                    raise RuntimeError(f"{label}: the bytes read are not the bytes written")
+                if plane == "ndn":
+                    doubts = transfer.doubts_of_write(plane, put, size, REPLICATION)
+                    doubts += transfer.doubts_of_read(plane, get, size)
                     if doubts:
                         raise RuntimeError(f"ndn: named data did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")
                 if number > 0:
-                    costs[f"{rig.plane} put"].append(put)
-                    costs[f"{rig.plane} get"].append(get)
-                if rig.plane == "tcp":
-                    put = rig.put(source, "/file", REPLICATION, properties=packets)
-                    rig.remove("/file")
-                    if number > 0:
-                        costs["tcp put in our packets"].append(put)
-        hosts = rigs[0].hosts
+                    costs[f"{label} put"].append(put)
+                    costs[f"{label} get"].append(get)
+        hosts = rigs["tcp"].hosts
 
     def cpu(cost: transfer.Cost) -> float:
         return sum(cost.cpu_s.values())
@@ -123,7 +123,7 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
         yield Figure(f"{prefix}.ndn_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
         yield Figure(f"{prefix}.ndn.{what}", ours, unit, "stock TCP, same run", theirs, runs)
     for what, unit, value in (("wall", "s", lambda c: c.wall_s), ("cpu", "CPU-s", cpu)):
-        ours, theirs = median("ndn put", value), median("tcp put in our packets", value)
+        ours, theirs = median("ndn put", value), median("tcp large put", value)
         yield Figure(f"hdfs.put.r3.same_packets.ndn.{what}", ours, unit, "stock TCP, packets as large", theirs, runs)
 
 

@@ -19,6 +19,7 @@ from .routers import Router
 from .say import say
 
 BLOCK_BYTES = 128 << 20  # HDFS's default
+SETTLE_S = 3  # the kernel goes on freeing the pages of removed files for a while
 
 
 @dataclass
@@ -89,10 +90,11 @@ class Rig:
         return self.measure(lambda: self.cluster.get(source, target, host=host))
 
     def remove(self, path: str) -> None:
-        """Deletes the only file, and waits until no DataNode is busy any more with taking its replicas off the disk."""
+        """Deletes the only file, and waits until nothing is busy any more with its replicas' end."""
         self.cluster.client(FSSHELL, "-rm", "-skipTrash", path, name="rm")
         data = self.cluster.directory / "data"
         wait_until("the replicas' end", lambda: not any(data.rglob("blk_*")), 60, pause_s=0.2)
+        time.sleep(SETTLE_S)
 
     def _cache_hits(self) -> int:
         return sum(router.cache_hits() for router in self._routers)
