@@ -1,6 +1,6 @@
 """`make bench`: our figures beside their peers', medians of several runs, as a table and in out/bench.json.
 
-HDFS is measured on both planes side by side, by turns. Peers of the forwarder (NFD, NDNd) are quoted from their own
+HDFS is measured on its planes side by side, by turns. Peers of the forwarder (NFD, NDNd) are quoted from their own
 measurement on a machine like this one: lab/peers.json says what, how and from which version.
 """
 
@@ -65,7 +65,7 @@ def peers() -> dict[str, Peer]:
 
 
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
-    """Puts and gets of one file on both planes by turns; both clusters stand at once, only one works.
+    """Puts and gets of one file on each plane by turns; all clusters stand at once, only one works.
 
     Stock TCP puts twice, as it is and with the packet size of the properties for named data: larger packets are cheaper
     on either plane, and a user may have them without us.
@@ -77,12 +77,16 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
     larger = {PACKET_SIZE: planes.pasted("ndn")[PACKET_SIZE]}
     cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp large", larger), ("ndn", "ndn", {})]
+    if lack := planes.ucx_missing():
+        say(f"hdfs: not over UCX: {lack}")
+    else:
+        cases.append(("ucx", "ucx", {}))
     with ExitStack() as stack:
         rigs = {
             plane: stack.enter_context(
                 transfer.rig(plane, directory / plane, datanodes=DATANODES, cache_bytes=256 << 20)
             )
-            for plane in ("tcp", "ndn")
+            for plane in dict.fromkeys(plane for plane, _, _ in cases)
         }
         for number in range(1 - WARM_UPS, runs + 1):
             for turn in range(len(cases)):  # each is first as often as last
@@ -94,11 +98,10 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 get = rig.get("/file", copy)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
-                if plane == "ndn":
-                    doubts = transfer.doubts_of_write(plane, put, size, REPLICATION)
-                    doubts += transfer.doubts_of_read(plane, get, size)
-                    if doubts:
-                        raise RuntimeError(f"ndn: named data did not carry it all: {'; '.join(doubts)}")
+                doubts = transfer.doubts_of_write(plane, put, size, REPLICATION)
+                doubts += transfer.doubts_of_read(plane, get, size)
+                if doubts:
+                    raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")
                 if number > 0:
                     costs[f"{label} put"].append(put)
@@ -118,10 +121,13 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
         ("hdfs.get", "wall", "s", "get", lambda c: c.wall_s),
         ("hdfs.get", "cpu", "CPU-s", "get", cpu),
     ]
-    for prefix, what, unit, phase, value in measures:
-        ours, theirs = median(f"ndn {phase}", value), median(f"tcp {phase}", value)
-        yield Figure(f"{prefix}.ndn_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
-        yield Figure(f"{prefix}.ndn.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+    for plane in [plane for plane in rigs if plane != "tcp"]:
+        for prefix, what, unit, phase, value in measures:
+            if plane == "ucx" and what == "bytes":
+                continue  # shared memory passes the sockets by
+            ours, theirs = median(f"{plane} {phase}", value), median(f"tcp {phase}", value)
+            yield Figure(f"{prefix}.{plane}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
+            yield Figure(f"{prefix}.{plane}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
     for what, unit, value in (("wall", "s", lambda c: c.wall_s), ("cpu", "CPU-s", cpu)):
         ours, theirs = median("ndn put", value), median("tcp large put", value)
         yield Figure(f"hdfs.put.r3.same_packets.ndn.{what}", ours, unit, "stock TCP, packets as large", theirs, runs)
