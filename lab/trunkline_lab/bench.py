@@ -24,6 +24,7 @@ from .say import say
 PACKET_SIZE = "dfs.client-write-packet-size"
 REPLICATION = 3
 DATANODES = 4
+CHANNEL_BYTES = 1 << 30
 WARM_UPS = 3  # rounds until DataNodes spend next to nothing on compiling any more; not counted
 
 
@@ -174,6 +175,21 @@ def hbase_puts(runs: int) -> Iterator[Figure]:
             yield Figure(f"hbase.put.ucx.{what}", ours, unit, "stock TCP, same run", theirs, runs)
 
 
+def channel(runs: int) -> Iterator[Figure]:
+    """A byte stream through the plug-in's UCX channel and through NIO's over the loopback, two processes, by turns."""
+    if lack := planes.ucx_missing():
+        say(f"channel: not over UCX: {lack}")
+        return
+    say(f"channel: {runs} runs of {CHANNEL_BYTES >> 20} MiB each way of sending")
+    bench = [paths.java(), "-cp", ":".join(planes.plugin_jars()), "io.trunkline.hadoop.ucx.ChannelBench"]
+    for line in _json_lines([*bench, "run", str(runs), str(CHANNEL_BYTES)], {}):
+        name, ours, theirs = f"channel.shm.{line['size']}", line["ucx_gb_s"], line["nio_gb_s"]
+        yield Figure(f"{name}.ucx_over_nio", ours / theirs, "ratio", "NIO over loopback, same run", 1.0, runs)
+        yield Figure(f"{name}.ucx.gb_s", ours, "GB/s", "NIO over loopback, same run", theirs, runs)
+        ours, theirs = line["ucx_cpu_s_per_gb"], line["nio_cpu_s_per_gb"]
+        yield Figure(f"{name}.ucx.cpu_s_per_gb", ours, "CPU-s/GB", "NIO over loopback, same run", theirs, runs)
+
+
 def forwarder(runs: int) -> Iterator[Figure]:
     """`ndn/io`'s throughput example: forwarder, producer and consumer as three processes; digests made and verified."""
     quoted = peers()
@@ -206,6 +222,11 @@ def _example(package: str, example: str, arguments: list[str], env: dict[str, st
     """Builds and runs a Rust example that prints JSON lines."""
     say(f"{package}: {example} {' '.join(arguments)}")
     command = ["cargo", "run", "-q", "--release", "-p", package, "--example", example, "--", *arguments]
+    yield from _json_lines(command, env)
+
+
+def _json_lines(command: list[str], env: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """What a program prints, a JSON object a line."""
     done = subprocess.run(
         command,
         cwd=paths.ROOT,
@@ -260,6 +281,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(arguments.runs),
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
+        ("channel.",): lambda: channel(arguments.runs),
         ("hbase.put.",): lambda: hbase_puts(arguments.runs),
     }
     wanted = arguments.only
