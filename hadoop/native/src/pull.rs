@@ -29,6 +29,9 @@ const INTEREST_LIFETIME: Duration = Duration::from_secs(4);
 /// A pull fails by itself only after this long without anything; its taker's
 /// own time-out comes first and decides.
 const MAX_STALL: Duration = Duration::from_secs(300);
+/// So often one segment is taken that does not verify. What a cache or a wire
+/// has damaged is right when it is asked for again; a damaged replica never is.
+const MAX_REFUSALS: u32 = 4;
 /// Said of segments that do not verify.
 static UNVERIFIED: Seldom = Seldom::new();
 /// First wait after a Nack; the core doubles it.
@@ -79,6 +82,8 @@ struct Inner {
     starved: Option<usize>,
     /// Where to begin anew, because what lies before came by another way.
     restart: Option<u64>,
+    /// The last segment that did not verify, and how often.
+    refused: Option<(u64, u32)>,
     closed: bool,
 }
 
@@ -123,6 +128,7 @@ impl Pull {
                 verifying: 0,
                 starved: None,
                 restart: None,
+                refused: None,
                 closed: false,
             }),
             arrived: Condvar::new(),
@@ -164,8 +170,9 @@ impl Pull {
     /// over. `None` when the time has passed.
     ///
     /// # Errors
-    /// When the pull was closed, when it failed for good, or when the segment
-    /// was taken or passed over before.
+    /// When the pull was closed, when it failed for good, when the segment was
+    /// taken or passed over before, or when it did not verify however often it
+    /// was asked for.
     pub fn take(&self, segment: u64, timeout: Duration) -> Result<Option<Bytes>> {
         let until = Instant::now() + timeout;
         let mut inner = self.shared.lock();
@@ -185,6 +192,15 @@ impl Pull {
                 }
                 if UNVERIFIED.says() {
                     tracing::warn!(name = %self.prefix(), segment, "a segment does not verify; asked for again");
+                }
+                if inner.refuse(segment) >= MAX_REFUSALS {
+                    inner.refused = None;
+                    let prefix = self.prefix();
+                    let text = format!(
+                        "{prefix}: segment {segment} was asked for {MAX_REFUSALS} times and never \
+                         verified: whoever answers holds a damaged one"
+                    );
+                    return Err(NativeError::Failed(text));
                 }
                 if !inner.consumer.reject(segment) {
                     inner.restart = Some(segment);
@@ -285,6 +301,16 @@ impl Inner {
             }
             None => false,
         }
+    }
+
+    /// A segment did not verify: how often by now.
+    fn refuse(&mut self, segment: u64) -> u32 {
+        let before = match self.refused {
+            Some((last, times)) if last == segment => times,
+            _ => 0,
+        };
+        self.refused = Some((segment, before + 1));
+        before + 1
     }
 
     /// Whether the loop would do something that it has no other reason to do

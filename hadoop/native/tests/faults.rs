@@ -2,14 +2,16 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::*;
-use ndn_io::App;
+use ndn_io::{App, AppHandle, Node};
 use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
-    ChecksumType, FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, PullSettings,
+    ChecksumType, FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, Pull,
+    PullSettings,
 };
 
 #[test]
@@ -117,9 +119,10 @@ fn the_bound_for_retained_bytes_is_kept() {
     open(3).expect("room again");
 }
 
-/// A producer whose packets are damaged the first time each.
+/// A producer of which every third packet is damaged, the first time or always.
 struct Damaging {
     seen: std::collections::HashSet<Vec<u8>>,
+    always: bool,
 }
 
 impl App for Damaging {
@@ -138,7 +141,7 @@ impl App for Damaging {
             .content(&content)
             .sign(&SigningKey::DigestSha256)
             .to_vec();
-        if n % 3 == 0 && self.seen.insert(name.value().to_vec()) {
+        if n % 3 == 0 && (self.seen.insert(name.value().to_vec()) || self.always) {
             wire[40_000] ^= 1;
         }
         let data = Data::parse(wire.into()).expect("still well formed");
@@ -146,18 +149,18 @@ impl App for Damaging {
     }
 }
 
-#[test]
-fn damaged_segments_are_asked_for_again_and_never_delivered() {
+/// The router that damaged packets come through, and a pull of them.
+fn pull_of_damaged(block: u32, always: bool) -> (Node, AppHandle, Arc<NamedNode>, Arc<Pull>) {
     let router = router("tcp://127.0.0.1:0");
     let damaging = Damaging {
         seen: Default::default(),
+        always,
     };
     let handle = router
         .attach(Box::new(damaging), "damaging")
         .expect("attached");
-    handle
-        .register(&name("/hadoop/blocks/BP-1/300"))
-        .expect("registered");
+    let prefix = format!("/hadoop/blocks/BP-1/{block}");
+    handle.register(&name(&prefix)).expect("registered");
     let datanode = node(&address(&router), "d1");
     let settings = PullSettings {
         first: 0,
@@ -166,10 +169,24 @@ fn damaged_segments_are_asked_for_again_and_never_delivered() {
         live: false,
     };
     let pull = datanode
-        .open_pull(&name("/hadoop/blocks/BP-1/300/v=1"), settings)
+        .open_pull(&name(&format!("{prefix}/v=1")), settings)
         .expect("a pull");
+    (router, handle, datanode, pull)
+}
+
+#[test]
+fn damaged_segments_are_asked_for_again_and_never_delivered() {
+    let (_router, _producer, _datanode, pull) = pull_of_damaged(300, false);
     take_all(&pull, 30);
     assert_eq!(pull.stats().expect("open").rejected, 10);
+}
+
+#[test]
+fn a_segment_that_is_damaged_at_its_source_ends_the_pull() {
+    let (_router, _producer, _datanode, pull) = pull_of_damaged(301, true);
+    let error = pull.take(0, PATIENCE).expect_err("it never verifies");
+    assert!(error.to_string().contains("never verified"), "{error}");
+    assert_eq!(pull.stats().expect("open").rejected, 3);
 }
 
 #[test]
