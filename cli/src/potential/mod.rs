@@ -79,6 +79,10 @@ impl Logs {
     }
 }
 
+/// Hadoop 3 traces writes at INFO, but reads at DEBUG (its BlockSender).
+const NO_READS: &str = "DataNodes trace them only with \
+    log4j.logger.org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace=DEBUG";
+
 /// Runs the subcommand.
 ///
 /// # Errors
@@ -101,6 +105,9 @@ pub fn run(args: &CachePotentialArgs) -> Result<(), CliError> {
         Some(path) => racks(path, &logs.hosts)?,
         None => vec![0; logs.hosts.len()],
     };
+    if logs.reads.is_empty() {
+        eprintln!("trunkline: no read in these logs: {NO_READS}");
+    }
     // A stable order: logs of several DataNodes have lines of one millisecond.
     logs.reads.sort();
     let potential = analyse(&logs.reads, &racks, &phases, args.bin);

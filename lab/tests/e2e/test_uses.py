@@ -1,11 +1,12 @@
 """Ordinary use on real daemons: append, many writers at once, small files, several blocks."""
 
+import json
 import subprocess
 
 import pytest
 from conftest import MIB
 
-from trunkline_lab import replicas
+from trunkline_lab import paths, replicas
 from trunkline_lab.cluster import FSSHELL
 
 pytestmark = pytest.mark.e2e
@@ -71,6 +72,28 @@ def test_large_packets(bed, data, tmp_path, packet_bytes):
     bed.assert_whole(target, source.read_bytes(), tmp_path)
     bed.assert_named()
     assert bed.total("inline_bodies") == inline
+
+
+def test_what_caches_could_have_served_is_read_from_datanodes_logs(bed, data, tmp_path):
+    source, before = tmp_path / "source", cache_potential(bed)
+    source.write_bytes(data[: 5 * MIB])
+    bed.cluster.put(source, "/read-twice")
+    for copy in ("first", "second"):
+        over_tcp = ["-D", "trunkline.transport=tcp", "-get", "/read-twice", str(tmp_path / copy)]
+        bed.cluster.client(FSSHELL, *over_tcp, name=f"get-{copy}")
+    after = cache_potential(bed)
+    assert after["reads"] - before["reads"] == 2
+    assert after["network_bytes"] - before["network_bytes"] == 2 * 5 * MIB
+    assert after["unified_bytes"] - before["unified_bytes"] == 5 * MIB, "all of the second read was read before"
+
+
+def cache_potential(bed) -> dict[str, int]:
+    """What `trunkline cache-potential` makes of the logs of all DataNodes."""
+    logs = [str(datanode.process.log) for datanode in bed.cluster.datanodes]
+    command = [str(paths.TRUNKLINE), "cache-potential", "--json", *logs]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert found["malformed_lines"] == 0
+    return found["potential"]["all"]
 
 
 def test_a_reader_that_stops_early_leaves_nothing_hanging(bed, data, tmp_path):
