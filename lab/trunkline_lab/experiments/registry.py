@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import ndn_contended, ndn_fig6, ndn_table2
+from . import ndn_contended, ndn_fig6, ndn_fig10, ndn_fig11, ndn_table2
 from .options import Options
 from .result import Result
 
@@ -20,5 +20,6 @@ class Experiment:
 
 
 EXPERIMENTS = {
-    module.NAME: Experiment(module.NAME, module.ABOUT, module.run) for module in (ndn_table2, ndn_fig6, ndn_contended)
+    module.NAME: Experiment(module.NAME, module.ABOUT, module.run)
+    for module in (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_contended)
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,16 +45,25 @@ def needed_bytes(topology: Topology) -> int:
     return daemons * DAEMON_BYTES
 
 
-def routers(
-    fabric: Fabric, topology: Topology, stage: Stage, directory: Path, *, cache_bytes: int, everywhere: bool = False
-) -> list[Router]:
-    """A forwarder on each router of the topology, and one on each host whose client has a DataNode beside it.
+def shared_hosts(topology: Topology) -> tuple[str, ...]:
+    """Hosts that need a forwarder of their own: those whose client has a DataNode beside it.
 
-    Without the latter, what a client writes would go to the rack's router and back to the DataNode next to it.
-    `everywhere` puts one on every host.
+    Without one, what a client writes would go to the rack's router and back to the DataNode next to it.
     """
-    roles = topology.roles
-    shared = topology.hosts if everywhere else tuple(host for host in roles.clients if host in roles.datanodes)
+    return tuple(host for host in topology.roles.clients if host in topology.roles.datanodes)
+
+
+def routers(
+    fabric: Fabric,
+    topology: Topology,
+    stage: Stage,
+    directory: Path,
+    hosts: Sequence[str],
+    *,
+    cache_bytes: int,
+    host_cache_bytes: int = HOST_CACHE_BYTES,
+) -> list[Router]:
+    """A forwarder on each router of the topology and on each of `hosts`, none of them started."""
     return [
         Router(
             stage,
@@ -63,11 +72,19 @@ def routers(
             fabric.directory / f"{node}.sock",
             listen=f"tcp://{topology.address(node)}:{FACE}" if node in topology.routers else "",
             connect=[f"tcp://{topology.address(up)}:{FACE}" for up in [uplink(topology, node)] if up],
-            local_apps=apps_socket(fabric, node) if node in shared else None,
-            cache_bytes=cache_bytes if node in topology.routers else HOST_CACHE_BYTES,
+            local_apps=apps_socket(fabric, node) if node in hosts else None,
+            cache_bytes=cache_bytes if node in topology.routers else host_cache_bytes,
         )
-        for node in (*topology.routers, *shared)
+        for node in (*topology.routers, *hosts)
     ]
+
+
+def launch(running: Sequence[Router]) -> None:
+    """Starts them side by side; returns when all answer."""
+    for router in running:
+        router.launch()
+    for router in running:
+        router.wait()
 
 
 def uplink(topology: Topology, node: str) -> str | None:
@@ -133,11 +150,8 @@ def start(
     """Starts routers (on the plane "ndn") and the cluster in a fabric that is up; returns when all are well."""
     running: list[Router] = []
     if plane_name == "ndn":
-        running = routers(fabric, topology, stage, directory, cache_bytes=cache_bytes)
-        for router in running:
-            router.launch()
-        for router in running:
-            router.wait()
+        running = routers(fabric, topology, stage, directory, shared_hosts(topology), cache_bytes=cache_bytes)
+        launch(running)
     cluster = None
     if topology.roles.namenode:
         on_hosts = {router.host for router in running} & set(topology.hosts)

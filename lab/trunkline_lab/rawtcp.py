@@ -1,0 +1,84 @@
+"""The yardstick of transfers by name: bytes over one plain TCP socket, and echoes for the round trip.
+
+Run as a script on an emulated host: `rawtcp.py serve PORT FILE`, `rawtcp.py fetch HOST PORT`, `rawtcp.py echo PORT`,
+`rawtcp.py ping HOST PORT COUNT PAUSE_MS`. A server prints a line when it listens; the others print JSON. It imports
+nothing of the lab, so that it starts fast.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+
+PIECE = 1 << 20
+MESSAGE = bytes(64)
+
+
+def serve(port: int, path: str) -> None:
+    """Sends a file to everyone who connects, as the kernel's sendfile does it."""
+    with socket.create_server(("", port)) as server:
+        print("listening", server.getsockname()[1], flush=True)
+        while True:
+            peer, _ = server.accept()
+            with peer, open(path, "rb") as source:
+                peer.sendfile(source)
+
+
+def fetch(host: str, port: int) -> dict[str, float]:
+    """Bytes that came from a `serve`, and the seconds from before the connection was made to the last of them."""
+    buffer, count, began = bytearray(PIECE), 0, time.perf_counter()
+    with socket.create_connection((host, port)) as peer:
+        while got := peer.recv_into(buffer):
+            count += got
+    return {"bytes": count, "seconds": time.perf_counter() - began}
+
+
+def echo(port: int) -> None:
+    """Sends back what comes, one peer after the other."""
+    with socket.create_server(("", port)) as server:
+        print("listening", server.getsockname()[1], flush=True)
+        while True:
+            peer, _ = server.accept()
+            with peer:
+                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while got := peer.recv(len(MESSAGE)):
+                    peer.sendall(got)
+
+
+def ping(host: str, port: int, count: int, pause_ms: float) -> dict[str, float]:
+    """Milliseconds of round trips of one small message over a connection that stands."""
+    times = []
+    with socket.create_connection((host, port)) as peer:
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            began = time.perf_counter()
+            peer.sendall(MESSAGE)
+            left = len(MESSAGE)
+            while left:
+                got = len(peer.recv(left))
+                if got == 0:
+                    raise ConnectionError("the far end closed the connection")
+                left -= got
+            times.append(1000 * (time.perf_counter() - began))
+            time.sleep(pause_ms / 1000)
+    return {"count": count, "mean": sum(times) / count, "min": min(times), "p50": sorted(times)[count // 2]}
+
+
+def main(words: list[str]) -> None:
+    match words:
+        case ["serve", port, path]:
+            serve(int(port), path)
+        case ["fetch", host, port]:
+            print(json.dumps(fetch(host, int(port))))
+        case ["echo", port]:
+            echo(int(port))
+        case ["ping", host, port, count, pause_ms]:
+            print(json.dumps(ping(host, int(port), int(count), float(pause_ms))))
+        case _:
+            sys.exit("usage: rawtcp.py serve PORT FILE | fetch HOST PORT | echo PORT | ping HOST PORT COUNT PAUSE_MS")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
