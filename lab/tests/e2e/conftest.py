@@ -1,4 +1,7 @@
-"""Real daemons for each test: NameNode, four DataNodes, a router, and clients whose pace the test sets."""
+"""Real daemons for each test: NameNode, four DataNodes, a router, and clients whose pace the test sets.
+
+A test runs on the planes of its mark `planes`, on named data when it has none.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,26 @@ MIB = 1 << 20
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--plane", default="ndn", choices=planes.NAMES, help="tcp: try the tests themselves on stock HDFS")
+    parser.addoption(
+        "--plane", choices=planes.NAMES, help="this one alone; tcp: try the tests themselves on stock HDFS"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The planes of a test: those of its mark, or the one of the command line."""
+    if "plane" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("planes")
+        chosen = metafunc.config.getoption("plane")
+        names = [chosen] if chosen else list(mark.args) if mark else ["ndn"]
+        metafunc.parametrize("plane", names, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def plane(request: pytest.FixtureRequest) -> str:
+    """The plane that a test runs on; skips it where that is UCX and the plug-in finds none, with its own words."""
+    if request.param == "ucx" and (lack := planes.ucx_missing()):
+        pytest.skip(f"no UCX here: {lack}")
+    return str(request.param)
 
 
 @dataclass
@@ -92,16 +114,42 @@ class Bed:
             for node in record["nodes"]
         )
 
-    def assert_named(self) -> None:
-        """Blocks were written by name and pulled by name."""
-        if self.router is not None:
-            wait_until("counters", lambda: self.total("named_writes") > 0 and self.total("named_receives") > 0, 5)
+    def assert_carried(self) -> None:
+        """Blocks were written and taken by the plane."""
+        if kind := {"ndn": "named", "ucx": "ucx"}.get(self.plane.name):
+            counters = (f"{kind}_writes", f"{kind}_receives")
+            wait_until("counters", lambda: all(self.total(counter) > 0 for counter in counters), 5)
 
     def assert_fell_back(self) -> None:
-        """Something went by stock TCP instead of by name: one clear line in a log, and a counter."""
-        if self.router is not None:
+        """Something went by stock TCP instead: one clear line in a log, and a counter."""
+        if self.plane.name != "tcp":
             wait_until("the fallback counter", lambda: self.total("fallback") > 0, 5)
             assert any("by stock TCP" in self.log_of(host) for host in self.cluster.hosts.values())
+
+    def assert_all_alive(self) -> None:
+        """No DataNode has ended, and the NameNode hears all of them."""
+        assert all(datanode.process.running() for datanode in self.cluster.datanodes)
+        self.cluster.wait_live(len(self.cluster.datanodes))
+
+    def write_at_once(self, data: bytes, tmp_path: Path) -> None:
+        """Eight clients write a file of 6 MiB each to /many; all of them read as they were."""
+        sources = []
+        for number in range(8):
+            source = tmp_path / f"file-{number}"
+            source.write_bytes(data[number * 5 * MIB : number * 5 * MIB + 6 * MIB + number])
+            sources.append(source)
+        self.cluster.client(FSSHELL, "-mkdir", "/many", name="mkdir")
+        writers = [
+            self.cluster.start_client(FSSHELL, "-put", str(source), f"/many/{source.name}", name=f"put-{source.name}")
+            for source in sources
+        ]
+        for writer in writers:
+            assert writer.wait(180) == 0, writer.log.read_text(errors="replace")
+        self.cluster.client(FSSHELL, "-get", "/many", str(tmp_path / "back"), name="get-all")
+        for source in sources:
+            assert (tmp_path / "back" / source.name).read_bytes() == source.read_bytes()
+            block = replicas.blocks(self.cluster, f"/many/{source.name}")[0].name
+            assert len(replicas.of_block(self.cluster, block)) == 3
 
 
 def under_way(bed: Bed, path: str, count: int) -> None:
@@ -133,6 +181,14 @@ class SlowWriter:
         assert self.process.popen.stdin is not None
         self.process.popen.stdin.close()
         assert self.process.wait(timeout_s) == 0, self.process.log.read_text(errors="replace")[-4000:]
+
+
+def in_mid_write(bed: Bed, data: bytes) -> SlowWriter:
+    """A client that has been given 24 MiB of `data` for /file, 8 of which are on their first DataNode's disk."""
+    writer = SlowWriter(bed.cluster, "/file")
+    writer.write(data[: 24 * MIB])
+    under_way(bed, "/file", 8 * MIB)
+    return writer
 
 
 class SlowReader:
@@ -171,11 +227,11 @@ def a_bed(
 
 
 @pytest.fixture
-def make_bed(request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
+def make_bed(request: pytest.FixtureRequest, plane: str) -> Iterator[Callable[..., Bed]]:
     """Starts a cluster for one test: `make_bed()`, or with what `a_bed` takes."""
     name = request.node.name.replace("[", "-").replace("]", "")
     with ExitStack() as stack:
-        yield lambda **how: stack.enter_context(a_bed(name, request.config.getoption("plane"), **how))
+        yield lambda **how: stack.enter_context(a_bed(name, plane, **how))
 
 
 @pytest.fixture
@@ -185,9 +241,9 @@ def bed(make_bed: Callable[..., Bed]) -> Bed:
 
 
 @pytest.fixture(scope="module")
-def shared_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+def shared_bed(request: pytest.FixtureRequest, plane: str) -> Iterator[Bed]:
     """A cluster for all tests of a file that do it no harm."""
-    with a_bed(request.module.__name__, request.config.getoption("plane")) as bed:
+    with a_bed(f"{request.module.__name__}-{plane}", plane) as bed:
         yield bed
 
 

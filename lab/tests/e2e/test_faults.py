@@ -1,39 +1,96 @@
 """What goes wrong in mid-write and mid-read, on real daemons: the bytes come out right, and the logs say how."""
 
+import contextlib
+import signal
 import time
 
 import pytest
-from conftest import MIB, SlowReader, SlowWriter, under_way
+from conftest import MIB, SlowReader, SlowWriter, in_mid_write, under_way
 
 from trunkline_lab.cluster import FSSHELL
+from trunkline_lab.procs import wait_until
 
 pytestmark = pytest.mark.e2e
 
 DEBUG_ADMIN = "org.apache.hadoop.hdfs.tools.DebugAdmin"
 
 
+BOTH = pytest.mark.planes("ndn", "ucx")
+STOPPED = pytest.mark.planes("ucx")
+
+# What a stopped process is found out by: HDFS's own time-out, and the 5 s a hop that stock code adds to it.
+IMPATIENT = {"dfs.client.socket-timeout": "3000", "trunkline.ucx.idle.ms": "5000"}
+
+
+@BOTH
 @pytest.mark.parametrize("victim", [1, 2, 3])
 def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, victim):
-    writer = SlowWriter(bed.cluster, "/file")
-    writer.write(data[: 24 * MIB])
-    under_way(bed, "/file", 8 * MIB)
+    writer = in_mid_write(bed, data)
     bed.pipeline("/file")[victim - 1].process.kill()
     writer.write(data[24 * MIB :])
     writer.finish()
     bed.assert_whole("/file", data, tmp_path)
-    bed.assert_named()
+    bed.assert_carried()
 
 
+@BOTH
 def test_the_client_is_killed_in_mid_write(bed, data, tmp_path):
-    writer = SlowWriter(bed.cluster, "/file")
-    writer.write(data[: 24 * MIB])
-    under_way(bed, "/file", 8 * MIB)
+    writer = in_mid_write(bed, data)
     writer.process.kill()
-    bed.cluster.client(DEBUG_ADMIN, "recoverLease", "-path", "/file", "-retries", "20", name="recover")
+    recover_lease(bed)
     kept = bed.read("/file", tmp_path)
     assert len(kept) >= 8 * MIB
     assert data.startswith(kept)
     bed.assert_whole("/file", kept, tmp_path, replication=1)
+
+
+@STOPPED
+@pytest.mark.parametrize("victim", [1, 2, 3])
+def test_a_datanode_of_the_pipeline_is_stopped_in_mid_write(make_bed, data, tmp_path, victim):
+    """No connection breaks: HDFS's own deadlines must find it out."""
+    bed = make_bed(extra=IMPATIENT)
+    writer = in_mid_write(bed, data)
+    stopped = bed.pipeline("/file")[victim - 1].process
+    stopped.signal(signal.SIGSTOP)
+    try:
+        writer.write(data[24 * MIB :])
+        writer.finish(60)
+        bed.assert_whole("/file", data, tmp_path, replication=2)
+    finally:
+        stopped.signal(signal.SIGCONT)
+    bed.assert_carried()
+    bed.assert_all_alive()
+
+
+@STOPPED
+def test_the_client_is_stopped_in_mid_write(make_bed, data, tmp_path):
+    """The DataNodes give it up and keep what they have; awake again, it can't add to a file that is not its own."""
+    bed = make_bed(extra=IMPATIENT)
+    writer = in_mid_write(bed, data)
+    writer.process.signal(signal.SIGSTOP)
+    try:
+        if bed.plane.name == "ucx":
+            streams = "ucx_streams_open"
+            hosts = [datanode.host for datanode in bed.cluster.datanodes]
+            wait_until("no stream", lambda: all(bed.transport(host)[streams] == 0 for host in hosts), 60, pause_s=0.5)
+        recover_lease(bed)
+        kept = bed.read("/file", tmp_path)
+        assert len(kept) >= 8 * MIB
+        assert data.startswith(kept)
+    finally:
+        writer.process.signal(signal.SIGCONT)
+    with contextlib.suppress(BrokenPipeError):
+        writer.write(data[24 * MIB :])
+        writer.process.popen.stdin.close()
+    assert writer.process.wait(60) != 0
+    bed.assert_whole("/file", kept, tmp_path, replication=1)
+    bed.assert_carried()
+    bed.assert_all_alive()
+
+
+def recover_lease(bed) -> None:
+    """Ends /file without its writer."""
+    bed.cluster.client(DEBUG_ADMIN, "recoverLease", "-path", "/file", "-retries", "20", name="recover")
 
 
 def test_the_router_is_killed_and_restarted_in_mid_write(bed, data, tmp_path):
@@ -49,7 +106,7 @@ def test_the_router_is_killed_and_restarted_in_mid_write(bed, data, tmp_path):
     writer.write(data[18 * MIB :])
     writer.finish()
     bed.assert_whole("/file", data, tmp_path)
-    bed.assert_named()
+    bed.assert_carried()
     assert_says_how(bed)
 
 

@@ -1,87 +1,18 @@
-"""The kill matrix over UCX, on real daemons that share memory: the bytes come out right and nothing hangs."""
+"""What only UCX has, on real daemons that share memory: bounded memory, connections that are kept, hosts without it.
 
-import signal
+What goes wrong in mid-write is in test_faults.py, for all planes.
+"""
+
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
-from conftest import MIB, Bed, SlowWriter, a_bed, under_way
+from conftest import MIB, SlowWriter, under_way
 
 from trunkline_lab import planes, replicas
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
-pytestmark = pytest.mark.e2e
-
-DEBUG_ADMIN = "org.apache.hadoop.hdfs.tools.DebugAdmin"
-
-
-@pytest.fixture(scope="module")
-def ucx_here() -> None:
-    """Skips where the plug-in finds no UCX, with its own words."""
-    if lack := planes.ucx_missing():
-        pytest.skip(f"no UCX here: {lack}")
-
-
-@pytest.fixture
-def make_bed(ucx_here: None, request: pytest.FixtureRequest) -> Iterator[Callable[..., Bed]]:
-    name = request.node.name.replace("[", "-").replace("]", "")
-    with ExitStack() as stack:
-        plane = "tcp" if request.config.getoption("plane") == "tcp" else "ucx"
-        yield lambda **how: stack.enter_context(a_bed(name, plane, **how))
-
-
-@pytest.fixture
-def bed(make_bed: Callable[..., Bed]) -> Bed:
-    return make_bed()
-
-
-def assert_by_ucx(bed: Bed) -> None:
-    """Blocks were written and taken by UCX."""
-    if bed.plane.name == "ucx":
-        wait_until("counters", lambda: bed.total("ucx_writes") > 0 and bed.total("ucx_receives") > 0, 5)
-
-
-@pytest.mark.parametrize("victim", [1, 2, 3])
-def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, victim):
-    writer = SlowWriter(bed.cluster, "/file")
-    writer.write(data[: 24 * MIB])
-    under_way(bed, "/file", 8 * MIB)
-    bed.pipeline("/file")[victim - 1].process.kill()
-    writer.write(data[24 * MIB :])
-    writer.finish()
-    bed.assert_whole("/file", data, tmp_path)
-    assert_by_ucx(bed)
-
-
-def test_the_client_is_killed_in_mid_write(bed, data, tmp_path):
-    writer = SlowWriter(bed.cluster, "/file")
-    writer.write(data[: 24 * MIB])
-    under_way(bed, "/file", 8 * MIB)
-    writer.process.kill()
-    bed.cluster.client(DEBUG_ADMIN, "recoverLease", "-path", "/file", "-retries", "20", name="recover")
-    kept = bed.read("/file", tmp_path)
-    assert len(kept) >= 8 * MIB
-    assert data.startswith(kept)
-    bed.assert_whole("/file", kept, tmp_path, replication=1)
-
-
-def test_a_datanode_is_stopped_in_mid_write(make_bed, data, tmp_path):
-    """No connection breaks: HDFS's own deadlines must find it out, 3 s and what stock code adds to them."""
-    bed = make_bed(extra={"dfs.client.socket-timeout": "3000"})
-    writer = SlowWriter(bed.cluster, "/file")
-    writer.write(data[: 24 * MIB])
-    under_way(bed, "/file", 8 * MIB)
-    stopped = bed.pipeline("/file")[1].process
-    stopped.signal(signal.SIGSTOP)
-    try:
-        writer.write(data[24 * MIB :])
-        writer.finish(60)
-        bed.assert_whole("/file", data, tmp_path, replication=2)
-    finally:
-        stopped.signal(signal.SIGCONT)
-    assert_by_ucx(bed)
+pytestmark = [pytest.mark.e2e, pytest.mark.planes("ucx")]
 
 
 def test_many_writers_with_one_worker_and_hardly_any_memory(make_bed, data, tmp_path):
@@ -91,24 +22,8 @@ def test_many_writers_with_one_worker_and_hardly_any_memory(make_bed, data, tmp_
         "trunkline.ucx.message.bytes": "262144",
     }
     bed = make_bed(extra=extra)
-    sources = []
-    for number in range(8):
-        source = tmp_path / f"file-{number}"
-        source.write_bytes(data[number * 5 * MIB : number * 5 * MIB + 6 * MIB + number])
-        sources.append(source)
-    bed.cluster.client(FSSHELL, "-mkdir", "/many", name="mkdir")
-    writers = [
-        bed.cluster.start_client(FSSHELL, "-put", str(source), f"/many/{source.name}", name=f"put-{source.name}")
-        for source in sources
-    ]
-    for writer in writers:
-        assert writer.wait(180) == 0, writer.log.read_text(errors="replace")
-    copies = tmp_path / "copies"
-    copies.mkdir()
-    bed.cluster.get("/many/*", copies)
-    for source in sources:
-        assert (copies / source.name).read_bytes() == source.read_bytes()
-    assert_by_ucx(bed)
+    bed.write_at_once(data, tmp_path)
+    bed.assert_carried()
     for host in bed.cluster.hosts.values():
         for record in planes.stats(bed.cluster.directory, host):
             assert record.get("ucx_registered_bytes", 0) <= 4 * MIB
@@ -124,7 +39,7 @@ def test_a_datanode_without_ucx_is_served_over_stock_tcp(make_bed, data, tmp_pat
     bed.cluster.client(FSSHELL, *words, name="put")
     for source in sources:
         bed.assert_whole(f"/{source.name}", data[: 8 * MIB], tmp_path, replication=4)
-    assert_by_ucx(bed)
+    bed.assert_carried()
     if bed.plane.name == "ucx":
         wait_until("the fallback counter", lambda: bed.total("fallback.no_plugin") >= 2, 5)
         said = [p.log.read_text(errors="replace").count("by stock TCP instead of ucx") for p in bed.stage.processes]
@@ -149,7 +64,7 @@ def test_a_datanode_is_restarted_while_connections_to_it_are_pooled(bed, data, t
     client.popen.stdin.close()
     assert client.wait(120) == 0, client.log.read_text(errors="replace")[-4000:]
     bed.assert_whole("/file", data, tmp_path)
-    assert_by_ucx(bed)
+    bed.assert_carried()
 
 
 def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_path):
@@ -167,7 +82,7 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
     source.write_bytes(data[: 1000 * small])
     bed.cluster.client(FSSHELL, "-D", f"dfs.blocksize={small}", "-put", str(source), "/small", name="put")
     assert bed.read("/small", tmp_path) == source.read_bytes()
-    assert_by_ucx(bed)
+    bed.assert_carried()
     writers = [SlowWriter(bed.cluster, f"/killed-{number}") for number in range(2)]
     for writer in writers:
         writer.write(data[: 12 * MIB])

@@ -25,27 +25,12 @@ def test_append(bed, data, tmp_path):
     source.write_bytes(data[5 * MIB + 123 : 9 * MIB])
     bed.cluster.client(FSSHELL, "-appendToFile", str(source), "/appended", name="append")
     bed.assert_whole("/appended", data[: 9 * MIB], tmp_path)
-    bed.assert_named()
+    bed.assert_carried()
 
 
 def test_eight_writers_at_once(bed, data, tmp_path):
-    sources = []
-    for number in range(8):
-        source = tmp_path / f"file-{number}"
-        source.write_bytes(data[number * 5 * MIB : number * 5 * MIB + 6 * MIB + number])
-        sources.append(source)
-    bed.cluster.client(FSSHELL, "-mkdir", "/many", name="mkdir")
-    writers = [
-        bed.cluster.start_client(FSSHELL, "-put", str(source), f"/many/{source.name}", name=f"put-{source.name}")
-        for source in sources
-    ]
-    for writer in writers:
-        assert writer.wait(180) == 0, writer.log.read_text(errors="replace")
-    bed.cluster.client(FSSHELL, "-get", "/many", str(tmp_path / "back"), name="get-all")
-    for source in sources:
-        assert (tmp_path / "back" / source.name).read_bytes() == source.read_bytes()
-        assert len(replicas.of_block(bed.cluster, replicas.blocks(bed.cluster, f"/many/{source.name}")[0].name)) == 3
-    bed.assert_named()
+    bed.write_at_once(data, tmp_path)
+    bed.assert_carried()
 
 
 def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
@@ -70,7 +55,7 @@ def test_large_packets(bed, data, tmp_path, packet_bytes):
     sized = ["-D", "dfs.replication=3", "-D", f"dfs.client-write-packet-size={packet_bytes}"]
     bed.cluster.client(FSSHELL, *sized, "-put", str(source), target, name="put-large")
     bed.assert_whole(target, source.read_bytes(), tmp_path)
-    bed.assert_named()
+    bed.assert_carried()
     assert bed.total("inline_bodies") == inline
 
 
