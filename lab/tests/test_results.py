@@ -2,7 +2,7 @@
 
 import json
 
-from trunkline_lab import bench, demo
+from trunkline_lab import demo, figures
 from trunkline_lab.hostbytes import LinkBytes
 from trunkline_lab.transfer import Cost, doubts_of_read, doubts_of_write
 
@@ -42,14 +42,14 @@ def test_the_demo_has_a_column_for_ucx():
 
 
 def test_a_bench_figure_compares_with_its_peer():
-    entry = bench.Figure("a", 6.0, "Gbit/s", "NDNd", 1.5, 5).as_json()
+    entry = figures.Figure("a", 6.0, "Gbit/s", "NDNd", 1.5, 5).as_json()
     assert entry == {"name": "a", "value": 6.0, "unit": "Gbit/s", "peer": "NDNd", "peer_value": 1.5, "ratio": 4.0}
-    assert bench.Figure("a", 6.0, "ns", "", None, 1).as_json()["ratio"] is None
+    assert figures.Figure("a", 6.0, "ns", "", None, 1).as_json()["ratio"] is None
 
 
 def test_every_quoted_peer_has_a_name_and_a_figure():
-    assert bench.peers()
-    assert all(peer.peer and peer.value > 0 for peer in bench.peers().values())
+    assert figures.peers()
+    assert all(peer.peer and peer.value > 0 for peer in figures.peers().values())
 
 
 def test_named_data_must_be_proved():

@@ -14,55 +14,17 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
-from . import hbase, paths, payload, planes, report, transfer
-from .cluster import Properties
+from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, transfer
+from .cluster import PACKET_SIZE, Properties
+from .figures import Figure
 from .say import say
 
-PACKET_SIZE = "dfs.client-write-packet-size"
 REPLICATION = 3
 DATANODES = 4
 CHANNEL_BYTES = 1 << 30
 WARM_UPS = 3  # rounds until DataNodes spend next to nothing on compiling any more; not counted
-
-
-@dataclass
-class Figure:
-    """One measured number; `ratio` is ours over the peer's."""
-
-    name: str
-    value: float
-    unit: str
-    peer: str
-    peer_value: float | None
-    runs: int
-
-    def as_json(self) -> dict[str, Any]:
-        ratio = None if not self.peer_value else round(self.value / self.peer_value, 3)
-        return {
-            "name": self.name,
-            "value": round(self.value, 4),
-            "unit": self.unit,
-            "peer": self.peer,
-            "peer_value": None if self.peer_value is None else round(self.peer_value, 4),
-            "ratio": ratio,
-        }
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A peer's figure, quoted."""
-
-    peer: str
-    value: float
-
-
-def peers() -> dict[str, Peer]:
-    """Quoted figures by the name of ours."""
-    quoted = json.loads((paths.LAB / "peers.json").read_text())["figures"]
-    return {name: Peer(entry["peer"], entry["value"]) for name, entry in quoted.items()}
 
 
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
@@ -99,9 +61,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 get = rig.get("/file", copy)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
-                doubts = transfer.doubts_of_write(plane, put, size, REPLICATION)
-                doubts += transfer.doubts_of_read(plane, get, size)
-                if doubts:
+                transfer.proven(plane, put, size, REPLICATION)
+                if doubts := transfer.doubts_of_read(plane, get, size):
                     raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")
                 if number > 0:
@@ -115,9 +76,13 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     def median(what: str, value: Callable[[transfer.Cost], float]) -> float:
         return statistics.median(value(cost) for cost in costs[what])
 
+    def datanode_cpu(cost: transfer.Cost) -> float:
+        return cost.cpu_of(rigs["tcp"].datanodes) / (size / 1e9)
+
     measures: list[tuple[str, str, str, str, Callable[[transfer.Cost], float]]] = [
         ("hdfs.put.r3", "wall", "s", "put", lambda c: c.wall_s),
         ("hdfs.put.r3", "cpu", "CPU-s", "put", cpu),
+        ("hdfs.put.r3", "datanode_cpu", "CPU-s/GB", "put", datanode_cpu),
         ("hdfs.put.r3", "bytes", "bytes", "put", lambda c: c.links.total(hosts)),
         ("hdfs.get", "wall", "s", "get", lambda c: c.wall_s),
         ("hdfs.get", "cpu", "CPU-s", "get", cpu),
@@ -192,7 +157,7 @@ def channel(runs: int) -> Iterator[Figure]:
 
 def forwarder(runs: int) -> Iterator[Figure]:
     """`ndn/io`'s throughput example: forwarder, producer and consumer as three processes; digests made and verified."""
-    quoted = peers()
+    quoted = figures.peers()
 
     def figure(name: str, value: float, unit: str, peer_of: str | None = None) -> Figure:
         peer = quoted.get(peer_of or name)
@@ -242,61 +207,45 @@ def _json_lines(command: list[str], env: dict[str, str]) -> Iterator[dict[str, A
         yield json.loads(line)
 
 
-def render(figures: list[Figure]) -> str:
-    """The table a person reads."""
-    rows = [["name", "value", "unit", "ratio", "peer's", "runs", "peer"]]
-    for figure in figures:
-        entry = figure.as_json()
-        rows.append(
-            [
-                figure.name,
-                _short(figure.value),
-                figure.unit,
-                "" if entry["ratio"] is None else f"{entry['ratio']:.2f}",
-                "" if figure.peer_value is None else _short(figure.peer_value),
-                str(figure.runs),
-                figure.peer,
-            ]
-        )
-    quoted = json.loads((paths.LAB / "peers.json").read_text())
-    notes = [
-        f"Quoted peers: {quoted['what']}; on {quoted['machine']}.",
-        f"Hadoop on NDN as published in 2017: {quoted['paper']}.",
-    ]
-    return "\n\n".join([report.machine(), report.table(rows), "\n".join(notes)])
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="prefix of the figures wanted")
     parser.add_argument("--runs", type=int, default=5, help="runs per figure (default %(default)s)")
     parser.add_argument("--size", default="1GiB", help="file of the HDFS benches (default %(default)s)")
 
 
+Group = Callable[[], Iterator[Figure]]
+
+
 def main(arguments: argparse.Namespace) -> int:
-    groups: dict[tuple[str, ...], Callable[[], Iterator[Figure]]] = {
-        ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(arguments.runs),
+    wanted, runs, size = arguments.only, arguments.runs, payload.parse_size(arguments.size)
+    groups: dict[tuple[str, ...], Group] = {
+        ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(runs),
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
-        ("hdfs.put.", "hdfs.get."): lambda: hdfs(payload.parse_size(arguments.size), arguments.runs),
-        ("channel.",): lambda: channel(arguments.runs),
-        ("hbase.put.",): lambda: hbase_puts(arguments.runs),
+        ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
+        ("channel.",): lambda: channel(runs),
+        ("hbase.put.",): lambda: hbase_puts(runs),
     }
-    wanted = arguments.only
-    figures = [
-        figure
+    # Experiments that explain the figures above; they take their time, and run when they are asked for by name.
+    explaining: dict[tuple[str, ...], Group] = {
+        ("hdfs.split.",): lambda: hdfs_split.measure(size, runs),
+        ("hdfs.packets.",): lambda: packet_sweep.measure(size, runs, wanted),
+    }
+    chosen = [
+        measure
         for prefixes, measure in groups.items()
         if any(prefix.startswith(wanted) or wanted.startswith(prefix) for prefix in prefixes)
-        for figure in measure()
-        if figure.name.startswith(wanted)
     ]
-    if not figures:
-        known = ", ".join(prefix for prefixes in groups for prefix in prefixes)
+    chosen += [
+        measure
+        for prefixes, measure in explaining.items()
+        if any(wanted.startswith(prefix.removesuffix(".")) for prefix in prefixes)
+    ]
+    found = [figure for measure in chosen for figure in measure() if figure.name.startswith(wanted)]
+    if not found:
+        known = ", ".join(prefix for prefixes in {**groups, **explaining} for prefix in prefixes)
         raise ValueError(f"ONLY={wanted}: no figure begins so; they begin with {known}")
-    print(render(figures))
+    print(figures.render(found))
     result = paths.OUT / "bench.json"
-    result.write_text(json.dumps([figure.as_json() for figure in figures], indent=2) + "\n")
+    result.write_text(json.dumps([figure.as_json() for figure in found], indent=2) + "\n")
     say(f"written: {result.relative_to(paths.ROOT)}")
     return 0

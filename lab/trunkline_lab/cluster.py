@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 FSSHELL = "org.apache.hadoop.fs.FsShell"
 DFSADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
+
+PACKET_SIZE = "dfs.client-write-packet-size"
 
 HEAP = "256m"  # of every JVM
 
@@ -172,7 +174,9 @@ class Cluster:
             plane,
         )
 
-    def _java(self, conf: Path, main: str, *arguments: str, plane: Plane | None = None) -> list[str]:
+    def _java(
+        self, conf: Path, main: str, *arguments: str, plane: Plane | None = None, jvm: Sequence[str] = ()
+    ) -> list[str]:
         plane = plane or self.plane
         path = ":".join([str(conf), *map(str, plane.jars), *self._jars])
         return [
@@ -181,6 +185,7 @@ class Cluster:
             "-XX:+UseSerialGC",
             "-Djava.net.preferIPv4Stack=true",
             *plane.jvm,
+            *jvm,
             "-cp",
             path,
             main,
@@ -242,17 +247,25 @@ class Cluster:
         """The configuration directory of a client's host, for programs that are no part of Hadoop."""
         return self._client_confs[self.client_host(host)]
 
-    def client_command(self, main: str, *arguments: str, host: str | None = None) -> list[str]:
-        """The command line of a client JVM on a client's host."""
-        return self._java(self.client_conf(host), main, *arguments)
+    def client_command(self, main: str, *arguments: str, host: str | None = None, jvm: Sequence[str] = ()) -> list[str]:
+        """The command line of a client JVM on a client's host; `jvm` are options for the JVM itself."""
+        return self._java(self.client_conf(host), main, *arguments, jvm=jvm)
 
     def _label(self, name: str) -> str:
         self._started_clients += 1
         return f"client-{self._started_clients:02d}-{name}"
 
-    def client(self, main: str, *arguments: str, name: str, host: str | None = None, timeout_s: float = 600) -> Process:
+    def client(
+        self,
+        main: str,
+        *arguments: str,
+        name: str,
+        host: str | None = None,
+        jvm: Sequence[str] = (),
+        timeout_s: float = 600,
+    ) -> Process:
         """Runs a client JVM to its end; raises ProcessFailed when it ends badly."""
-        command = self.client_command(main, *arguments, host=host)
+        command = self.client_command(main, *arguments, host=host, jvm=jvm)
         return self.stage.run(self._label(name), self.client_host(host), command, timeout_s=timeout_s)
 
     def start_client(self, main: str, *arguments: str, name: str, host: str | None = None, **streams: int) -> Process:
@@ -268,11 +281,12 @@ class Cluster:
         replication: int = 3,
         host: str | None = None,
         properties: Properties | None = None,
+        jvm: Sequence[str] = (),
     ) -> Process:
         """`FsShell -D dfs.replication=N -put source target`."""
         given = {"dfs.replication": str(replication), **(properties or {})}
         generic = [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
-        return self.client(FSSHELL, *generic, "-put", *options, str(source), target, name="put", host=host)
+        return self.client(FSSHELL, *generic, "-put", *options, str(source), target, name="put", host=host, jvm=jvm)
 
     def get(self, source: str, target: Path, host: str | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""

@@ -15,10 +15,10 @@ TRUNKLINE = DIST / "bin" / "trunkline"
 PLUGIN_JAR = DIST / "lib" / "trunkline-hadoop.jar"
 
 
-def java() -> str:
-    """The Java launcher to use: JAVA_HOME's, else the one on PATH."""
+def java(tool: str = "java") -> str:
+    """The Java launcher to use, or another tool of its JDK: JAVA_HOME's, else the one on PATH."""
     home = os.environ.get("JAVA_HOME")
-    return str(Path(home) / "bin" / "java") if home else "java"
+    return str(Path(home) / "bin" / tool) if home else tool
 
 
 class NotBuilt(RuntimeError):

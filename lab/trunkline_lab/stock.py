@@ -1,4 +1,4 @@
-"""Stock Apache Hadoop and HBase from Maven Central: resolved once, then read from a list under .cache/."""
+"""Stock Apache Hadoop, HBase and what else is on Maven Central: resolved once, then read from a list under .cache/."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def classpath(scope: str = "runtime", pom: Path = HADOOP) -> list[str]:
         jars = listing.read_text().strip().split(":")
         if all(Path(jar).exists() for jar in jars):
             return jars
-    product = "HBase" if pom == HBASE else "Hadoop"
-    say(f"resolving stock {product} ({scope}) from Maven Central")
+    what = f"what {pom.relative_to(paths.ROOT)} names ({scope})"
+    say(f"resolving {what} from Maven Central")
     listing.parent.mkdir(parents=True, exist_ok=True)
     fresh = listing.with_suffix(".new")
     done = subprocess.run(
@@ -37,8 +37,6 @@ def classpath(scope: str = "runtime", pom: Path = HADOOP) -> list[str]:
         check=False,
     )
     if done.returncode != 0 or not fresh.exists():
-        raise RuntimeError(
-            f"mvn could not resolve stock {product} (exit {done.returncode}):\n{done.stdout}{done.stderr}"
-        )
+        raise RuntimeError(f"mvn could not resolve {what} (exit {done.returncode}):\n{done.stdout}{done.stderr}")
     fresh.rename(listing)
     return listing.read_text().strip().split(":")

@@ -41,6 +41,10 @@ class Cost:
         """A counter of the plug-in, summed over all but the clients."""
         return sum(counters.get(counter, 0) for host, counters in self.counters.items() if host not in self.clients)
 
+    def cpu_of(self, hosts: Sequence[str]) -> float:
+        """CPU seconds of some hosts together."""
+        return sum(self.cpu_s.get(host, 0.0) for host in hosts)
+
     def fallbacks(self) -> dict[str, planes.Counters]:
         """Operations that went by stock TCP after all, by host and reason."""
         found = {
@@ -75,19 +79,26 @@ class Rig:
         source: Path,
         target: str,
         replication: int,
+        *,
         host: str | None = None,
         properties: Properties | None = None,
+        jvm: Sequence[str] = (),
     ) -> Cost:
         """`FsShell -put`, measured."""
 
         def put() -> Process:
-            return self.cluster.put(source, target, replication=replication, host=host, properties=properties)
+            return self.cluster.put(source, target, replication=replication, host=host, properties=properties, jvm=jvm)
 
         return self.measure(put)
 
     def get(self, source: str, target: Path, host: str | None = None) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
         return self.measure(lambda: self.cluster.get(source, target, host=host))
+
+    @property
+    def datanodes(self) -> list[str]:
+        """The hosts that have a DataNode."""
+        return [datanode.host for datanode in self.cluster.datanodes]
 
     def remove(self, path: str) -> None:
         """Deletes the only file, and waits until nothing is busy any more with its replicas' end."""
@@ -183,6 +194,13 @@ def doubts_of_read(plane: str, cost: Cost, file_bytes: int) -> list[str]:
     if plane == "ucx":
         return _less("bytes received over UCX by the client", cost.client("ucx_bytes_received"), file_bytes)
     return []
+
+
+def proven(plane: str, cost: Cost, file_bytes: int, replication: int) -> Cost:
+    """`cost`, once it is shown that the plane carried the write; raises RuntimeError otherwise."""
+    if doubts := doubts_of_write(plane, cost, file_bytes, replication):
+        raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
+    return cost
 
 
 def _less(what: str, value: int, least: int) -> list[str]:
