@@ -41,6 +41,9 @@ log4j.logger.org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace=DEBUG
 
 Properties = dict[str, str]
 
+_FINAL = "<final>true</final>"
+_SITES = (("dfs.", "hdfs"), ("mapreduce.", "mapred"), ("yarn.app.mapreduce.", "mapred"), ("yarn.", "yarn"))
+
 # So that experiments with faults need not wait as long as a cluster of hundreds of hosts must.
 QUICK_TO_NOTICE: Properties = {
     "dfs.heartbeat.interval": "1s",
@@ -74,24 +77,32 @@ class DataNodeHost:
 
 
 def write_xml(path: Path, properties: Properties) -> None:
-    """A Hadoop configuration file."""
+    """A Hadoop configuration file.
+
+    What is a host's own (its router, its address) is final: a job brings its submitter's properties to other hosts.
+    """
     rows = "".join(
-        f"  <property><name>{escape(k)}</name><value>{escape(v)}</value></property>\n"
+        f"  <property><name>{escape(k)}</name><value>{escape(v)}</value>{_FINAL if k.startswith('trunkline.') else ''}"
+        "</property>\n"
         for k, v in sorted(properties.items())
     )
     path.write_text(f"<configuration>\n{rows}</configuration>\n")
 
 
 def write_conf(conf: Path, properties: Properties) -> None:
-    """core-site.xml, and hdfs-site.xml for dfs.*: hdfs-default.xml is read between them and would win."""
-    write_xml(conf / "core-site.xml", {k: v for k, v in properties.items() if not k.startswith("dfs.")})
-    write_xml(conf / "hdfs-site.xml", {k: v for k, v in properties.items() if k.startswith("dfs.")})
+    """Each property into the file that is read after the defaults it replaces; what belongs in none, into core-site."""
+    files: dict[str, Properties] = {name: {} for name in ("core", "hdfs", "mapred", "yarn")}
+    for key, value in properties.items():
+        files[next((name for prefix, name in _SITES if key.startswith(prefix)), "core")][key] = value
+    for name, own in files.items():
+        if own or name in ("core", "hdfs"):
+            write_xml(conf / f"{name}-site.xml", own)
 
 
 class Cluster:
     """One NameNode, DataNodes and any number of clients on the hosts of `site`, all owned by `stage`.
 
-    `hosts` maps the addresses of the hosts to their names.
+    `hosts` maps the addresses of the hosts to their names; `jars` are in place of stock HDFS's.
     """
 
     def __init__(
@@ -102,10 +113,12 @@ class Cluster:
         plane: Plane,
         *,
         extra: Properties | None = None,
+        jars: list[str] | None = None,
     ) -> None:
         self.stage, self.directory, self.plane, self.site = stage, directory, plane, site
         self._extra = extra or {}
-        self._jars = stock.classpath()
+        self._jars = jars or stock.classpath()
+        self.labels: list[str] = []  # further names that counters stand under
         self._started_clients = 0
         self.namenode_host, self.namenode_address = site.namenode
         self.hosts = {address: host for host, address in (site.namenode, *site.datanodes, *site.clients)}
@@ -116,11 +129,12 @@ class Cluster:
         taken = {self.namenode_host, *(datanode.host for datanode in self.datanodes)}
         # A client's counters stand apart from those of a daemon on its host.
         self.clients = {host: f"{host}.client" if host in taken else host for host, _ in site.clients}
-        self._client_confs = {host: self._conf(self.clients[host], address, {}) for host, address in site.clients}
+        self._client_confs = {host: self.conf(self.clients[host], address, {}) for host, address in site.clients}
 
     # Configuration
 
-    def _conf(self, host: str, address: str, own: Properties, plane: Plane | None = None) -> Path:
+    def conf(self, host: str, address: str, own: Properties, plane: Plane | None = None) -> Path:
+        """Writes a configuration directory; `host` names it, and what it says before a dot is the host."""
         conf = self.directory / "conf" / host
         conf.mkdir(parents=True, exist_ok=True)
         tmp = self.directory / "tmp" / host
@@ -143,7 +157,7 @@ class Cluster:
         return conf
 
     def _namenode_conf(self) -> Path:
-        return self._conf(
+        return self.conf(
             self.namenode_host,
             self.namenode_address,
             {
@@ -161,7 +175,7 @@ class Cluster:
 
     def _datanode_conf(self, datanode: DataNodeHost, plane: Plane) -> Path:
         address = datanode.address
-        return self._conf(
+        return self.conf(
             datanode.host,
             address,
             {
@@ -174,9 +188,10 @@ class Cluster:
             plane,
         )
 
-    def _java(
+    def java(
         self, conf: Path, main: str, *arguments: str, plane: Plane | None = None, jvm: Sequence[str] = ()
     ) -> list[str]:
+        """The command line of a JVM with a host's configuration; `jvm` are the JVM's own."""
         plane = plane or self.plane
         path = ":".join([str(conf), *map(str, plane.jars), *self._jars])
         return [
@@ -200,9 +215,9 @@ class Cluster:
         `differing` gives single DataNodes (1 is dn1) a plane other than the cluster's.
         """
         conf = self._namenode_conf()
-        format_ = self._java(conf, NAMENODE, "-format", "-nonInteractive")
+        format_ = self.java(conf, NAMENODE, "-format", "-nonInteractive")
         self.stage.run("namenode-format", self.namenode_host, format_, timeout_s=120)
-        self._namenode = self.stage.start("namenode", self.namenode_host, self._java(conf, NAMENODE))
+        self._namenode = self.stage.start("namenode", self.namenode_host, self.java(conf, NAMENODE))
         for number, datanode in enumerate(self.datanodes, start=1):
             self.start_datanode(datanode, (differing or {}).get(number))
         self.wait_live(len(self.datanodes))
@@ -211,7 +226,7 @@ class Cluster:
         """Starts (or starts again) one DataNode; `plane` lets one of them differ from the rest."""
         if plane is not None:
             datanode.conf = self._datanode_conf(datanode, plane)
-        command = self._java(datanode.conf, DATANODE, plane=plane)
+        command = self.java(datanode.conf, DATANODE, plane=plane)
         datanode.process = self.stage.start(datanode.host, datanode.host, command)
 
     def wait_live(self, count: int, timeout_s: float = 90) -> None:
@@ -249,7 +264,7 @@ class Cluster:
 
     def client_command(self, main: str, *arguments: str, host: str | None = None, jvm: Sequence[str] = ()) -> list[str]:
         """The command line of a client JVM on a client's host; `jvm` are options for the JVM itself."""
-        return self._java(self.client_conf(host), main, *arguments, jvm=jvm)
+        return self.java(self.client_conf(host), main, *arguments, jvm=jvm)
 
     def _label(self, name: str) -> str:
         self._started_clients += 1

@@ -26,10 +26,7 @@ def parse_size(text: str) -> int:
 def make(path: Path, size: int) -> None:
     """Writes `size` bytes: MiB by MiB, random bytes and repeating log lines by turns."""
     rng = random.Random(size)
-    lines = "".join(
-        f"2017-06-{n % 28 + 1:02d} INFO block blk_{1073741825 + n} replicated to dn{n % 4 + 1} in {n % 97} ms\n"
-        for n in range(20000)
-    ).encode()
+    lines = _log_lines()
     left, number = size, 0
     with path.open("wb") as out:
         while left:
@@ -42,6 +39,21 @@ def make(path: Path, size: int) -> None:
             out.write(piece)
             left -= len(piece)
             number += 1
+
+
+def make_text(path: Path, size: int) -> None:
+    """Writes log lines alone, cut off at `size` bytes."""
+    lines, left = _log_lines(), size
+    with path.open("wb") as out:
+        while left:
+            left -= out.write(lines[:left])
+
+
+def _log_lines() -> bytes:
+    return "".join(
+        f"2017-06-{n % 28 + 1:02d} INFO block blk_{1073741825 + n} replicated to dn{n % 4 + 1} in {n % 97} ms\n"
+        for n in range(20000)
+    ).encode()
 
 
 def sha256(path: Path) -> str:

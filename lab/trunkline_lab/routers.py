@@ -84,6 +84,10 @@ class Router:
         """Interests that its content store has answered so far."""
         return int(self.status()["content_store"]["hits"])
 
+    def erase(self) -> None:
+        """Empties its content store."""
+        self._ask("cs", "erase", "/")
+
     def status(self) -> dict[str, Any]:
         """`trunkline fwd status --json`."""
         return dict(self._ask("status"))

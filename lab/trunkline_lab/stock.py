@@ -11,6 +11,7 @@ from .say import say
 
 HADOOP = paths.LAB / "stock" / "pom.xml"
 HBASE = paths.LAB / "hbase" / "pom.xml"
+YARN = paths.LAB / "yarn" / "pom.xml"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 
 

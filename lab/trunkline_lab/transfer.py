@@ -100,9 +100,9 @@ class Rig:
         """The hosts that have a DataNode."""
         return [datanode.host for datanode in self.cluster.datanodes]
 
-    def remove(self, path: str) -> None:
-        """Deletes the only file, and waits until nothing is busy any more with its replicas' end."""
-        self.cluster.client(FSSHELL, "-rm", "-skipTrash", path, name="rm")
+    def remove(self, *paths: str) -> None:
+        """Deletes the only files, and waits until nothing is busy any more with their replicas' end."""
+        self.cluster.client(FSSHELL, "-rm", "-skipTrash", *paths, name="rm")
         data = self.cluster.directory / "data"
         wait_until("the replicas' end", lambda: not any(data.rglob("blk_*")), 60, pause_s=0.2)
         time.sleep(SETTLE_S)
@@ -115,7 +115,7 @@ class Rig:
         if self.plane == "tcp":
             return {}
         time.sleep(0.3)
-        labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values()])
+        labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values(), *self.cluster.labels])
         return {label: planes.transport_counters(self.cluster.directory, label) for label in labels}
 
     def measure(self, work: Callable[[], Process]) -> Cost:

@@ -30,7 +30,7 @@ def measure(options: Options, plane: str, result: Result) -> tuple[list[float], 
         topology = topology.with_roles(ROLES)
     topology = topology.with_core_rate(LinkShape().rate_bit_s // 4)
     file = writes.source(NAME, max(1, int(SIZE * options.scale)))
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab) as rig:
+    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False) as rig:
         targets = {host: f"/from-{host}" for host in topology.roles.clients}
         ended: list[Process] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import ndn_contended, ndn_fig6, ndn_fig10, ndn_fig11, ndn_table2
+from . import lab_up, ndn_cache, ndn_contended, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_table2
 from .options import Options
 from .result import Result
 
@@ -21,5 +21,5 @@ class Experiment:
 
 EXPERIMENTS = {
     module.NAME: Experiment(module.NAME, module.ABOUT, module.run)
-    for module in (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_contended)
+    for module in (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_cache, ndn_contended, lab_up)
 }

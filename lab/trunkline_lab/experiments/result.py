@@ -53,6 +53,7 @@ class Result:
             "took_s": round(self.took_s, 1),
             "faults": self.faults,
             "notes": self.notes,
+            "plots": [plot.name for plot in self.plots],
             "machine": report.machine(),
             "commit": commit(),
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

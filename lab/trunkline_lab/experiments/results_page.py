@@ -33,6 +33,7 @@ COLUMNS = (
 def write(page: Path) -> dict[str, Any]:
     """Writes the page and copies the plots; says which experiments have no result yet."""
     parts, missing = [HEAD], []
+    page.parent.mkdir(parents=True, exist_ok=True)
     for name in EXPERIMENTS:
         source = DIRECTORY / f"{name}.json"
         if source.exists():
@@ -41,7 +42,6 @@ def write(page: Path) -> dict[str, Any]:
             missing.append(name)
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
-    page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(parts))
     return {"page": str(page), "experiments": len(EXPERIMENTS) - len(missing), "missing": missing}
 
@@ -62,9 +62,9 @@ def _section(document: dict[str, Any], page: Path) -> str:
     lines += ["| " + " | ".join(figure(row.get(key)) for key, _ in shown) + " |" for row in rows]
     lines += ["", *(f"- {note}" for note in document["notes"])]
     lines += [f"- **Failed:** {fault}" for fault in document["faults"]]
-    for plot in sorted(DIRECTORY.glob(f"{document['experiment']}*.svg")):
+    for plot in document["plots"]:
         folder = page.parent / "results"
         folder.mkdir(exist_ok=True)
-        shutil.copyfile(plot, folder / plot.name)
-        lines += ["", f"![{document['about']}](results/{plot.name})"]
+        shutil.copyfile(DIRECTORY / f"{plot}.svg", folder / f"{plot}.svg")
+        lines += ["", f"![{document['about']}](results/{plot}.svg)"]
     return "\n".join([*lines, ""])

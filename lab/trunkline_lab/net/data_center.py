@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import planes
+from .. import planes, stock, yarn
 from ..cluster import Cluster, Plane, Properties
 from ..network import Site
 from ..procs import Stage
@@ -16,7 +16,7 @@ from ..routers import Router
 from ..say import say
 from ..transfer import Rig
 from . import fabric as fabrics
-from . import namespaces
+from . import flows, namespaces
 from .fabric import Fabric
 from .meter import LabMeter
 from .ports import FACE, SERVICES
@@ -30,27 +30,32 @@ PLANES = ("tcp", "ndn")
 
 @dataclass
 class DataCenter:
-    """What runs in a fabric: `routers` on routers and on hosts that need one, and a cluster."""
+    """What runs in a fabric: `routers` on routers and on hosts that need one, a cluster, and YARN on it."""
 
     fabric: Fabric
     topology: Topology
     stage: Stage
     routers: list[Router]
     cluster: Cluster | None
+    yarn: yarn.Yarn | None = None
 
 
 def needed_bytes(topology: Topology) -> int:
     """Memory that the daemons of a topology take at most."""
-    daemons = len(topology.roles.datanodes) + bool(topology.roles.namenode) + len(topology.roles.clients)
+    roles = topology.roles
+    daemons = len(roles.datanodes) + bool(roles.namenode) + len(roles.clients)
+    # A NodeManager has tasks beside it.
+    daemons += bool(roles.resourcemanager) + bool(roles.historyserver) + 3 * len(roles.nodemanagers)
     return daemons * DAEMON_BYTES
 
 
 def shared_hosts(topology: Topology) -> tuple[str, ...]:
-    """Hosts that need a forwarder of their own: those whose client has a DataNode beside it.
+    """Hosts that need a forwarder of their own: those with a client, or tasks of jobs, beside a DataNode.
 
     Without one, what a client writes would go to the rack's router and back to the DataNode next to it.
     """
-    return tuple(host for host in topology.roles.clients if host in topology.roles.datanodes)
+    writing = dict.fromkeys((*topology.roles.clients, *topology.roles.nodemanagers))
+    return tuple(host for host in writing if host in topology.roles.datanodes)
 
 
 def routers(
@@ -110,7 +115,7 @@ def plane(name: str, fabric: Fabric, topology: Topology, on_hosts: set[str], dir
         return planes.tcp()
 
     def face_of(label: str) -> str:
-        host = label.removesuffix(".client")
+        host = label.partition(".")[0]
         if host in on_hosts:
             return f"unix://{apps_socket(fabric, host)}"
         router = topology.router_of(host)
@@ -145,21 +150,76 @@ def start(
     directory: Path,
     *,
     cache_bytes: int = ROUTER_CACHE_BYTES,
+    host_cache_bytes: int = HOST_CACHE_BYTES,
+    racks: bool = True,
     extra: Properties | None = None,
 ) -> DataCenter:
-    """Starts routers (on the plane "ndn") and the cluster in a fabric that is up; returns when all are well."""
+    """Starts routers (on the plane "ndn"), the cluster and YARN in a fabric that is up; returns when all are well.
+
+    With `racks` Hadoop is told which host is in which.
+    """
     running: list[Router] = []
     if plane_name == "ndn":
-        running = routers(fabric, topology, stage, directory, shared_hosts(topology), cache_bytes=cache_bytes)
+        running = routers(
+            fabric,
+            topology,
+            stage,
+            directory,
+            shared_hosts(topology),
+            cache_bytes=cache_bytes,
+            host_cache_bytes=host_cache_bytes,
+        )
         launch(running)
-    cluster = None
-    if topology.roles.namenode:
-        on_hosts = {router.host for router in running} & set(topology.hosts)
-        carried = plane(plane_name, fabric, topology, on_hosts, directory)
-        cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=extra)
-        say(f"{plane_name}: starting a NameNode and {len(cluster.datanodes)} DataNodes in {topology.name}")
-        cluster.start()
-    return DataCenter(fabric, topology, stage, running, cluster)
+    center = DataCenter(fabric, topology, stage, running, None)
+    if not topology.roles.namenode:
+        return center
+    on_hosts = {router.host for router in running} & set(topology.hosts)
+    carried = plane(plane_name, fabric, topology, on_hosts, directory)
+    own = {**(rack_properties(topology, directory) if racks else {}), **(extra or {})}
+    jars, place = None, yarn_place(topology)
+    if place:
+        jars = stock.classpath(pom=stock.YARN)
+        own |= yarn.properties(place, yarn.class_path_of_containers(directory, jars, carried.jars))
+    cluster = center.cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=own, jars=jars)
+    say(f"{plane_name}: starting a NameNode and {len(cluster.datanodes)} DataNodes in {topology.name}")
+    cluster.start()
+    if place:
+        say(f"{plane_name}: starting a ResourceManager and {len(place.nodemanagers)} NodeManagers")
+        center.yarn = yarn.Yarn(cluster, place)
+        center.yarn.start()
+    return center
+
+
+def rack_table(topology: Topology, directory: Path) -> Path:
+    """Which host is in which rack, as lines of an address and a rack: what Hadoop and `cache-potential` read."""
+    table = directory / "racks.txt"
+    table.write_text("".join(f"{topology.address(host)} {rack}\n" for host, rack in topology.racks.items()))
+    return table
+
+
+def rack_properties(topology: Topology, directory: Path) -> Properties:
+    """Tells Hadoop the racks, by its own mapping from a file, which does what a topology script does without one."""
+    return {
+        "net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping",
+        "net.topology.table.file.name": str(rack_table(topology, directory)),
+    }
+
+
+def yarn_place(topology: Topology) -> yarn.Place | None:
+    """Where a topology's YARN runs; None where it has none."""
+    roles = topology.roles
+    if not roles.resourcemanager:
+        return None
+
+    def hosted(host: str) -> tuple[str, str]:
+        return host, topology.address(host)
+
+    return yarn.Place(
+        hosted(roles.resourcemanager),
+        tuple(map(hosted, roles.nodemanagers)),
+        hosted(roles.historyserver) if roles.historyserver else None,
+        lambda _address, service: SERVICES[service],
+    )
 
 
 class LabRig(Rig):
@@ -179,18 +239,32 @@ def rig(
     *,
     lab: str = fabrics.DEFAULT_LAB,
     cache_bytes: int = ROUTER_CACHE_BYTES,
+    host_cache_bytes: int = HOST_CACHE_BYTES,
+    racks: bool = True,
     extra: Properties | None = None,
 ) -> Iterator[LabRig]:
     """A data centre for the length of the block; nothing of it stays but logs and configuration."""
     with standing(topology, directory, lab) as (fabric, stage):
-        center = start(fabric, topology, stage, plane_name, directory, cache_bytes=cache_bytes, extra=extra)
+        center = start(
+            fabric,
+            topology,
+            stage,
+            plane_name,
+            directory,
+            cache_bytes=cache_bytes,
+            host_cache_bytes=host_cache_bytes,
+            racks=racks,
+            extra=extra,
+        )
         assert center.cluster is not None
 
         def owners() -> list[tuple[int, str]]:
+            """Tasks of jobs are children of NodeManagers, and clients of HDFS."""
+            started = {p.pid: p.name for p in list(stage.processes) if p.popen.returncode is None}
+            tasks = [pid for pids in fabric.processes().values() for pid in pids] if center.yarn else []
             return [
-                (p.pid, "client" if p.name.startswith("client-") else p.name)
-                for p in list(stage.processes)
-                if p.popen.returncode is None
+                *((pid, flows.CLIENT if name.startswith("client-") else name) for pid, name in started.items()),
+                *((pid, flows.CLIENT) for pid in tasks if pid not in started),
             ]
 
         meter = LabMeter(fabric, topology, owners)

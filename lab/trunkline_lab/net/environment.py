@@ -1,4 +1,4 @@
-"""What a command on a host of a standing lab finds: the host's forwarder, and `hdfs` for the host's configuration."""
+"""What a command on a host of a standing lab finds: the host's forwarder, `hdfs` and `yarn` with its configuration."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from pathlib import Path
 
 from .. import paths
 from ..cluster import DFSADMIN, FSCK, FSSHELL
+from ..yarn import RUNJAR, YARN_APPLICATION, YARN_NODE
 from .data_center import DataCenter
 from .fabric import Fabric, Record
 
-_HDFS = """\
+_SCRIPT = """\
 #!/bin/sh
-# {host}'s `hdfs`: dfs, dfsadmin and fsck of stock Hadoop with this host's configuration.
+# {host}'s `{name}`: {words} of stock Hadoop with this host's configuration.
 case "$1" in
-  dfs) main={fsshell} ;;
-  dfsadmin) main={dfsadmin} ;;
-  fsck) main={fsck} ;;
-  *) echo "usage: hdfs dfs|dfsadmin|fsck ..." >&2; exit 2 ;;
+{cases}  *) echo "usage: {name} {words} ..." >&2; exit 2 ;;
 esac
 shift
 exec {java} "$main" "$@"
@@ -29,15 +27,23 @@ def write(center: DataCenter, directory: Path) -> None:
     """Writes down what `variables` points at."""
     if center.cluster is None:
         return
+    tools = {"hdfs": {"dfs": FSSHELL, "dfsadmin": DFSADMIN, "fsck": FSCK}}
+    if center.yarn:
+        tools["yarn"] = {"jar": RUNJAR, "application": YARN_APPLICATION, "node": YARN_NODE}
     for host in center.cluster.clients:
-        path = directory / "bin" / host / "hdfs"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = directory / "bin" / host
+        folder.mkdir(parents=True, exist_ok=True)
         java = center.cluster.client_command("MAIN", host=host)
         assert java[-1] == "MAIN"
-        path.write_text(
-            _HDFS.format(host=host, fsshell=FSSHELL, dfsadmin=DFSADMIN, fsck=FSCK, java=shlex.join(java[:-1]))
-        )
-        path.chmod(0o755)
+        for name, mains in tools.items():
+            (folder / name).write_text(script(name, mains, host, shlex.join(java[:-1])))
+            (folder / name).chmod(0o755)
+
+
+def script(name: str, mains: dict[str, str], host: str, java: str) -> str:
+    """A command of stock Hadoop: `name WORD …` runs the class of the word."""
+    cases = "".join(f"  {word}) main={main} ;;\n" for word, main in mains.items())
+    return _SCRIPT.format(name=name, words="|".join(mains), cases=cases, host=host, java=java)
 
 
 def variables(fabric: Fabric, record: Record, host: str) -> dict[str, str]:

@@ -32,7 +32,8 @@ class LabMeter:
 
     def __init__(self, fabric: Fabric, topology: Topology, processes: Callable[[], list[tuple[int, str]]]) -> None:
         roles = topology.roles
-        busy = dict.fromkeys((roles.namenode, *roles.datanodes, *roles.clients, *topology.routers))
+        daemons = (roles.namenode, *roles.datanodes, roles.resourcemanager, *roles.nodemanagers, roles.historyserver)
+        busy = dict.fromkeys((*daemons, *roles.clients, *topology.routers))
         self._links = LinkMeter(fabric, topology)
         self._flows = FlowMeter(fabric, topology, [node for node in busy if node], processes)
 

@@ -12,9 +12,13 @@ SERVICES = {
     "datanode-ipc": 9867,
     "datanode-http": 9864,
     "datanode-named": 9868,  # the plug-in's, for control connections of named writes
+    "nodemanager": 8041,
+    "nodemanager-localizer": 8040,
+    "nodemanager-web": 8042,
+    "historyserver": 10020,
 }
 
-RPC = frozenset({8020, 9867, *range(8030, 8034), 8040, 10020})
+RPC = frozenset({8020, 9867, *range(8030, 8034), 8040, 8041, 10020, 10033})
 SHUFFLE = frozenset({13562})
 FACES = frozenset({FACE})
 CONTROL = frozenset({SERVICES["datanode-named"]})

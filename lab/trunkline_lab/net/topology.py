@@ -41,11 +41,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which hosts run what. A client host may be a DataNode as well."""
+    """Which hosts run what. A host may have several roles; without a `resourcemanager` there is no YARN."""
 
     namenode: str = ""
     datanodes: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
+    resourcemanager: str = ""
+    nodemanagers: tuple[str, ...] = ()
+    historyserver: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,9 @@ def check_roles(topology: Topology, where: str) -> None:
         ("namenode", (roles.namenode,) if roles.namenode else ()),
         ("datanodes", roles.datanodes),
         ("clients", roles.clients),
+        ("resourcemanager", (roles.resourcemanager,) if roles.resourcemanager else ()),
+        ("nodemanagers", roles.nodemanagers),
+        ("historyserver", (roles.historyserver,) if roles.historyserver else ()),
     ):
         for host in names:
             if host not in topology.hosts:
@@ -136,3 +142,9 @@ def check_roles(topology: Topology, where: str) -> None:
             raise TopologyError(f"{where}: [roles] {what}: a host stands there twice")
     if roles.datanodes and not roles.namenode:
         raise TopologyError(f"{where}: [roles]: DataNodes need a namenode")
+    if bool(roles.resourcemanager) != bool(roles.nodemanagers) or (roles.historyserver and not roles.resourcemanager):
+        raise TopologyError(
+            f"{where}: [roles]: YARN needs a resourcemanager and nodemanagers; a historyserver needs both"
+        )
+    if roles.resourcemanager and not roles.datanodes:
+        raise TopologyError(f"{where}: [roles]: YARN needs a namenode and datanodes, where its jobs keep their files")

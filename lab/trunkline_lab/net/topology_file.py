@@ -168,9 +168,11 @@ def _network(text: str, nodes: int, where: str) -> ipaddress.IPv4Network:
 
 def _roles(entry: dict[str, Any], where: str) -> Roles:
     here = f"{where}: [roles]"
-    _known(entry, {"namenode", "datanodes", "clients"}, here)
-    several = {key: tuple(_names(entry[key], f"{here} {key}")) for key in ("datanodes", "clients") if entry.get(key)}
-    return Roles(namenode=str(entry.get("namenode", "")), **several)
+    one, many = ("namenode", "resourcemanager", "historyserver"), ("datanodes", "clients", "nodemanagers")
+    _known(entry, {*one, *many}, here)
+    single = {key: str(entry.get(key, "")) for key in one}
+    several = {key: tuple(_names(entry[key], f"{here} {key}")) for key in many if entry.get(key)}
+    return Roles(**single, **several)
 
 
 def names() -> list[str]:

@@ -1,0 +1,137 @@
+"""Jobs out of Hadoop's own jars, run on a cluster with YARN and checked: TeraSort, WordCount and TestDFSIO.
+
+Every workload leaves HDFS as it found it.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import payload
+from .cluster import FSSHELL, Cluster
+from .procs import Process, ProcessFailed, tail
+
+EXAMPLES = "org.apache.hadoop.examples"
+TESTDFSIO = "org.apache.hadoop.fs.TestDFSIO"
+TIMEOUT_S = 1800
+TERA_ROW_BYTES = 100
+DFSIO_FILES = 6
+
+# "2026-11-21 12:00:30,123 INFO  mapreduce.Job:  map 0% reduce 0%"
+_PROGRESS = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \S+ +mapreduce\.Job: +map (\d+)% reduce (\d+)%", re.M)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of a job, and when it began as Hadoop's logs write it."""
+
+    name: str
+    began: str
+
+
+@dataclass
+class Jobs:
+    """Runs jobs from a client's host; `phases` grows with each, `processes` are their clients."""
+
+    cluster: Cluster
+    scratch: Path  # for what is not in HDFS
+    phases: list[Phase] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+
+    def run(self, step: str, main: str, *arguments: str) -> None:
+        """One job, to its end; raises ProcessFailed when it fails."""
+        process = self.cluster.client(main, *arguments, name=step, timeout_s=TIMEOUT_S)
+        self.processes.append(process)
+        self.phases += phases_of(step, process.log.read_text(errors="replace"))
+
+    def shell(self, *words: str) -> None:
+        """`hdfs dfs`."""
+        self.cluster.client(FSSHELL, *words, name=words[0].lstrip("-"))
+
+    def read(self, path: str) -> bytes:
+        """What `hdfs dfs -cat` prints; a pattern is HDFS's to resolve."""
+        process = self.cluster.start_client(FSSHELL, "-cat", path, name="cat", stdout=subprocess.PIPE)
+        assert process.popen.stdout is not None
+        found = process.popen.stdout.read()
+        process.popen.stdout.close()
+        if process.wait(TIMEOUT_S) != 0:
+            raise ProcessFailed(f"{process.name} failed; {process.log} ends:\n{tail(process.log)}")
+        return found
+
+
+def phases_of(step: str, log: str) -> list[Phase]:
+    """The map and the reduce phase of a job, from what its client logged; what lies before is its set-up."""
+    found: dict[str, Phase] = {}
+    for time, maps, _ in _PROGRESS.findall(log):
+        found.setdefault("map", Phase(f"{step} map", time))
+        if maps == "100":
+            found.setdefault("reduce", Phase(f"{step} reduce", time))
+    return list(found.values())
+
+
+def tera_sort(jobs: Jobs, size: int) -> list[str]:
+    """TeraGen of `size` bytes, TeraSort, and TeraValidate, whose word on the order is what counts."""
+    rows = max(1, size // TERA_ROW_BYTES)
+    jobs.run("teragen", f"{EXAMPLES}.terasort.TeraGen", "-Dmapreduce.job.maps=4", str(rows), "/tera/in")
+    jobs.run("terasort", f"{EXAMPLES}.terasort.TeraSort", "-Dmapreduce.job.reduces=3", "/tera/in", "/tera/out")
+    jobs.run("teravalidate", f"{EXAMPLES}.terasort.TeraValidate", "/tera/out", "/tera/report")
+    report = jobs.read("/tera/report/part-r-*").decode()
+    jobs.shell("-rm", "-r", "-skipTrash", "/tera")
+    lines = report.split("\n")
+    if [line for line in lines if line and not line.startswith("checksum\t")] or not report.strip():
+        return [f"TeraValidate: {report.strip() or 'said nothing'}"]
+    return []
+
+
+def word_count(jobs: Jobs, size: int) -> list[str]:
+    """WordCount of a text, compared with a count of our own."""
+    text = jobs.scratch / f"words-{size}"
+    words = _text(text, size)
+    jobs.shell("-mkdir", "-p", "/words/in")
+    jobs.shell("-put", str(text), "/words/in")
+    jobs.run("wordcount", f"{EXAMPLES}.WordCount", "-Dmapreduce.job.reduces=2", "/words/in", "/words/out")
+    lines = jobs.read("/words/out/part-r-*").decode().splitlines()
+    jobs.shell("-rm", "-r", "-skipTrash", "/words")
+    found = {word: int(count) for word, count in (line.split("\t") for line in lines)}
+    return [] if found == words else [f"WordCount: {len(found)} words of {len(words)}, or other counts"]
+
+
+def test_dfsio(jobs: Jobs, size: int) -> list[str]:
+    """TestDFSIO's write and read of `size` bytes in six files."""
+    each = f"{max(1, size // DFSIO_FILES)}B"
+    words = ["-nrFiles", str(DFSIO_FILES), "-size", each, "-resFile", str(jobs.scratch / "TestDFSIO.log")]
+    jobs.run("dfsio-write", TESTDFSIO, "-write", *words)
+    jobs.run("dfsio-read", TESTDFSIO, "-read", *words)
+    jobs.shell("-rm", "-r", "-skipTrash", "/benchmarks")
+    return []
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`run` gets the jobs and how many bytes of data to take (the paper: `paper_bytes`), and says what was wrong."""
+
+    name: str
+    paper_bytes: int
+    run: Callable[[Jobs, int], list[str]]
+
+
+WORKLOADS = (
+    Workload("TestDFSIO", 10 * 10**9, test_dfsio),
+    Workload("TeraSort", 10 * 10**9, tera_sort),
+    Workload("WordCount", 3_300 * 10**6, word_count),
+)
+
+
+def _text(path: Path, size: int) -> dict[str, int]:
+    """Writes a text of log lines and returns how often each word is in it."""
+    payload.make_text(path, size)
+    counts: collections.Counter[str] = collections.Counter()
+    with path.open() as lines:
+        for line in lines:
+            counts.update(line.split())
+    return dict(counts)
