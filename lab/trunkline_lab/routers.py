@@ -84,9 +84,10 @@ class Router:
         """Interests that its content store has answered so far."""
         return int(self.status()["content_store"]["hits"])
 
-    def erase(self) -> None:
-        """Empties its content store."""
+    def keep(self, size: int) -> None:
+        """Empties its content store, which from now on keeps `size` bytes."""
         self._ask("cs", "erase", "/")
+        self._ask("cs", "config", "--capacity", str(size))
 
     def status(self) -> dict[str, Any]:
         """`trunkline fwd status --json`."""

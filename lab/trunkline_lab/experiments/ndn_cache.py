@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +28,9 @@ from .result import DIRECTORY, Result, Row, mb
 NAME = "ndn-cache"
 ABOUT = "Figs. 7 to 9, Table 3: jobs' block reads that caches could serve, and those that content stores of a size do"
 TOPOLOGY = "jobs"
-# LRU in every rack's and the core's router; at scale 0.01 the jobs' data are 33 to 100 MB. Hosts' forwarders have a
-# content store of the second size.
-STORES = ((32 << 20, 4 << 20), (256 << 20, 32 << 20))
+# Content stores, LRU: of each rack's router and the core's, and of each host's forwarder. At scale 0.005 the jobs' data
+# are 16 to 50 MB, of which the smaller ones can't keep all.
+STORES = ((16 << 20, 2 << 20), (128 << 20, 16 << 20))
 SEGMENT_BYTES = 64512
 LEAST_BLOCK_BYTES = 8 << 20
 BIN_S = 5
@@ -118,28 +118,25 @@ def once(rig: LabRig, workload: Workload, size: int, result: Result, label: str)
     return done
 
 
-def measure(options: Options, plane: str, result: Result, stores: tuple[int, int] = (0, 0)) -> dict[str, Done]:
-    """All workloads on a plane in one data centre; caches are emptied before each."""
+Stores = tuple[int, int]
+
+
+def measure(options: Options, plane: str, result: Result, sizes: Sequence[Stores]) -> dict[Stores, dict[str, Done]]:
+    """All workloads on a plane in one data centre, once for each size of content stores, which begin empty."""
     topology = topology_file.named(options.topology or TOPOLOGY)
     block = min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, int(BLOCK_BYTES * options.scale) // (1 << 20) * (1 << 20)))
-    label = plane if plane == "tcp" else f"{plane}, {stores[0] >> 20} MiB"
-    found = {}
-    with data_center.rig(
-        topology,
-        plane,
-        DIRECTORY / NAME / label.replace(", ", "-").replace(" ", ""),
-        lab=options.lab,
-        cache_bytes=stores[0],
-        host_cache_bytes=stores[1],
-        extra={"dfs.blocksize": str(block)},
-    ) as rig:
-        for workload in workloads.WORKLOADS:
-            for router in rig.center.routers:
-                router.erase()
-            size = max(1, int(workload.paper_bytes * options.scale))
-            found[workload.name] = once(rig, workload, size, result, label)
+    found: dict[Stores, dict[str, Done]] = {stores: {} for stores in sizes}
+    extra = {"dfs.blocksize": str(block)}
+    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, extra=extra) as rig:
+        for stores, by_name in found.items():
+            label = plane if plane == "tcp" else f"{plane}, {stores[0] >> 20} MiB"
+            for workload in workloads.WORKLOADS:
+                for router in rig.center.routers:
+                    router.keep(stores[router.host in topology.hosts])
+                size = max(1, int(workload.paper_bytes * options.scale))
+                by_name[workload.name] = once(rig, workload, size, result, label)
         if plane == "ndn" and (fallbacks := fallbacks_of(rig)):
-            result.notes.append(f"{label}: went by TCP: {fallbacks}")
+            result.notes.append(f"{plane}: went by TCP: {fallbacks}")
     return found
 
 
@@ -155,8 +152,8 @@ def fallbacks_of(rig: LabRig) -> planes.Counters:
 def run(options: Options) -> Result:
     """Stock TCP first, for the trace; then by name, once for each size of content stores."""
     result = Result(NAME, ABOUT)
-    tcp = measure(options, "tcp", result)
-    ours = {stores: measure(options, "ndn", result, stores) for stores in STORES}
+    tcp = measure(options, "tcp", result, [(0, 0)])[0, 0]
+    ours = measure(options, "ndn", result, STORES)
     for name, traced_ in tcp.items():
         sums = traced_.potential["all"]
         paper = 1000 * options.scale * PAPER_NETWORK_GB[name]

@@ -150,7 +150,6 @@ def start(
     directory: Path,
     *,
     cache_bytes: int = ROUTER_CACHE_BYTES,
-    host_cache_bytes: int = HOST_CACHE_BYTES,
     racks: bool = True,
     extra: Properties | None = None,
 ) -> DataCenter:
@@ -167,7 +166,6 @@ def start(
             directory,
             shared_hosts(topology),
             cache_bytes=cache_bytes,
-            host_cache_bytes=host_cache_bytes,
         )
         launch(running)
     center = DataCenter(fabric, topology, stage, running, None)
@@ -239,7 +237,6 @@ def rig(
     *,
     lab: str = fabrics.DEFAULT_LAB,
     cache_bytes: int = ROUTER_CACHE_BYTES,
-    host_cache_bytes: int = HOST_CACHE_BYTES,
     racks: bool = True,
     extra: Properties | None = None,
 ) -> Iterator[LabRig]:
@@ -252,7 +249,6 @@ def rig(
             plane_name,
             directory,
             cache_bytes=cache_bytes,
-            host_cache_bytes=host_cache_bytes,
             racks=racks,
             extra=extra,
         )
