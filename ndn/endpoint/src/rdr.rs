@@ -13,9 +13,10 @@
 //! | 0xf50c | Mtime | nanoseconds since the Unix epoch |
 //! | 0xf580 | ChecksumType | 0 none, 1 CRC-32, 2 CRC-32C, as Hadoop's DataChecksum counts |
 //! | 0xf582 | BytesPerChecksum | bytes of the object under each checksum |
+//! | 0xf584 | ManifestDigest | SHA-256 of the object's manifest: the SignatureValues of all its segments, one after the other |
 //!
 //! The numbers below 0xf580 are those of ndn6-file-server, so its clients (NDNts, NDN-DPDK) understand them. The last
-//! two are Trunkline's. All are even, thus ignored by readers that know them not; unknown even ones are ignored here.
+//! three are Trunkline's. All are even, thus ignored by readers that know them not; unknown even ones are ignored here.
 
 use crate::ExchangeConfig;
 use crate::naming::final_segment;
@@ -30,6 +31,7 @@ const MODE: u32 = 0xf504;
 const MTIME: u32 = 0xf50c;
 const CHECKSUM_TYPE: u32 = 0xf580;
 const BYTES_PER_CHECKSUM: u32 = 0xf582;
+const MANIFEST_DIGEST: u32 = 0xf584;
 
 /// Why a Data tells no metadata.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,8 @@ pub struct Metadata {
     pub checksum_type: Option<u64>,
     /// Bytes of the object under each checksum.
     pub bytes_per_checksum: Option<u64>,
+    /// SHA-256 over the SignatureValues of all segments: whoever trusts this packet's signature can verify each of them.
+    pub manifest_digest: Option<[u8; 32]>,
 }
 
 impl Metadata {
@@ -80,6 +84,7 @@ impl Metadata {
             mtime_ns: None,
             checksum_type: None,
             bytes_per_checksum: None,
+            manifest_digest: None,
         }
     }
 
@@ -107,6 +112,9 @@ impl Metadata {
             if let Some(value) = value {
                 tlv::write_nonneg_tlv(&mut content, typ, value);
             }
+        }
+        if let Some(digest) = &self.manifest_digest {
+            tlv::write_tlv(&mut content, MANIFEST_DIGEST, digest);
         }
         content.freeze()
     }
@@ -151,6 +159,17 @@ impl Metadata {
                 MTIME => &mut metadata.mtime_ns,
                 CHECKSUM_TYPE => &mut metadata.checksum_type,
                 BYTES_PER_CHECKSUM => &mut metadata.bytes_per_checksum,
+                MANIFEST_DIGEST => {
+                    let digest = element
+                        .value
+                        .try_into()
+                        .map_err(|_| DecodeError::BadLength {
+                            typ: MANIFEST_DIGEST,
+                            len: element.value.len(),
+                        })?;
+                    metadata.manifest_digest = Some(digest);
+                    continue;
+                }
                 typ if tlv::is_critical(typ) => return Err(DecodeError::UnknownCritical(typ)),
                 _ => continue,
             };
@@ -215,6 +234,7 @@ mod tests {
             size: Some(134_217_728),
             checksum_type: Some(2),
             bytes_per_checksum: Some(512),
+            manifest_digest: Some([7; 32]),
             ..Metadata::new(object.append_version(1001))
         };
         let wire = metadata.packet(&object, 5, Duration::ZERO, &SigningKey::DigestSha256);

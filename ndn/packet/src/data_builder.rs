@@ -1,7 +1,8 @@
 //! Making Data packets: one buffer, content written in place, one pass of the digest.
 
+use crate::key::sha256_pieces;
 use crate::tlv::{self, types};
-use crate::{AsComponent, ComponentBuf, Name, Signer};
+use crate::{AsComponent, ComponentBuf, Name, Signer, signature_type};
 use bytes::{Buf, Bytes, BytesMut};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -88,6 +89,32 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
+    /// The SignatureValue that [`crate::SigningKey::DigestSha256`] would give this packet with this content, without
+    /// putting the packet together: one pass over the content, no copy of it.
+    pub fn digest(&self, content: &[u8]) -> [u8; 32] {
+        let mut head = BytesMut::with_capacity(self.name.wire_len() + 64);
+        self.put_head(&mut head, content.len());
+        let mut info = [0; 5];
+        let mut tail = &mut info[..];
+        tlv::write_header(&mut tail, types::SIGNATURE_INFO, 3);
+        tlv::write_nonneg_tlv(
+            &mut tail,
+            types::SIGNATURE_TYPE,
+            signature_type::DIGEST_SHA256,
+        );
+        sha256_pieces(&[&head, content, &info])
+    }
+
+    /// All that precedes the content's bytes, but for the outer header.
+    fn put_head(&self, buf: &mut BytesMut, content_len: usize) {
+        self.name.encode(buf);
+        let meta = self.meta_info_len();
+        if meta > 0 {
+            self.put_meta_info(buf, meta);
+        }
+        tlv::write_header(buf, types::CONTENT, content_len);
+    }
+
     fn meta_info_len(&self) -> usize {
         let freshness = self
             .freshness_ms()
@@ -149,11 +176,7 @@ impl<'a> DataBuilder<'a> {
         let room = tlv::tlv_len(types::DATA, body) - body;
         let mut buf = BytesMut::with_capacity(room + body);
         buf.resize(room, 0);
-        self.name.encode(&mut buf);
-        if meta > 0 {
-            self.put_meta_info(&mut buf, meta);
-        }
-        tlv::write_header(&mut buf, types::CONTENT, len);
+        self.put_head(&mut buf, len);
         fill(&mut buf)?;
         tlv::write_header(&mut buf, types::SIGNATURE_INFO, info);
         tlv::write_nonneg_tlv(&mut buf, types::SIGNATURE_TYPE, signer.signature_type());

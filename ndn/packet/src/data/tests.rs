@@ -191,3 +191,27 @@ fn content_is_written_in_place_in_one_buffer() {
         .sign(&SigningKey::DigestSha256);
     assert_eq!(failed, Err("disk"));
 }
+
+#[test]
+fn a_digest_is_known_before_the_packet_is_put_together() {
+    let name: Name = "/a/v=1/seg=300".parse().unwrap();
+    for len in [0, 1, 252, 253, 8000] {
+        let content = vec![5; len];
+        let builder = Data::builder(&name)
+            .freshness(Duration::from_secs(10))
+            .final_block_id(ComponentBuf::segment(300));
+        let digest = builder.digest(&content);
+        let data = Data::parse(builder.content(&content).sign(&SigningKey::DigestSha256)).unwrap();
+        assert_eq!(data.signature_value(), digest);
+    }
+    assert_eq!(
+        Data::builder(&name).digest(b"x"),
+        Data::parse(
+            Data::builder(&name)
+                .content(b"x")
+                .sign(&SigningKey::DigestSha256)
+        )
+        .unwrap()
+        .signature_value()
+    );
+}
