@@ -1,0 +1,149 @@
+//! The disk of the operating system: one folder, locked against a second repository.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, FlockOperation};
+
+use super::{Disk, DiskFile};
+
+/// The file whose lock says that the folder is in use.
+const LOCK: &str = "repo.lock";
+
+/// A folder of the file system.
+#[derive(Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+    folder: File,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl RealDisk {
+    /// Opens the folder, making it (for its owner alone) where there is none, and locks it.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another repository has it, else what the system says.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(root.join(LOCK))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self {
+            root: root.to_owned(),
+            folder: File::open(root)?,
+            _lock: lock,
+        })
+    }
+
+    fn file(&self, options: &mut OpenOptions, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = options
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(self.root.join(path))?;
+        Ok(Arc::new(RealFile(file)))
+    }
+}
+
+impl Disk for RealDisk {
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.root.join(path))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.file(OpenOptions::new().create_new(true), path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.file(&mut OpenOptions::new(), path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(self.root.join(from), self.root.join(to))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(self.root.join(from), self.root.join(to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(self.root.join(path))
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        fs::read_dir(self.root.join(path))?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(self.root.join(path))?.sync_all()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.folder)?)
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let found = rustix::fs::fstatvfs(&self.folder)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buffer, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.0.set_len(size)
+    }
+
+    fn reserve(&self, size: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, 0, size) {
+            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    fn begin_writeback(&self, offset: u64, len: u64) {
+        let (Ok(offset), Ok(len)) = (i64::try_from(offset), i64::try_from(len)) else {
+            return;
+        };
+        // SAFETY: the descriptor is open as long as `self`; the call reads no memory of ours. Its result is of no
+        // matter: it is a hint, and `sync` reports what went wrong.
+        unsafe {
+            libc::sync_file_range(self.0.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE);
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

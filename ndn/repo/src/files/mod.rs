@@ -1,0 +1,25 @@
+//! Files as they are: content in plain files, a manifest beside each, packets made when they are asked for.
+//!
+//! ```text
+//!   incoming/<id>, <id>.m   being written, or whole and in the index and about to be moved
+//!   files/<xx>/<id>, <id>.m
+//! ```
+//! A version is published in this order: content and manifest are synced, the index names them, they are moved. Whatever
+//! a crash leaves in `incoming` is moved if the index names it, kept if its transfer can go on, and else removed.
+
+mod hasher;
+mod manifest;
+mod reader;
+mod recover;
+mod rewrite;
+mod segments;
+mod writer;
+
+pub use reader::{FileReader, manifest_digests, manifest_name};
+pub use writer::{FileWriter, PutOptions, Staged};
+
+pub(crate) use manifest::Facts;
+pub(crate) use recover::{
+    is_published_content, partial_upload, recover, remove_both, remove_doomed, settle,
+};
+pub(crate) use writer::{incoming, settled};

@@ -1,0 +1,248 @@
+//! A file version as it is read and served: every byte is checked against the manifest first.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
+
+use super::manifest::{Manifest, SegmentEntry};
+use super::segments::{DIGEST_BYTES, Shape};
+use crate::disk::DiskFile;
+use crate::error::{At, RepoError, Result};
+use crate::index::FileEntry;
+
+/// Entries of the manifest that are read at once.
+const WINDOW: usize = 256;
+
+/// One version of a file, open for reading. Any number of threads may read.
+#[derive(Debug)]
+pub struct FileReader {
+    shape: Shape,
+    entry: FileEntry,
+    content: Arc<dyn DiskFile>,
+    manifest: Manifest,
+    /// The entries read last, and the segment of the first.
+    window: Mutex<(u64, Arc<[SegmentEntry]>)>,
+    end: OnceLock<([u8; DIGEST_BYTES], Bytes)>,
+}
+
+impl FileReader {
+    pub(crate) fn new(
+        name: &Name,
+        version: u64,
+        entry: FileEntry,
+        content: Arc<dyn DiskFile>,
+        manifest: Arc<dyn DiskFile>,
+    ) -> Result<Self> {
+        Ok(Self {
+            shape: Shape::of(name.append_version(version), &entry),
+            manifest: Manifest::open(manifest, name, version, &entry)?,
+            entry,
+            content,
+            window: Mutex::new((0, Arc::new([]))),
+            end: OnceLock::new(),
+        })
+    }
+
+    /// The name, version included.
+    pub fn versioned(&self) -> &Name {
+        &self.shape.versioned
+    }
+
+    /// What the index knows of it.
+    pub fn entry(&self) -> &FileEntry {
+        &self.entry
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.entry.size
+    }
+
+    /// Fills `buffer` from `offset` on, as far as the file goes, and tells how many bytes those are.
+    ///
+    /// # Errors
+    /// [`RepoError::Rotten`] when the bytes are not those that were put, else what the disk says.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let whole = u64::from(self.entry.segment_bytes);
+        let end = self.size().min(offset.saturating_add(buffer.len() as u64));
+        let mut at = offset;
+        let mut aside = Vec::new();
+        while at < end {
+            let segment = at / whole;
+            let (start, len) = self.range(segment);
+            let place = &mut buffer[(at - offset) as usize..(end - offset) as usize];
+            if at == start && place.len() >= len {
+                self.read_segment(segment, &mut place[..len])?;
+                at += len as u64;
+            } else {
+                aside.resize(len, 0);
+                self.read_segment(segment, &mut aside)?;
+                let part = &aside[(at - start) as usize..];
+                let n = part.len().min(place.len());
+                place[..n].copy_from_slice(&part[..n]);
+                at += n as u64;
+            }
+        }
+        Ok(at.saturating_sub(offset) as usize)
+    }
+
+    /// The Data packet of segment `n`, the same bytes each time; `None` beyond the last.
+    ///
+    /// # Errors
+    /// As [`FileReader::read_at`].
+    pub fn packet(&self, n: u64) -> Result<Option<Bytes>> {
+        let last = self.entry.last_segment();
+        if n > last {
+            return Ok(None);
+        }
+        let entry = self.manifest_entry(n)?;
+        let (start, len) = self.range(n);
+        self.shape
+            .packet(n, n == last, entry.digest, len, |place| {
+                self.read_checked(n, start, &entry, place)
+            })
+            .map(Some)
+    }
+
+    /// Segment `n` of the manifest as it is published: digests of the content's segments one after the other, as many
+    /// whole ones as a segment has room for; `None` beyond the last.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn manifest_packet(&self, n: u64) -> Result<Option<Bytes>> {
+        let each = u64::from(manifest_digests(self.entry.segment_bytes));
+        let last = self.entry.last_segment() / each;
+        if n > last {
+            return Ok(None);
+        }
+        let entries = self.manifest.entries(n * each, each as usize)?;
+        let content: Vec<u8> = entries.iter().flat_map(|e| e.digest).collect();
+        let name = manifest_name(&self.shape.versioned).append_segment(n);
+        let wire = Data::builder(&name)
+            .freshness(self.shape.freshness)
+            .final_block_id(ComponentBuf::segment(last))
+            .content(&content)
+            .sign(&SigningKey::DigestSha256);
+        Ok(Some(wire))
+    }
+
+    /// The signed metadata packet, as it was made when the file came in.
+    ///
+    /// # Errors
+    /// [`RepoError::Rotten`] when it is damaged, else what the disk says.
+    pub fn metadata(&self) -> Result<Bytes> {
+        Ok(self.end()?.1.clone())
+    }
+
+    fn end(&self) -> Result<&([u8; DIGEST_BYTES], Bytes)> {
+        if self.end.get().is_none() {
+            // Two that come here at once read the same.
+            let _ = self.end.set(self.manifest.end()?);
+        }
+        self.end
+            .get()
+            .ok_or_else(|| self.rotten("its manifest has no end"))
+    }
+
+    /// Checks every byte, digests included. `progress` is told bytes checked since its last call, and ends the work by
+    /// `false`.
+    ///
+    /// # Errors
+    /// [`RepoError::Rotten`] at the first segment that is not what was put, else what the disk says.
+    pub fn verify(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+        let last = self.entry.last_segment();
+        let mut digests = ring::digest::Context::new(&ring::digest::SHA256);
+        let mut content = Vec::new();
+        for n in 0..=last {
+            let entry = self.manifest_entry(n)?;
+            let (start, len) = self.range(n);
+            content.resize(len, 0);
+            self.read_checked(n, start, &entry, &mut content)?;
+            if self.shape.digest(n, n == last, &content) != entry.digest {
+                return Err(self.rotten(&format!("segment {n} does not have its digest")));
+            }
+            digests.update(&entry.digest);
+            if !progress(len as u64) {
+                return Ok(());
+            }
+        }
+        let (root, metadata) = self.end()?;
+        let told = Data::parse(metadata.clone())
+            .ok()
+            .and_then(|data| ndn_endpoint::rdr::Metadata::from_data(&data).ok());
+        if digests.finish().as_ref() != root
+            || told.and_then(|m| m.manifest_digest).as_ref() != Some(root)
+        {
+            return Err(self.rotten("its manifest is not the one that was signed"));
+        }
+        if self.content.size().at(Path::new("content"))? != self.size() {
+            return Err(self.rotten("its content file has another size"));
+        }
+        Ok(())
+    }
+
+    fn range(&self, n: u64) -> (u64, usize) {
+        let whole = u64::from(self.entry.segment_bytes);
+        let start = n * whole;
+        (start, self.size().saturating_sub(start).min(whole) as usize)
+    }
+
+    fn read_segment(&self, n: u64, place: &mut [u8]) -> Result<()> {
+        let entry = self.manifest_entry(n)?;
+        self.read_checked(n, self.range(n).0, &entry, place)
+    }
+
+    fn read_checked(
+        &self,
+        n: u64,
+        start: u64,
+        entry: &SegmentEntry,
+        place: &mut [u8],
+    ) -> Result<()> {
+        match self.content.read_at(start, place) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                return Err(self.rotten(&format!("its content ends before segment {n} does")));
+            }
+            other => other.at(Path::new("content"))?,
+        }
+        if entry.holds(place) {
+            Ok(())
+        } else {
+            Err(self.rotten(&format!("segment {n} is not what was put there")))
+        }
+    }
+
+    fn manifest_entry(&self, n: u64) -> Result<SegmentEntry> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = n.wrapping_sub(window.0) as usize;
+        if let Some(entry) = window.1.get(index) {
+            return Ok(*entry);
+        }
+        let first = n - n % WINDOW as u64;
+        *window = (first, self.manifest.entries(first, WINDOW)?.into());
+        window
+            .1
+            .get((n - first) as usize)
+            .copied()
+            .ok_or_else(|| self.rotten("its manifest is cut short"))
+    }
+
+    fn rotten(&self, cause: &str) -> RepoError {
+        RepoError::Rotten {
+            name: self.shape.versioned.clone(),
+            cause: cause.to_owned(),
+        }
+    }
+}
+
+/// Digests in a segment of a manifest, where content has so many bytes a segment.
+pub fn manifest_digests(segment_bytes: u32) -> u32 {
+    (segment_bytes / DIGEST_BYTES as u32).max(1)
+}
+
+/// Name of the manifest of a version.
+pub fn manifest_name(versioned: &Name) -> Name {
+    versioned.append_keyword("manifest")
+}

@@ -1,0 +1,80 @@
+//! A file that is written here and there before it is published, as a file system's files are.
+//!
+//! As long as bytes come in order they are hashed as they come. The first write elsewhere ends that: then the file is
+//! hashed once more, from its start, when it is finished.
+
+use std::io::{self, Write};
+
+use super::hasher::{Hashed, Hasher};
+use super::writer::{BLOCK_BYTES, FileWriter, shape};
+
+impl FileWriter {
+    /// Writes `bytes` at `offset`; a gap before them is zeros.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if offset == self.position() && !self.is_rewritten() {
+            return self.write_all(bytes);
+        }
+        self.rewrite()?;
+        self.content.write_at(offset, bytes)?;
+        self.at = self.at.max(offset + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Cuts the file, or lengthens it with zeros.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn set_size(&mut self, size: u64) -> io::Result<()> {
+        if size == self.position() {
+            return Ok(());
+        }
+        self.rewrite()?;
+        self.content.set_size(size)?;
+        self.at = size;
+        Ok(())
+    }
+
+    /// Fills `buffer` from `offset` on with what was written, as far as that goes, and tells how many bytes those are.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.write_block()?;
+        let n = self.at.saturating_sub(offset).min(buffer.len() as u64) as usize;
+        self.content.read_at(offset, &mut buffer[..n])?;
+        Ok(n)
+    }
+
+    /// From here on the file is not hashed as it comes.
+    fn rewrite(&mut self) -> io::Result<()> {
+        if !self.is_rewritten() {
+            self.write_block()?;
+            // The content's size must be what was written: reading stops there.
+            self.content.set_size(self.at)?;
+            self.lane = None;
+            self.rewritten = true;
+        }
+        Ok(())
+    }
+
+    /// Hashes the whole file, whose size is known now.
+    pub(super) fn hash_again(&mut self) -> io::Result<Hashed> {
+        self.facts.entry.size = self.at;
+        self.facts.entry.final_in_all = true;
+        let head = self.facts.encode();
+        self.manifest.set_size(0)?;
+        self.manifest.write_at(0, &head)?;
+        let mut hasher = Hasher::new(shape(&self.facts), self.manifest.clone(), head.len() as u64);
+        let (mut at, mut block) = (0, vec![0; BLOCK_BYTES.min(self.at as usize)]);
+        while at < self.at {
+            let n = (self.at - at).min(block.len() as u64) as usize;
+            self.content.read_at(at, &mut block[..n])?;
+            hasher.feed(&block[..n])?;
+            at += n as u64;
+        }
+        hasher.finish()
+    }
+}

@@ -1,0 +1,378 @@
+//! Bytes on their way into the repository: to a plain file, and by the hasher to its manifest.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ndn_endpoint::rdr::Metadata;
+use ndn_packet::Name;
+
+use super::hasher::{HashThread, Hashed, Hasher};
+use super::manifest::{Facts, encode_end};
+use super::segments::Shape;
+use crate::disk::DiskFile;
+use crate::error::{At, RepoError, Result};
+use crate::repo::Inner;
+
+/// Bytes that are copied and hashed at once.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// How a file is to be kept. Start from the defaults and change fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutOptions {
+    /// The version; microseconds since the Unix epoch, and more than any version before, when not given.
+    pub version: Option<u64>,
+    /// Bytes of content in a segment: 8000 pass everywhere, up to 65000 between Trunkline's own forwarders.
+    pub segment_bytes: u32,
+    /// How long caches may call a segment fresh.
+    pub freshness: Duration,
+    /// `st_mode` that listings and metadata tell.
+    pub mode: u32,
+    /// Time of last change in nanoseconds since the Unix epoch; now, when not given.
+    pub mtime_ns: Option<u64>,
+    /// Bytes to come, where that is known. Then every segment tells which is the last, and an interrupted transfer can
+    /// go on where it stopped.
+    pub size: Option<u64>,
+}
+
+impl Default for PutOptions {
+    fn default() -> Self {
+        Self {
+            version: None,
+            segment_bytes: 8000,
+            freshness: Duration::from_secs(10),
+            mode: 0o100_644,
+            mtime_ns: None,
+            size: None,
+        }
+    }
+}
+
+/// A file on its way into the repository; see [`crate::Repo::put`]. Dropped before [`FileWriter::finish`], it leaves
+/// nothing, unless [`FileWriter::suspend`] keeps it.
+pub struct FileWriter {
+    repo: Arc<Inner>,
+    pub(super) facts: Facts,
+    said: Option<u64>,
+    pub(super) content: Arc<dyn DiskFile>,
+    pub(super) manifest: Arc<dyn DiskFile>,
+    pub(super) lane: Option<Lane>,
+    block: Vec<u8>,
+    /// Bytes in the content file.
+    pub(super) at: u64,
+    /// Whether bytes were written out of order: hashing is left for the end.
+    pub(super) rewritten: bool,
+    keep: bool,
+}
+
+/// Small files are hashed where they are; a thread would cost more.
+pub(super) enum Lane {
+    Here(Box<Hasher>),
+    Thread(HashThread),
+}
+
+/// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
+/// leaves nothing.
+pub struct Staged {
+    repo: Arc<Inner>,
+    pub(crate) facts: Facts,
+    pub(crate) content: Arc<dyn DiskFile>,
+    pub(crate) manifest: Arc<dyn DiskFile>,
+    pub(crate) published: bool,
+}
+
+impl FileWriter {
+    /// Of new files on disk.
+    pub(crate) fn new(
+        repo: Arc<Inner>,
+        facts: Facts,
+        said: Option<u64>,
+        content: Arc<dyn DiskFile>,
+        manifest: Arc<dyn DiskFile>,
+    ) -> Result<Self> {
+        let head = facts.encode();
+        let paths = incoming(facts.entry.content);
+        manifest.write_at(0, &head).at(&paths.1)?;
+        if let Some(size) = said
+            && size > BLOCK_BYTES as u64
+        {
+            content.reserve(size).at(&paths.0)?;
+        }
+        let hasher = Hasher::new(shape(&facts), manifest.clone(), head.len() as u64);
+        Ok(Self::continued(
+            repo, facts, said, content, manifest, hasher, 0,
+        ))
+    }
+
+    /// Of files of which `at` bytes, whole segments, are there already.
+    pub(crate) fn continued(
+        repo: Arc<Inner>,
+        facts: Facts,
+        said: Option<u64>,
+        content: Arc<dyn DiskFile>,
+        manifest: Arc<dyn DiskFile>,
+        hasher: Hasher,
+        at: u64,
+    ) -> Self {
+        Self {
+            repo,
+            facts,
+            said,
+            content,
+            manifest,
+            lane: Some(Lane::Here(Box::new(hasher))),
+            block: Vec::new(),
+            at,
+            rewritten: false,
+            keep: false,
+        }
+    }
+
+    /// Of content that is there already, as a whole.
+    pub(crate) fn linked(
+        repo: Arc<Inner>,
+        facts: Facts,
+        content: Arc<dyn DiskFile>,
+        manifest: Arc<dyn DiskFile>,
+    ) -> Result<Self> {
+        let at = content.size().at(&incoming(facts.entry.content).0)?;
+        Ok(Self {
+            repo,
+            facts,
+            said: None,
+            content,
+            manifest,
+            lane: None,
+            block: Vec::new(),
+            at,
+            rewritten: true,
+            keep: false,
+        })
+    }
+
+    /// Name and version that the file will have.
+    pub fn versioned(&self) -> Name {
+        self.facts.name.append_version(self.facts.version)
+    }
+
+    /// Bytes taken so far; not 0 at the start where an interrupted transfer goes on.
+    pub fn position(&self) -> u64 {
+        self.at + self.block.len() as u64
+    }
+
+    /// Copies all that `source` has from here on, and calls `progress` with the bytes there are now.
+    ///
+    /// # Errors
+    /// Those of the source and of the disk.
+    pub fn copy_from(
+        &mut self,
+        source: &mut dyn Read,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<()> {
+        loop {
+            let start = self.block.len();
+            self.block.resize(BLOCK_BYTES, 0);
+            let read = source.read(&mut self.block[start..]);
+            let n = *read.as_ref().unwrap_or(&0);
+            self.block.truncate(start + n);
+            match read {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            if self.block.len() == BLOCK_BYTES {
+                self.write_block()?;
+                progress(self.at);
+            }
+        }
+    }
+
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.rewritten
+    }
+
+    pub(super) fn write_block(&mut self) -> io::Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let next = match &self.lane {
+            Some(Lane::Thread(thread)) => thread.used_block(),
+            _ => None,
+        };
+        let mut block = std::mem::replace(&mut self.block, next.unwrap_or_default());
+        self.block.clear();
+        self.content.write_at(self.at, &block)?;
+        self.content.begin_writeback(self.at, block.len() as u64);
+        self.at += block.len() as u64;
+        // More than one block: hashing is worth a thread.
+        if self.at > BLOCK_BYTES as u64
+            && let Some(Lane::Here(hasher)) = self.lane.take_if(|l| matches!(l, Lane::Here(_)))
+        {
+            self.lane = Some(Lane::Thread(HashThread::start(*hasher)?));
+        }
+        match &mut self.lane {
+            Some(Lane::Here(hasher)) => {
+                hasher.feed(&block)?;
+                block.clear();
+                self.block = block;
+                Ok(())
+            }
+            Some(Lane::Thread(thread)) if thread.feed(block) => Ok(()),
+            _ => Err(self.hash_error()),
+        }
+    }
+
+    /// Why the hashing thread has ended early.
+    fn hash_error(&mut self) -> io::Error {
+        match self.lane.take() {
+            Some(Lane::Thread(thread)) => thread.join().err(),
+            _ => None,
+        }
+        .unwrap_or_else(|| io::Error::other("the hashing thread ended early"))
+    }
+
+    /// All bytes are in: the file is whole, signed, and not yet published.
+    ///
+    /// # Errors
+    /// [`RepoError::Short`] when not all came that were said to, else what the disk says.
+    pub fn finish(mut self) -> Result<Staged> {
+        let paths = incoming(self.facts.entry.content);
+        self.write_block().at(&paths.0)?;
+        if let Some(said) = self.said
+            && said != self.at
+        {
+            return Err(RepoError::Short {
+                name: self.facts.name.clone(),
+                said,
+                came: self.at,
+            });
+        }
+        let hashed = match self.lane.take() {
+            Some(Lane::Here(hasher)) => hasher.finish(),
+            Some(Lane::Thread(thread)) => thread.join().and_then(Hasher::finish),
+            None if self.rewritten => self.hash_again(),
+            None => Err(io::Error::other("the file was not written to its end")),
+        };
+        let hashed = hashed.at(&paths.1)?;
+        self.facts.entry.size = self.at;
+        let metadata = self.metadata(&hashed);
+        self.manifest
+            .write_at(hashed.at, &encode_end(&hashed.root, &metadata))
+            .at(&paths.1)?;
+        self.keep = true;
+        Ok(Staged {
+            repo: self.repo.clone(),
+            facts: self.facts.clone(),
+            content: self.content.clone(),
+            manifest: self.manifest.clone(),
+            published: false,
+        })
+    }
+
+    /// The one signature of this version.
+    fn metadata(&self, hashed: &Hashed) -> bytes::Bytes {
+        let entry = &self.facts.entry;
+        let metadata = Metadata {
+            last: Some(entry.last_segment()),
+            segment_bytes: Some(u64::from(entry.segment_bytes)),
+            size: Some(entry.size),
+            mode: Some(u64::from(entry.mode)),
+            mtime_ns: Some(entry.mtime_ns),
+            manifest_digest: Some(hashed.root),
+            ..Metadata::new(self.versioned())
+        };
+        metadata.packet(
+            &self.facts.name,
+            self.facts.version,
+            crate::repo::METADATA_FRESHNESS,
+            &*self.repo.key,
+        )
+    }
+
+    /// Keeps what has come, so that the transfer can go on another time: see [`crate::Repo::put`].
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn suspend(mut self) -> Result<()> {
+        self.keep = true;
+        let paths = incoming(self.facts.entry.content);
+        self.write_block().at(&paths.0)?;
+        match self.lane.take() {
+            Some(Lane::Here(hasher)) => hasher.suspend(),
+            Some(Lane::Thread(thread)) => thread.join().and_then(Hasher::suspend),
+            None => Ok(()),
+        }
+        .at(&paths.1)
+    }
+}
+
+impl Write for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = bytes.len().min(BLOCK_BYTES - self.block.len());
+        if self.block.capacity() == 0 {
+            self.block.reserve(bytes.len().clamp(4096, BLOCK_BYTES));
+        }
+        self.block.extend_from_slice(&bytes[..n]);
+        if self.block.len() == BLOCK_BYTES {
+            self.write_block()?;
+        }
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        if !self.keep {
+            self.repo.remove_incoming(self.facts.entry.content);
+        }
+        self.repo.let_go(self.facts.entry.content);
+    }
+}
+
+impl Staged {
+    /// Name and version that the file will have.
+    pub fn versioned(&self) -> Name {
+        self.facts.name.append_version(self.facts.version)
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.facts.entry.size
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.published {
+            self.repo.remove_incoming(self.facts.entry.content);
+        }
+    }
+}
+
+pub(crate) fn shape(facts: &Facts) -> Shape {
+    Shape::of(facts.name.append_version(facts.version), &facts.entry)
+}
+
+/// Where content and manifest are before they are published.
+pub(crate) fn incoming(content: u64) -> (PathBuf, PathBuf) {
+    let folder = Path::new("incoming");
+    (
+        folder.join(format!("{content:016x}")),
+        folder.join(format!("{content:016x}.m")),
+    )
+}
+
+/// Where content and manifest are.
+pub(crate) fn settled(content: u64) -> (PathBuf, PathBuf) {
+    let folder = Path::new("files").join(format!("{:02x}", content >> 56));
+    (
+        folder.join(format!("{content:016x}")),
+        folder.join(format!("{content:016x}.m")),
+    )
+}

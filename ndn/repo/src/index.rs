@@ -1,0 +1,314 @@
+//! The index: what is where, in an ordered store (redb) of a few dozen bytes an entry. No packet, no file and no signature
+//! is in it.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `files` | object's name, version | [`FileEntry`] |
+//! | `folders` | name of a folder made by hand | when, in nanoseconds since the Unix epoch |
+//! | `doomed` | content id | files on disk that no entry names any more |
+//! | `series` | name, whether it is a prefix of segments | where its packets are, see [`crate::packets`] |
+//! | `commands` | key | time of the last command taken |
+//! | `meta` | word | format, checkpoint of the logs |
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::{
+    Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable,
+    StorageBackend, TableDefinition, WriteTransaction,
+};
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::{At, RepoError, Result};
+
+type Bytes8 = &'static [u8];
+
+pub(crate) const FILES: TableDefinition<'_, (Bytes8, u64), Bytes8> = TableDefinition::new("files");
+pub(crate) const FOLDERS: TableDefinition<'_, Bytes8, u64> = TableDefinition::new("folders");
+pub(crate) const DOOMED: TableDefinition<'_, u64, ()> = TableDefinition::new("doomed");
+pub(crate) const SERIES: TableDefinition<'_, (Bytes8, bool), Bytes8> =
+    TableDefinition::new("series");
+pub(crate) const COMMANDS: TableDefinition<'_, Bytes8, u64> = TableDefinition::new("commands");
+pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+
+/// The layout of tables and files on disk. Another number is another layout.
+const FORMAT: u64 = 1;
+const FORMAT_KEY: &str = "format";
+/// Memory that the index may use for pages.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// The index of an open repository.
+#[derive(Debug)]
+pub(crate) struct Index {
+    db: Database,
+}
+
+impl Index {
+    /// Opens the index file on `disk`, making it where there is none. It gets its name when it is whole: a crash never
+    /// leaves half an index.
+    pub fn open(disk: &dyn Disk) -> Result<Self> {
+        let (path, new) = (Path::new("index.redb"), Path::new("index.new"));
+        let (file, is_new) = match disk.open(path) {
+            Ok(file) => (file, false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match disk.remove(new) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).at(new)?,
+                    _ => {}
+                }
+                (disk.create(new).at(new)?, true)
+            }
+            Err(error) => return Err(error).at(path),
+        };
+        let db = Builder::new()
+            .set_cache_size(CACHE_BYTES)
+            .create_with_backend(IndexFile(file))
+            .map_err(failed)?;
+        let index = Self { db };
+        index.check_format(path)?;
+        if is_new {
+            disk.rename(new, path).at(new)?;
+            disk.sync_dir(Path::new("")).at(Path::new("."))?;
+        }
+        Ok(index)
+    }
+
+    fn check_format(&self, path: &Path) -> Result<()> {
+        let found = self.change(Kept::Durably, |tx| {
+            tx.open_table(SERIES).map_err(failed)?;
+            tx.open_table(FILES).map_err(failed)?;
+            tx.open_table(FOLDERS).map_err(failed)?;
+            tx.open_table(DOOMED).map_err(failed)?;
+            tx.open_table(COMMANDS).map_err(failed)?;
+            let mut meta = tx.open_table(META).map_err(failed)?;
+            let found = meta.get(FORMAT_KEY).map_err(failed)?.map(|v| v.value());
+            if found.is_none() {
+                meta.insert(FORMAT_KEY, FORMAT).map_err(failed)?;
+            }
+            Ok(found.unwrap_or(FORMAT))
+        })?;
+        if found == FORMAT {
+            return Ok(());
+        }
+        Err(RepoError::Format {
+            path: path.to_owned(),
+            cause: format!(
+                "has format {found}, this version writes {FORMAT}; use the version that made it"
+            ),
+        })
+    }
+
+    /// A view of the index as it is now.
+    pub fn read(&self) -> Result<ReadTransaction> {
+        self.db.begin_read().map_err(failed)
+    }
+
+    /// Changes the index: all that `change` does, or nothing. One change at a time; others wait.
+    pub fn change<T>(
+        &self,
+        kept: Kept,
+        change: impl FnOnce(&WriteTransaction) -> Result<T>,
+    ) -> Result<T> {
+        let mut tx = self.db.begin_write().map_err(failed)?;
+        let durability = match kept {
+            Kept::Durably => Durability::Immediate,
+            Kept::UntilCrash => Durability::None,
+        };
+        tx.set_durability(durability).map_err(failed)?;
+        let result = change(&tx);
+        match result {
+            Ok(value) => {
+                tx.commit().map_err(failed)?;
+                Ok(value)
+            }
+            Err(error) => {
+                tx.abort().map_err(failed)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes durable what was changed before.
+    pub fn sync(&self) -> Result<()> {
+        self.change(Kept::Durably, |_| Ok(()))
+    }
+
+    /// Bytes of the index on disk.
+    pub fn bytes(&self, disk: &dyn Disk) -> Result<u64> {
+        let path = Path::new("index.redb");
+        disk.open(path).and_then(|file| file.size()).at(path)
+    }
+}
+
+/// What a crash may do to a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Nothing.
+    Durably,
+    /// Undo it: the logs tell it again.
+    UntilCrash,
+}
+
+/// What the store says, with the file that it is about.
+pub(crate) fn failed(error: impl Into<redb::Error>) -> RepoError {
+    match error.into() {
+        redb::Error::Io(error) => RepoError::Io {
+            path: "index.redb".into(),
+            error,
+        },
+        other => RepoError::Index(other.to_string()),
+    }
+}
+
+/// The smallest bytes that are greater than all that begin with `prefix`; `None` when there are none.
+pub(crate) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = prefix.to_vec();
+    while let Some(last) = bytes.pop() {
+        if last < u8::MAX {
+            bytes.push(last + 1);
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+/// The index's file, as redb wants it.
+#[derive(Debug)]
+struct IndexFile(Arc<dyn DiskFile>);
+
+impl StorageBackend for IndexFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_size(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_at(offset, data)
+    }
+}
+
+/// One version of a file, as the index keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Names the files on disk that hold content and manifest.
+    pub content: u64,
+    /// Bytes of the file.
+    pub size: u64,
+    /// Bytes of content in each segment but the last.
+    pub segment_bytes: u32,
+    /// FreshnessPeriod of the segments in milliseconds.
+    pub freshness_ms: u32,
+    /// Whether every segment bears FinalBlockId; else the last alone does, because the size was not known before.
+    pub final_in_all: bool,
+    /// `st_mode`.
+    pub mode: u32,
+    /// Time of the file's last change, nanoseconds since the Unix epoch.
+    pub mtime_ns: u64,
+}
+
+/// Bytes of a [`FileEntry`] in the index.
+const FILE_ENTRY_LEN: usize = 37;
+
+impl FileEntry {
+    /// Bytes that an entry takes.
+    pub(crate) const BYTES: usize = FILE_ENTRY_LEN;
+
+    /// Number of the last segment.
+    pub fn last_segment(&self) -> u64 {
+        self.size
+            .div_ceil(u64::from(self.segment_bytes))
+            .saturating_sub(1)
+    }
+
+    pub(crate) fn encode(&self) -> [u8; FILE_ENTRY_LEN] {
+        let mut bytes = [0; FILE_ENTRY_LEN];
+        bytes[..8].copy_from_slice(&self.content.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.size.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.segment_bytes.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.freshness_ms.to_le_bytes());
+        bytes[24] = u8::from(self.final_in_all);
+        bytes[25..29].copy_from_slice(&self.mode.to_le_bytes());
+        bytes[29..].copy_from_slice(&self.mtime_ns.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != FILE_ENTRY_LEN {
+            return None;
+        }
+        let word = |at: usize| bytes[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
+        let half = |at: usize| bytes[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
+        Some(Self {
+            content: word(0)?,
+            size: word(8)?,
+            segment_bytes: half(16).filter(|n| *n > 0)?,
+            freshness_ms: half(20)?,
+            final_in_all: bytes[24] != 0,
+            mode: half(25)?,
+            mtime_ns: word(29)?,
+        })
+    }
+}
+
+/// The entry of a row of the `files` table.
+pub(crate) fn file_entry(bytes: &[u8]) -> Result<FileEntry> {
+    FileEntry::decode(bytes)
+        .ok_or_else(|| RepoError::Index(String::from("an entry of `files` is malformed")))
+}
+
+/// The newest version of `name`, if it has any.
+pub(crate) fn newest(
+    files: &impl ReadableTable<(Bytes8, u64), Bytes8>,
+    name: &[u8],
+) -> Result<Option<(u64, FileEntry)>> {
+    let mut range = files
+        .range::<(&[u8], u64)>((name, 0)..=(name, u64::MAX))
+        .map_err(failed)?;
+    match range.next_back() {
+        None => Ok(None),
+        Some(row) => {
+            let (key, value) = row.map_err(failed)?;
+            Ok(Some((key.value().1, file_entry(value.value())?)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn successors() {
+        assert_eq!(successor(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(successor(&[1, 255, 255]), Some(vec![2]));
+        assert_eq!(successor(&[255]), None);
+        assert_eq!(successor(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn entries_go_round(content: u64, size: u64, segment in 1u32.., freshness: u32, all: bool, mode: u32, mtime: u64) {
+            let entry = FileEntry {
+                content, size, segment_bytes: segment, freshness_ms: freshness, final_in_all: all, mode, mtime_ns: mtime,
+            };
+            prop_assert_eq!(FileEntry::decode(&entry.encode()), Some(entry));
+        }
+
+        #[test]
+        fn no_bytes_are_a_panic(bytes: Vec<u8>) {
+            let _ = FileEntry::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! What is in a folder, and which versions a file has: as values, and as named objects that RDR finds.
+//!
+//! | asked for | its content |
+//! |---|---|
+//! | `<folder>/32=ls` | names of what is in the folder, each ended by a zero byte, a folder's with `/` before that, as ndn6-file-server lists |
+//! | `<file>/32=versions` | for each version, the oldest first, an element 0xf590 that holds RDR metadata |
+
+use std::sync::{Arc, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use ndn_endpoint::rdr::Metadata;
+use ndn_endpoint::{Segmenter, rdr};
+use ndn_packet::{Component, ComponentBuf, Interest, Name, SigningKey, tlv};
+
+use crate::error::{RepoError, Result};
+use crate::index::{self, FILES, FOLDERS, failed, successor};
+use crate::recent::Recent;
+use crate::repo::{FileInfo, Inner, METADATA_FRESHNESS, Repo, now_us};
+
+/// Type of the element around each version's metadata.
+pub const VERSION_ELEMENT: u32 = 0xf590;
+/// Bytes of content in a segment of a listing.
+const SEGMENT_BYTES: u32 = 8000;
+/// Greatest size of a listing; a folder with more in it is not listed by name.
+const MAX_LISTING: usize = 16 << 20;
+/// Listings kept so that a reader gets all segments of the same one.
+const KEPT: usize = 8;
+
+/// One thing in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// Its last component.
+    pub component: ComponentBuf,
+    /// The newest version, where it is a file; a folder else.
+    pub file: Option<FileInfo>,
+}
+
+impl Repo {
+    /// What is in the folder `folder`, in the order of names, from the one after `after` on, at most `most` things. A name
+    /// may be a file's and a folder's: then the file is first.
+    ///
+    /// # Errors
+    /// What the index says.
+    pub fn list(&self, folder: &Name, after: Option<&Child>, most: usize) -> Result<Vec<Child>> {
+        self.inner.list(folder, after, most)
+    }
+}
+
+impl Inner {
+    fn list(&self, folder: &Name, after: Option<&Child>, most: usize) -> Result<Vec<Child>> {
+        let tx = self.index.read()?;
+        let files = tx.open_table(FILES).map_err(failed)?;
+        let folders = tx.open_table(FOLDERS).map_err(failed)?;
+        let mut children = Vec::new();
+        let mut next = Some(match after {
+            None => folder.value().to_vec(),
+            Some(child) => {
+                let name = folder.append(&child.component);
+                match &child.file {
+                    Some(_) => {
+                        if most > 0 && folders.get(name.value()).map_err(failed)?.is_some() {
+                            children.push(Child {
+                                component: child.component.clone(),
+                                file: None,
+                            });
+                            successor(name.value()).unwrap_or_default()
+                        } else {
+                            // Longer names than the file's come next: those in the folder of the same name.
+                            [name.value(), &[0]].concat()
+                        }
+                    }
+                    None => match successor(name.value()) {
+                        Some(next) => next,
+                        None => return Ok(Vec::new()),
+                    },
+                }
+            }
+        });
+        while children.len() < most
+            && let Some(from) = next
+        {
+            let file = files
+                .range::<(&[u8], u64)>((&from[..], 0)..)
+                .map_err(failed)?
+                .next()
+                .transpose()
+                .map_err(failed)?
+                .map(|(key, _)| Bytes::copy_from_slice(key.value().0));
+            let made = folders
+                .range::<&[u8]>(&from[..]..)
+                .map_err(failed)?
+                .next()
+                .transpose()
+                .map_err(failed)?
+                .map(|(key, _)| Bytes::copy_from_slice(key.value()));
+            let Some(found) = [file, made].into_iter().flatten().min() else {
+                break;
+            };
+            if !found.starts_with(folder.value()) {
+                break;
+            }
+            let found = Name::from_value(found)
+                .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
+            let Some(component) = found.get(folder.len()) else {
+                // The folder's own entry, or a file of its name.
+                next = Some([folder.value(), &[0]].concat());
+                continue;
+            };
+            let child = found.prefix(folder.len() + 1);
+            let newest = match child == found {
+                true => index::newest(&files, child.value())?,
+                false => None,
+            };
+            next = match newest {
+                // A folder made by hand has the same key as a file of its name: it is met again only if it is longer.
+                Some(_) if folders.get(child.value()).map_err(failed)?.is_none() => {
+                    Some([child.value(), &[0]].concat())
+                }
+                _ => successor(child.value()),
+            };
+            let component = component.to_owned();
+            if let Some((version, entry)) = newest {
+                let file = FileInfo {
+                    name: child.clone(),
+                    version,
+                    entry,
+                };
+                children.push(Child {
+                    component: component.clone(),
+                    file: Some(file),
+                });
+                if folders.get(child.value()).map_err(failed)?.is_none() || children.len() == most {
+                    continue;
+                }
+            }
+            children.push(Child {
+                component,
+                file: None,
+            });
+        }
+        Ok(children)
+    }
+}
+
+/// A listing under a version: what was true at one moment.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    segmenter: Segmenter,
+    content: Bytes,
+    manifest_digest: [u8; 32],
+}
+
+/// Listings made lately.
+#[derive(Debug)]
+pub(crate) struct Listings {
+    recent: Recent<Name, Arc<Listing>>,
+    /// Nothing has changed since this version; it grows with each change.
+    version: u64,
+}
+
+impl Default for Listings {
+    fn default() -> Self {
+        Self {
+            recent: Recent::new(KEPT),
+            version: now_us(),
+        }
+    }
+}
+
+impl Listings {
+    /// Something was published or removed: from now on there are listings of a new version.
+    pub fn changed(&mut self) {
+        self.version = now_us().max(self.version + 1);
+    }
+}
+
+impl Inner {
+    /// The listing of `object` (which ends in `32=ls` or `32=versions`) as it is now; `None` where there is nothing.
+    pub fn listing(&self, object: &Name) -> Result<Option<Arc<Listing>>> {
+        let version = {
+            let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+            let versioned = object.append_version(listings.version);
+            if let Some(listing) = listings.recent.get(|name| *name == versioned) {
+                return Ok(Some(listing.clone()));
+            }
+            listings.version
+        };
+        let subject = object.parent();
+        let content = match object.last().and_then(|c| c.as_keyword()) {
+            Some(b"ls") => self.folder_listing(&subject)?,
+            Some(b"versions") => self.version_listing(&subject)?,
+            _ => None,
+        };
+        let Some(content) = content else {
+            return Ok(None);
+        };
+        let listing = Arc::new(Listing::new(object.append_version(version), content));
+        let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        listings
+            .recent
+            .insert(listing.segmenter.prefix().clone(), listing.clone());
+        Ok(Some(listing))
+    }
+
+    /// A listing that was made before.
+    pub fn old_listing(&self, versioned: &Name) -> Option<Arc<Listing>> {
+        let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        listings.recent.get(|name| name == versioned).cloned()
+    }
+
+    fn folder_listing(&self, folder: &Name) -> Result<Option<Bytes>> {
+        let mut content = BytesMut::new();
+        let mut after: Option<Child> = None;
+        loop {
+            let children = self.list(folder, after.as_ref(), 1000)?;
+            let Some(last) = children.last() else {
+                break;
+            };
+            for child in &children {
+                let component = child.component.as_component();
+                match component.as_generic() {
+                    // As a file's name where it can be one, else as names are written.
+                    Some(bytes) if is_plain(bytes) => content.extend_from_slice(bytes),
+                    _ => content.extend_from_slice(component.to_string().as_bytes()),
+                }
+                content.extend_from_slice(if child.file.is_none() { b"/\0" } else { b"\0" });
+            }
+            if content.len() > MAX_LISTING {
+                tracing::warn!(%folder, "has more in it than a listing may tell");
+                return Ok(None);
+            }
+            after = Some(last.clone());
+        }
+        let is_there = !content.is_empty() || folder.is_empty() || {
+            let tx = self.index.read()?;
+            let folders = tx.open_table(FOLDERS).map_err(failed)?;
+            folders.get(folder.value()).map_err(failed)?.is_some()
+        };
+        Ok(is_there.then(|| content.freeze()))
+    }
+
+    fn version_listing(&self, name: &Name) -> Result<Option<Bytes>> {
+        let tx = self.index.read()?;
+        let files = tx.open_table(FILES).map_err(failed)?;
+        let mut content = BytesMut::new();
+        let key = name.value();
+        let rows = files
+            .range::<(&[u8], u64)>((key, 0)..=(key, u64::MAX))
+            .map_err(failed)?;
+        for row in rows {
+            let (key, value) = row.map_err(failed)?;
+            let entry = index::file_entry(value.value())?;
+            let metadata = Metadata {
+                last: Some(entry.last_segment()),
+                segment_bytes: Some(u64::from(entry.segment_bytes)),
+                size: Some(entry.size),
+                mode: Some(u64::from(entry.mode)),
+                mtime_ns: Some(entry.mtime_ns),
+                ..Metadata::new(name.append_version(key.value().1))
+            };
+            tlv::write_tlv(&mut content, VERSION_ELEMENT, &metadata.encode());
+            if content.len() > MAX_LISTING {
+                tracing::warn!(%name, "has more versions than a listing may tell");
+                return Ok(None);
+            }
+        }
+        Ok((!content.is_empty()).then(|| content.freeze()))
+    }
+}
+
+/// Whether bytes can stand in a listing as they are: a file's name in UTF-8, without `/` and zero bytes.
+fn is_plain(bytes: &[u8]) -> bool {
+    !bytes.is_empty()
+        && !bytes.iter().any(|b| [b'/', 0, b'%'].contains(b))
+        && std::str::from_utf8(bytes).is_ok()
+        && !bytes.iter().all(|b| *b == b'.')
+}
+
+/// The component that a listing tells by `text`, without the `/` of folders.
+pub fn listed_component(text: &str) -> Option<ComponentBuf> {
+    if is_plain(text.as_bytes()) {
+        return Some(Component::generic(text.as_bytes()).to_owned());
+    }
+    let name: Name = format!("/{text}").parse().ok()?;
+    (name.len() == 1).then(|| name.get(0).map(|c| c.to_owned()))?
+}
+
+impl Listing {
+    fn new(versioned: Name, content: Bytes) -> Self {
+        let segmenter = Segmenter::new(versioned, content.len() as u64, SEGMENT_BYTES);
+        let mut listing = Self {
+            segmenter,
+            content,
+            manifest_digest: [0; 32],
+        };
+        let mut digests = ring::digest::Context::new(&ring::digest::SHA256);
+        for n in 0..=listing.segmenter.last() {
+            if let Some(data) = listing
+                .packet(n)
+                .and_then(|wire| ndn_packet::Data::parse(wire).ok())
+            {
+                digests.update(data.signature_value());
+            }
+        }
+        listing
+            .manifest_digest
+            .copy_from_slice(digests.finish().as_ref());
+        listing
+    }
+
+    /// Segment `n`; `None` beyond the last.
+    pub fn packet(&self, n: u64) -> Option<Bytes> {
+        self.segmenter
+            .segment(n, &SigningKey::DigestSha256, |offset, place| {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX);
+                place.copy_from_slice(&self.content[from..from + place.len()]);
+                Ok::<(), std::convert::Infallible>(())
+            })
+            .unwrap_or_else(|never| match never {})
+    }
+
+    /// The signed metadata packet.
+    pub fn metadata(&self, key: &SigningKey) -> Bytes {
+        let versioned = self.segmenter.prefix();
+        let version = versioned.last().and_then(|c| c.as_version()).unwrap_or(0);
+        let metadata = Metadata {
+            manifest_digest: Some(self.manifest_digest),
+            ..self.segmenter.metadata()
+        };
+        metadata.packet(&versioned.parent(), version, METADATA_FRESHNESS, key)
+    }
+}
+
+/// Whether `interest` asks for the metadata of something, and of what.
+pub(crate) fn asks_metadata(interest: &Interest) -> Option<Name> {
+    let object = interest.name().parent();
+    (interest.can_be_prefix() && interest.name().last()?.as_keyword()? == b"metadata")
+        .then(|| object.to_name())
+        .filter(|object| rdr::asks_metadata(object, interest.name()))
+}

@@ -1,0 +1,141 @@
+//! Packets on their way into the repository: invisible until the insertion is committed, all of them or none.
+
+use std::sync::{Arc, PoisonError};
+
+use ndn_packet::{Data, NameRef};
+
+use super::extent::{Extent, MAX_COUNT};
+use super::record::{Change, Key, Kind, record_len};
+use super::series::Entry;
+use crate::error::{RepoError, Result};
+use crate::repo::Inner;
+
+/// Packets of one key being inserted; see [`crate::Repo::insert`]. Dropped before [`Insertion::commit`], it leaves nothing
+/// but room that `compact` gives back.
+pub struct Insertion {
+    repo: Arc<Inner>,
+    key: Key,
+    done: Vec<Extent>,
+    run: Option<Run>,
+    packets: u64,
+    /// The least segment that may come.
+    next: u64,
+}
+
+/// Consecutive segments in one log.
+struct Run {
+    first: u64,
+    log: u32,
+    bytes: u64,
+    entries: Vec<Entry>,
+}
+
+impl Insertion {
+    pub(crate) fn new(repo: Arc<Inner>, key: Key) -> Self {
+        Self {
+            repo,
+            key,
+            done: Vec::new(),
+            run: None,
+            packets: 0,
+            next: 0,
+        }
+    }
+
+    /// Whether a packet of this name may come.
+    pub(crate) fn is_for(&self, name: NameRef<'_>) -> bool {
+        match self.key.segmented {
+            true => self.key.name == name.parent(),
+            false => self.key.name == name,
+        }
+    }
+
+    /// Packets taken so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
+    ///
+    /// # Errors
+    /// [`RepoError::Setting`] for a packet of another series or an earlier segment, else what the disk says.
+    pub fn push(&mut self, data: &Data) -> Result<()> {
+        let segment = self.segment_of(data)?;
+        let place = {
+            let store = &self.repo.packets;
+            let mut logs = store.logs.lock().unwrap_or_else(PoisonError::into_inner);
+            logs.append(&*store.disk, Kind::Packet, data.wire())?
+        };
+        let goes_on = self.run.as_ref().is_some_and(|run| {
+            run.log == place.log
+                && run.first + run.entries.len() as u64 == segment
+                && (run.entries.len() as u64) < MAX_COUNT
+        });
+        if !goes_on {
+            self.end_run()?;
+        }
+        let run = self.run.get_or_insert_with(|| Run {
+            first: segment,
+            log: place.log,
+            bytes: 0,
+            entries: Vec::new(),
+        });
+        run.bytes += record_len(data.wire().len()) as u64;
+        run.entries.push(Entry {
+            // A log has at most 4 GiB.
+            at: place.at as u32,
+            len: data.wire().len() as u32,
+        });
+        self.packets += 1;
+        self.next = segment.saturating_add(1);
+        Ok(())
+    }
+
+    fn segment_of(&self, data: &Data) -> Result<u64> {
+        let name = data.name();
+        let segment = match self.key.segmented {
+            false => (self.key.name == name && self.packets == 0).then_some(0),
+            true => name
+                .last()
+                .and_then(|c| c.as_segment())
+                .filter(|n| *n >= self.next && self.key.name == name.parent()),
+        };
+        segment.ok_or_else(|| {
+            RepoError::Setting(format!(
+                "packet {name}: does not come next under {}; insert it by itself",
+                self.key.name
+            ))
+        })
+    }
+
+    fn end_run(&mut self) -> Result<()> {
+        let Some(run) = self.run.take() else {
+            return Ok(());
+        };
+        let extent = self
+            .repo
+            .packets
+            .append_table(run.first, run.log, run.bytes, &run.entries)?;
+        self.done.push(extent);
+        Ok(())
+    }
+
+    /// Makes the packets durable and visible, all at once. Tells how many there are.
+    ///
+    /// # Errors
+    /// What the disk says; none of them is there then.
+    pub fn commit(mut self) -> Result<u64> {
+        self.end_run()?;
+        if self.done.is_empty() {
+            return Ok(0);
+        }
+        let put = Change::Put(self.key.clone(), std::mem::take(&mut self.done));
+        let _moves = self
+            .repo
+            .packets
+            .moves
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.repo.packets.commit(put)
+    }
+}

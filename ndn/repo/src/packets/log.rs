@@ -1,0 +1,210 @@
+//! The segment logs: files that are only appended to, reserved ahead, one written at a time.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::record::{self, Kind, record_len};
+use crate::disk::{Disk, DiskFile};
+use crate::error::{At, RepoError, Result};
+
+/// Bytes collected before they are written.
+const BUFFER_BYTES: usize = 1 << 20;
+/// Room is reserved by steps of so many bytes.
+const RESERVE_STEP: u64 = 64 << 20;
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub log: u32,
+    pub at: u64,
+}
+
+/// The end of the logs.
+#[derive(Debug)]
+pub(crate) struct Logs {
+    /// Size at which a log is full.
+    size: u64,
+    next: u32,
+    open: Option<OpenLog>,
+    /// Logs whose last bytes may not have reached the disk.
+    broken: HashSet<u32>,
+}
+
+#[derive(Debug)]
+struct OpenLog {
+    number: u32,
+    file: Arc<dyn DiskFile>,
+    /// Bytes in the file.
+    written: u64,
+    reserved: u64,
+    buffer: Vec<u8>,
+}
+
+/// The file of a log.
+pub(crate) fn path(log: u32) -> PathBuf {
+    folder().join(format!("{log:08}.log"))
+}
+
+/// The folder of the logs.
+pub(crate) fn folder() -> &'static Path {
+    Path::new("packets")
+}
+
+/// The number of a log by its file's name.
+pub(crate) fn number(file: &str) -> Option<u32> {
+    file.strip_suffix(".log")?.parse().ok()
+}
+
+impl Logs {
+    /// Logs of `size` bytes, of which the next gets the number `next`.
+    pub fn new(size: u64, next: u32) -> Self {
+        Self {
+            size: size.clamp(1 << 16, 1 << 32),
+            next,
+            open: None,
+            broken: HashSet::new(),
+        }
+    }
+
+    /// Appends a record and tells where it is. It is on the disk after [`Logs::sync`].
+    pub fn append(&mut self, disk: &dyn Disk, kind: Kind, payload: &[u8]) -> Result<Place> {
+        let len = record_len(payload.len()) as u64;
+        if let Some(open) = &self.open
+            && open.end() + len > self.size
+            && open.end() > 0
+        {
+            self.close()?;
+        }
+        if self.open.is_none() {
+            self.open = Some(self.begin(disk)?);
+        }
+        let appended = match &mut self.open {
+            Some(open) => open.append(kind, payload),
+            None => Err(io::Error::other("no log is open")),
+        };
+        self.or_break(appended)
+    }
+
+    fn begin(&mut self, disk: &dyn Disk) -> Result<OpenLog> {
+        let number = self.next;
+        let path = path(number);
+        self.next += 1;
+        let file = disk.create(&path).at(&path)?;
+        disk.sync_dir(folder()).at(folder())?;
+        Ok(OpenLog {
+            number,
+            file,
+            written: 0,
+            reserved: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The log being written, if any.
+    pub fn current(&self) -> Option<u32> {
+        self.open.as_ref().map(|open| open.number)
+    }
+
+    /// The place after the last record.
+    pub fn end(&self) -> Place {
+        match &self.open {
+            Some(open) => Place {
+                log: open.number,
+                at: open.end(),
+            },
+            None => Place {
+                log: self.next,
+                at: 0,
+            },
+        }
+    }
+
+    /// Whether all that was appended to this log can be relied on.
+    pub fn is_sound(&self, log: u32) -> bool {
+        !self.broken.contains(&log)
+    }
+
+    /// Writes what is collected, and gives the file to sync.
+    pub fn flush(&mut self) -> Result<Option<(u32, Arc<dyn DiskFile>)>> {
+        let flushed = match &mut self.open {
+            Some(open) => open
+                .flush()
+                .map(|()| Some((open.number, open.file.clone()))),
+            None => Ok(None),
+        };
+        self.or_break(flushed)
+    }
+
+    /// A log could not be written or synced: what is in it and not synced before is lost, and it is not written any more.
+    pub fn break_log(&mut self, log: u32) {
+        self.broken.insert(log);
+        if self.current() == Some(log) {
+            self.open = None;
+        }
+    }
+
+    fn or_break<T>(&mut self, result: io::Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            let path = self.current().map_or_else(PathBuf::new, path);
+            if let Some(log) = self.current() {
+                self.break_log(log);
+            }
+            RepoError::Io { path, error }
+        })
+    }
+
+    /// Ends the log being written: it keeps its room no longer than it needs, and all of it is durable.
+    pub fn close(&mut self) -> Result<()> {
+        let closed = match &mut self.open {
+            Some(open) => open
+                .flush()
+                .and_then(|()| open.file.set_size(open.written))
+                .and_then(|()| open.file.sync()),
+            None => Ok(()),
+        };
+        self.or_break(closed)?;
+        self.open = None;
+        Ok(())
+    }
+}
+
+impl OpenLog {
+    fn end(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn append(&mut self, kind: Kind, payload: &[u8]) -> io::Result<Place> {
+        let at = self.end();
+        record::encode(&mut self.buffer, self.number, at, kind, payload);
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(Place {
+            log: self.number,
+            at,
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let end = self.end();
+        if end > self.reserved {
+            let reserved = end.next_multiple_of(RESERVE_STEP);
+            // Where there is not so much room, there may still be enough.
+            self.file
+                .reserve(reserved)
+                .or_else(|_| self.file.reserve(end))?;
+            self.reserved = reserved;
+        }
+        self.file.write_at(self.written, &self.buffer)?;
+        self.file
+            .begin_writeback(self.written, self.buffer.len() as u64);
+        self.written = end;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,444 @@
+//! A disk in memory that can fail at any moment, and lose what was not synced by then.
+
+#![allow(dead_code)] // each test file uses its part
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ndn_packet::{Data, Interest, Name, SigningKey};
+use ndn_repo::disk::{Disk, DiskFile};
+use ndn_repo::{Repo, RepoOptions};
+
+/// The disk. Clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    inodes: HashMap<u64, Inode>,
+    folders: BTreeSet<PathBuf>,
+    names: BTreeMap<PathBuf, u64>,
+    durable_names: BTreeMap<PathBuf, u64>,
+    pending_names: Vec<NameChange>,
+    next_inode: u64,
+    changes: u64,
+    fails_at: Option<u64>,
+    capacity: Option<u64>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Inode {
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    pending: Vec<Change>,
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Write(u64, Vec<u8>),
+    Size(u64),
+}
+
+#[derive(Debug, Clone)]
+enum NameChange {
+    Add(PathBuf, u64),
+    Remove(PathBuf),
+    Move(PathBuf, PathBuf),
+}
+
+/// Numbers without order.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
+    }
+}
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Change::Write(at, part) => {
+                let end = *at as usize + part.len();
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                bytes[*at as usize..end].copy_from_slice(part);
+            }
+            Change::Size(size) => bytes.resize(*size as usize, 0),
+        }
+    }
+}
+
+impl NameChange {
+    fn apply(&self, names: &mut BTreeMap<PathBuf, u64>) {
+        match self {
+            NameChange::Add(path, inode) => {
+                names.insert(path.clone(), *inode);
+            }
+            NameChange::Remove(path) => {
+                names.remove(path);
+            }
+            NameChange::Move(from, to) => {
+                if let Some(inode) = names.remove(from) {
+                    names.insert(to.clone(), inode);
+                }
+            }
+        }
+    }
+
+    fn is_in(&self, folder: &Path) -> bool {
+        match self {
+            NameChange::Add(path, _) | NameChange::Remove(path) => path.parent() == Some(folder),
+            NameChange::Move(from, to) => {
+                from.parent() == Some(folder) || to.parent() == Some(folder)
+            }
+        }
+    }
+}
+
+impl State {
+    fn change(&mut self) -> io::Result<()> {
+        self.changes += 1;
+        self.alive()
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        match self.fails_at {
+            Some(at) if self.changes > at => Err(io::Error::other("the power is off")),
+            _ => Ok(()),
+        }
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<u64> {
+        self.names
+            .get(path)
+            .copied()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn used(&self) -> u64 {
+        self.inodes.values().map(|i| i.bytes.len() as u64).sum()
+    }
+
+    fn rename(&mut self, change: NameChange) {
+        change.apply(&mut self.names);
+        self.pending_names.push(change);
+    }
+
+    fn room(&self, more: u64) -> io::Result<()> {
+        match self.capacity {
+            Some(capacity) if self.used() + more > capacity => {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SimDisk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics while it holds it")
+    }
+
+    /// The power fails at this change, counted from the first.
+    pub fn fail_at(&self, change: u64) {
+        self.state().fails_at = Some(change);
+    }
+
+    /// Changes made so far.
+    pub fn changes(&self) -> u64 {
+        self.state().changes
+    }
+
+    /// From now on no more bytes than this fit.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = Some(bytes);
+    }
+
+    /// Bytes of all files.
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// The names of all files.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// Flips a bit of a file, as a failing disk does.
+    pub fn flip(&self, path: &Path, bit: u64) {
+        let mut state = self.state();
+        let inode = state.inode(path).expect("a file");
+        let bytes = &mut state.inodes.get_mut(&inode).expect("an inode").bytes;
+        bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+    }
+
+    /// The disk as it is found after the power came back: of what was not synced, anything may be there or not, whole or
+    /// torn.
+    pub fn after_crash(&self, seed: u64) -> SimDisk {
+        let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let state = self.state();
+        let mut names = state.durable_names.clone();
+        for change in &state.pending_names {
+            if rng.below(2) == 0 {
+                change.apply(&mut names);
+            }
+        }
+        let mut inodes = HashMap::new();
+        for (number, inode) in &state.inodes {
+            let mut bytes = inode.durable.clone();
+            for change in &inode.pending {
+                match (rng.below(3), change) {
+                    (0, _) => {}
+                    (1, Change::Write(at, part)) => {
+                        // Sectors are written whole.
+                        let sectors = (*at + part.len() as u64) / 512 - *at / 512;
+                        let end = (*at / 512 + rng.below(sectors + 1)) * 512;
+                        let torn = end.saturating_sub(*at).min(part.len() as u64) as usize;
+                        Change::Write(*at, part[..torn].to_vec()).apply(&mut bytes);
+                    }
+                    _ => change.apply(&mut bytes),
+                }
+            }
+            inodes.insert(
+                *number,
+                Inode {
+                    durable: bytes.clone(),
+                    bytes,
+                    pending: Vec::new(),
+                },
+            );
+        }
+        SimDisk {
+            state: Arc::new(Mutex::new(State {
+                inodes,
+                folders: state.folders.clone(),
+                durable_names: names.clone(),
+                names,
+                next_inode: state.next_inode,
+                ..State::default()
+            })),
+        }
+    }
+}
+
+impl Disk for SimDisk {
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.alive()?;
+        state.folders.insert(path.to_owned());
+        Ok(())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.state();
+        state.change()?;
+        if state.names.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = state.next_inode;
+        state.next_inode += 1;
+        state.inodes.insert(inode, Inode::default());
+        state.rename(NameChange::Add(path.to_owned(), inode));
+        Ok(Arc::new(SimFile {
+            disk: self.clone(),
+            inode,
+        }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let state = self.state();
+        state.alive()?;
+        let inode = state.inode(path)?;
+        Ok(Arc::new(SimFile {
+            disk: self.clone(),
+            inode,
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        state.inode(from)?;
+        state.rename(NameChange::Move(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        let inode = state.inode(from)?;
+        state.rename(NameChange::Add(to.to_owned(), inode));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        state.inode(path)?;
+        state.rename(NameChange::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        let state = self.state();
+        state.alive()?;
+        if !state.folders.contains(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(state
+            .names
+            .keys()
+            .filter(|p| p.parent() == Some(path))
+            .filter_map(|p| Some(p.file_name()?.to_str()?.to_owned()))
+            .collect())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        let pending = std::mem::take(&mut state.pending_names);
+        let (done, rest) = pending.into_iter().partition(|c| c.is_in(path));
+        let _: &Vec<NameChange> = &done;
+        for change in &done {
+            change.apply(&mut state.durable_names);
+        }
+        state.pending_names = rest;
+        Ok(())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.change()?;
+        state.durable_names = state.names.clone();
+        state.pending_names.clear();
+        for inode in state.inodes.values_mut() {
+            inode.durable = inode.bytes.clone();
+            inode.pending.clear();
+        }
+        Ok(())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let state = self.state();
+        Ok(state
+            .capacity
+            .unwrap_or(1 << 40)
+            .saturating_sub(state.used()))
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: u64,
+}
+
+impl SimFile {
+    fn with<T>(&self, change: bool, f: impl FnOnce(&mut Inode) -> io::Result<T>) -> io::Result<T> {
+        let mut state = self.disk.state();
+        if change {
+            state.change()?;
+        }
+        state.alive()?;
+        let inode = state.inodes.get_mut(&self.inode).expect("an inode");
+        f(inode)
+    }
+
+    fn size_now(&self) -> u64 {
+        self.disk.state().inodes[&self.inode].bytes.len() as u64
+    }
+
+    fn room_for(&self, end: u64) -> io::Result<()> {
+        let more = end.saturating_sub(self.size_now());
+        self.disk.state().room(more)
+    }
+}
+
+impl DiskFile for SimFile {
+    fn size(&self) -> io::Result<u64> {
+        self.with(false, |inode| Ok(inode.bytes.len() as u64))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.with(false, |inode| {
+            let start = usize::try_from(offset).expect("a small file");
+            match inode.bytes.get(start..start + buffer.len()) {
+                Some(bytes) => {
+                    buffer.copy_from_slice(bytes);
+                    Ok(())
+                }
+                None => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        })
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.room_for(offset + bytes.len() as u64)?;
+        self.with(true, |inode| {
+            let change = Change::Write(offset, bytes.to_vec());
+            change.apply(&mut inode.bytes);
+            inode.pending.push(change);
+            Ok(())
+        })
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.room_for(size)?;
+        self.with(true, |inode| {
+            let change = Change::Size(size);
+            change.apply(&mut inode.bytes);
+            inode.pending.push(change);
+            Ok(())
+        })
+    }
+
+    fn reserve(&self, size: u64) -> io::Result<()> {
+        self.room_for(size)
+    }
+
+    fn begin_writeback(&self, _offset: u64, _len: u64) {}
+
+    fn sync(&self) -> io::Result<()> {
+        self.with(true, |inode| {
+            inode.durable = inode.bytes.clone();
+            inode.pending.clear();
+            Ok(())
+        })
+    }
+}
+
+pub fn name(uri: &str) -> Name {
+    uri.parse().expect("a name")
+}
+
+pub fn open(disk: &SimDisk) -> ndn_repo::Result<Repo> {
+    let options = RepoOptions { log_bytes: 1 << 16 };
+    let key = SigningKey::hmac_sha256(b"the owner");
+    Repo::open_on(Arc::new(disk.clone()), key, &options)
+}
+
+/// Bytes without order.
+pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    (0..bytes).map(|_| rng.below(256) as u8).collect()
+}
+
+/// What the repository answers to an Interest for this name.
+pub fn ask(repo: &Repo, name: &Name, prefix: bool) -> ndn_repo::Result<Option<Data>> {
+    let wire = Interest::builder(name)
+        .can_be_prefix(prefix)
+        .must_be_fresh(prefix)
+        .nonce(1)
+        .build();
+    let answer = repo.answer(&Interest::parse(wire).expect("an Interest"))?;
+    Ok(answer.map(|wire| Data::parse(wire).expect("a packet")))
+}

@@ -1,0 +1,148 @@
+//! The power fails at every single change that a repository makes to its disk: what was acknowledged is there and
+//! verifies, what was not is gone or whole, nothing else is touched.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use common::{SimDisk, name, noise, open};
+use ndn_packet::Name;
+use ndn_repo::{PutOptions, Repo, RepoError, Result};
+
+/// What must be there: content by name and version; and what may be there or not.
+#[derive(Default)]
+struct Known {
+    there: BTreeMap<(Name, u64), Vec<u8>>,
+    maybe: BTreeMap<(Name, u64), Vec<u8>>,
+}
+
+fn put(repo: &Repo, known: &mut Known, files: &[(&str, usize)]) -> Result<()> {
+    let mut staged = Vec::new();
+    for (object, size) in files {
+        let object = name(object);
+        let content = noise(*size, *size as u64);
+        let options = PutOptions {
+            segment_bytes: 100,
+            size: Some(*size as u64),
+            mtime_ns: Some(1),
+            ..PutOptions::default()
+        };
+        let mut file = repo.put(&object, &options)?;
+        let version = file.versioned().last().and_then(|c| c.as_version());
+        let at = file.position() as usize;
+        file.write_all(&content[at..])
+            .map_err(|error| RepoError::Io {
+                path: "a file".into(),
+                error,
+            })?;
+        staged.push(file.finish()?);
+        known
+            .maybe
+            .insert((object, version.expect("a version")), content);
+    }
+    repo.publish(staged)?;
+    known.there.append(&mut known.maybe);
+    Ok(())
+}
+
+fn remove(repo: &Repo, known: &mut Known, object: &str) -> Result<()> {
+    let object = name(object);
+    let doomed: Vec<_> = known
+        .there
+        .keys()
+        .filter(|(n, _)| *n == object)
+        .cloned()
+        .collect();
+    for key in &doomed {
+        let content = known.there.remove(key).expect("known");
+        known.maybe.insert(key.clone(), content);
+    }
+    repo.remove(&doomed)?;
+    known.maybe.clear();
+    Ok(())
+}
+
+/// Puts, replaces and removes, and stops in the middle of a last put.
+fn live(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let repo = open(disk)?;
+    put(&repo, known, &[("/a", 250)])?;
+    put(&repo, known, &[("/b/1", 99), ("/b/2", 100), ("/b/3", 101)])?;
+    remove(&repo, known, "/a")?;
+    put(&repo, known, &[("/b/1", 350)])?;
+    drop(repo);
+    let repo = open(disk)?;
+    remove(&repo, known, "/b/2")?;
+    let many: Vec<String> = (0..9).map(|i| format!("/many/{i}")).collect();
+    let many: Vec<(&str, usize)> = many.iter().map(|n| (n.as_str(), 10)).collect();
+    put(&repo, known, &many)?;
+    repo.compact()?;
+    put(&repo, known, &[("/last", 999)])
+}
+
+fn check(disk: &SimDisk, known: &Known, when: &str) {
+    let repo = open(disk).unwrap_or_else(|e| panic!("{when}: {e}"));
+    let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
+    assert_eq!(report.rotten, [], "{when}");
+    let mut found = BTreeMap::new();
+    repo.walk(&Name::new(), &mut |info| {
+        let reader = repo.open_file(&info.name, Some(info.version))?;
+        let mut content = vec![0; info.entry.size as usize];
+        reader.read_at(0, &mut content)?;
+        found.insert((info.name.clone(), info.version), content);
+        Ok(())
+    })
+    .unwrap_or_else(|e| panic!("{when}: {e}"));
+    for (key, content) in &known.there {
+        assert_eq!(found.remove(key).as_ref(), Some(content), "{when}: {key:?}");
+    }
+    for (key, content) in &found {
+        assert_eq!(
+            known.maybe.get(key),
+            Some(content),
+            "{when}: {key:?} was never acknowledged"
+        );
+    }
+    // It works on, and keeps nothing that nobody needs.
+    put(&repo, &mut Known::default(), &[("/after", 77)]).unwrap_or_else(|e| panic!("{when}: {e}"));
+    repo.compact().expect("compacted");
+    let versions = repo.status().expect("status").files;
+    drop(repo);
+    let contents = disk
+        .files()
+        .iter()
+        .filter(|path| path.starts_with("files") || path.starts_with("incoming"))
+        .count() as u64;
+    assert_eq!(contents, versions * 2, "{when}: {:?}", disk.files());
+}
+
+#[test]
+fn at_any_moment_the_power_may_fail() {
+    let whole = SimDisk::default();
+    let mut known = Known::default();
+    live(&whole, &mut known).expect("nothing fails");
+    check(&whole, &known, "without a crash");
+    let changes = whole.changes();
+    assert!(
+        changes > 100,
+        "{changes} changes are too few to mean anything"
+    );
+    let mut crashes = 0;
+    for at in 0..changes {
+        let disk = SimDisk::default();
+        disk.fail_at(at);
+        let mut known = Known::default();
+        if live(&disk, &mut known).is_ok() {
+            continue; // The failing change was one that may fail.
+        }
+        crashes += 1;
+        for seed in 0..3 {
+            check(
+                &disk.after_crash(at * 3 + seed + 1),
+                &known,
+                &format!("crash at {at}, {seed}"),
+            );
+        }
+    }
+    assert!(crashes > changes / 2, "{crashes} crashes");
+}
