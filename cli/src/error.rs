@@ -23,6 +23,23 @@ pub enum Exit {
     BrokenPipe = 141,
 }
 
+impl Exit {
+    /// The meaning of an exit status that another of these programs gave.
+    pub fn from_code(code: u8) -> Self {
+        [
+            Exit::Usage,
+            Exit::NoForwarder,
+            Exit::NoData,
+            Exit::Unverified,
+            Exit::Interrupted,
+            Exit::BrokenPipe,
+        ]
+        .into_iter()
+        .find(|exit| *exit as u8 == code)
+        .unwrap_or(Exit::Failed)
+    }
+}
+
 /// One failure in the house's form: `thing: cause; way out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliError {

@@ -77,6 +77,17 @@ impl FromStr for VerifySpec {
 }
 
 impl SignSpec {
+    /// The same with another place for its file.
+    #[must_use]
+    pub fn at(self, place: impl FnOnce(PathBuf) -> PathBuf) -> Self {
+        match self {
+            SignSpec::Digest => SignSpec::Digest,
+            SignSpec::Hmac(file) => SignSpec::Hmac(place(file)),
+            SignSpec::Ecdsa(file) => SignSpec::Ecdsa(place(file)),
+            SignSpec::Ed25519(file) => SignSpec::Ed25519(place(file)),
+        }
+    }
+
     /// The key, read from its file.
     ///
     /// # Errors
@@ -129,7 +140,11 @@ fn read_text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-fn read_secret(path: &Path) -> Result<Vec<u8>, CliError> {
+/// A secret in hexadecimal digits.
+///
+/// # Errors
+/// The file and what is wrong with it.
+pub fn read_secret(path: &Path) -> Result<Vec<u8>, CliError> {
     let text = read_text(path)?;
     decode_hex(text.trim())
         .filter(|secret| secret.len() >= 16)
@@ -142,7 +157,11 @@ fn read_secret(path: &Path) -> Result<Vec<u8>, CliError> {
         })
 }
 
-fn read_pem(path: &Path, tag: &str) -> Result<Vec<u8>, CliError> {
+/// The content of a PEM file of that kind.
+///
+/// # Errors
+/// The file and what is wrong with it.
+pub fn read_pem(path: &Path, tag: &str) -> Result<Vec<u8>, CliError> {
     let text = read_text(path)?;
     let wrong = |cause: String| {
         CliError::usage(path.display().to_string(), cause).or("make one with trunkline keygen")
@@ -173,32 +192,7 @@ fn encode_hex(bytes: &[u8]) -> String {
 /// # Errors
 /// A file that is there already or can't be written.
 pub fn keygen(args: &KeygenArgs) -> Result<(), CliError> {
-    let failed = |e: ndn_packet::KeyError| CliError::failed("key", e);
-    let (private, public) = match args.kind {
-        KeyKind::Hmac => {
-            let secret = SigningKey::generate_secret().map_err(failed)?;
-            (format!("{}\n", encode_hex(&secret)), None)
-        }
-        KeyKind::Ecdsa => {
-            let pkcs8 = SigningKey::generate_ecdsa_p256().map_err(failed)?;
-            let key = SigningKey::ecdsa_p256_from_pkcs8(&pkcs8).map_err(failed)?;
-            (pem_text("PRIVATE KEY", pkcs8), key.verifier().to_spki())
-        }
-        KeyKind::Ed25519 => {
-            let pkcs8 = SigningKey::generate_ed25519().map_err(failed)?;
-            let key = SigningKey::ed25519_from_pkcs8(&pkcs8).map_err(failed)?;
-            (pem_text("PRIVATE KEY", pkcs8), key.verifier().to_spki())
-        }
-    };
-    write_new(&args.file, &private, 0o600)?;
-    let mut public_path = None;
-    if let Some(spki) = public {
-        let mut path = args.file.clone().into_os_string();
-        path.push(".pub");
-        let path = PathBuf::from(path);
-        write_new(&path, &pem_text("PUBLIC KEY", spki), 0o644)?;
-        public_path = Some(path);
-    }
+    let public_path = make(args.kind, &args.file)?;
     if args.json.json {
         output::json(&json!({ "key": args.file, "public": public_path }));
     } else {
@@ -215,6 +209,39 @@ pub fn keygen(args: &KeygenArgs) -> Result<(), CliError> {
         });
     }
     Ok(())
+}
+
+/// Makes a key in `file`, and beside it its public half if it has one, whose path is given back.
+///
+/// # Errors
+/// A file that is there already or can't be written.
+pub fn make(kind: KeyKind, file: &Path) -> Result<Option<PathBuf>, CliError> {
+    let failed = |e: ndn_packet::KeyError| CliError::failed("key", e);
+    let (private, public) = match kind {
+        KeyKind::Hmac => {
+            let secret = SigningKey::generate_secret().map_err(failed)?;
+            (format!("{}\n", encode_hex(&secret)), None)
+        }
+        KeyKind::Ecdsa => {
+            let pkcs8 = SigningKey::generate_ecdsa_p256().map_err(failed)?;
+            let key = SigningKey::ecdsa_p256_from_pkcs8(&pkcs8).map_err(failed)?;
+            (pem_text("PRIVATE KEY", pkcs8), key.verifier().to_spki())
+        }
+        KeyKind::Ed25519 => {
+            let pkcs8 = SigningKey::generate_ed25519().map_err(failed)?;
+            let key = SigningKey::ed25519_from_pkcs8(&pkcs8).map_err(failed)?;
+            (pem_text("PRIVATE KEY", pkcs8), key.verifier().to_spki())
+        }
+    };
+    write_new(file, &private, 0o600)?;
+    let Some(spki) = public else {
+        return Ok(None);
+    };
+    let mut path = file.to_owned().into_os_string();
+    path.push(".pub");
+    let path = PathBuf::from(path);
+    write_new(&path, &pem_text("PUBLIC KEY", spki), 0o644)?;
+    Ok(Some(path))
 }
 
 fn pem_text(tag: &str, der: Vec<u8>) -> String {

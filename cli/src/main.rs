@@ -13,14 +13,16 @@ mod nfd;
 mod output;
 mod ping;
 mod potential;
+mod repo;
 mod serve;
+mod settings;
 mod sim;
 mod transfer;
 mod units;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, FwdCommand};
+use args::{Cli, Command, FwdCommand, RepoCommand};
 use clap::Parser;
 use error::{CliError, Exit};
 
@@ -44,12 +46,16 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), CliError> {
     let verbose = cli.verbose;
-    // A forwarder's log is set by its configuration, which is yet to be read.
-    if !matches!(cli.command, Command::Fwd(FwdCommand::Run { .. })) {
+    // A daemon's log is set by its configuration, which is yet to be read.
+    if !matches!(
+        cli.command,
+        Command::Fwd(FwdCommand::Run { .. }) | Command::Repo(RepoCommand::Run { .. })
+    ) {
         logging::start(verbose, "warn");
     }
     match cli.command {
         Command::Fwd(command) => fwd::run(command, verbose),
+        Command::Repo(command) => repo::run(command, verbose),
         Command::Put(args) => transfer::put(&args),
         Command::Get(args) => transfer::get(&args),
         Command::Ping(args) => ping::ping(&args),

@@ -1,4 +1,4 @@
-//! Serving a prefix until stopped: registered at the forwarder, and again at each that comes in
+//! Serving prefixes until stopped: registered at the forwarder, and again at each that comes in
 //! its place.
 //!
 //! ```text
@@ -28,18 +28,18 @@ pub struct Service<'a> {
     /// The forwarder, as the command line has it.
     pub face: Option<&'a str>,
     /// What is registered there.
-    pub prefix: &'a Name,
-    /// Whether a forwarder will do; asked for each before the prefix is registered.
+    pub prefixes: &'a [Name],
+    /// Whether a forwarder will do; asked for each before anything is registered.
     pub suits: &'a dyn Fn(&mut Client) -> Result<(), CliError>,
 }
 
 impl Service<'_> {
-    /// Registers the prefix, says so by `registered`, and runs `app` until it is over or
+    /// Registers the prefixes, says so by `registered`, and runs `app` until it is over or
     /// stopped; then the route is taken back. A forwarder that goes away is waited for, which
     /// standard error tells.
     ///
     /// # Errors
-    /// There is no forwarder at the start, one refuses the prefix, or one does not suit.
+    /// There is no forwarder at the start, one refuses a prefix, or one does not suit.
     pub fn run<A: App>(
         &self,
         registered: impl FnOnce(),
@@ -66,12 +66,18 @@ impl Service<'_> {
             }
             eprintln!(
                 "trunkline: forwarder at {uri}: connected again, {} registered",
-                self.prefix
+                self.prefixes
+                    .iter()
+                    .map(Name::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             );
         }
         // The route goes with the face in any case; this is for those who look in between.
-        if let Err(error) = client.unregister(self.prefix) {
-            tracing::debug!(%error, "not unregistered");
+        for prefix in self.prefixes {
+            if let Err(error) = client.unregister(prefix) {
+                tracing::debug!(%error, "not unregistered");
+            }
         }
         let link = client.counters();
         tracing::info!(
@@ -111,9 +117,11 @@ impl Service<'_> {
     fn open(&self, uri: &FaceUri) -> Result<Client, CliError> {
         let mut client = forwarder::connect_to(uri)?;
         (self.suits)(&mut client)?;
-        match client.register(self.prefix) {
-            Ok(()) => Ok(client),
-            Err(error) => Err(forwarder::client_error(uri, &error)),
+        for prefix in self.prefixes {
+            client
+                .register(prefix)
+                .map_err(|error| forwarder::client_error(uri, &error))?;
         }
+        Ok(client)
     }
 }

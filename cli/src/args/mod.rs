@@ -1,6 +1,7 @@
 //! The command tree: what can be typed after `trunkline`, and nothing of what it does.
 
 mod fwd;
+mod repo;
 mod sim;
 
 use std::path::PathBuf;
@@ -15,6 +16,10 @@ use crate::units::{parse_duration, parse_size};
 
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
+};
+
+pub use repo::{
+    GetFileArgs, LocalArgs, LsArgs, PutFileArgs, RepoCommand, RmArgs, ToArgs, VerifyArgs,
 };
 
 pub use sim::{
@@ -44,6 +49,9 @@ pub enum Command {
     /// Run a forwarder, or ask and steer one that runs (this one or NFD)
     #[command(subcommand)]
     Fwd(FwdCommand),
+    /// Keep content in a repository and serve it by name
+    #[command(subcommand)]
+    Repo(RepoCommand),
     /// Publish a file under a name and serve it until stopped
     Put(PutArgs),
     /// Fetch what is published under a name

@@ -2,7 +2,6 @@
 
 mod config;
 mod cs;
-mod document;
 mod faces;
 mod routes;
 mod run;
@@ -10,6 +9,8 @@ mod settings;
 mod status;
 mod strategies;
 mod strategy;
+
+pub use settings::SCHEMA;
 
 use crate::args::FwdCommand;
 use crate::error::CliError;
@@ -29,9 +30,9 @@ pub fn run(command: FwdCommand, verbose: u8) -> Result<(), CliError> {
         FwdCommand::Cs(command) => cs::run(command),
         FwdCommand::Settings { markdown } => {
             let text = if markdown {
-                settings::markdown()
+                SCHEMA.markdown("fwd")
             } else {
-                settings::text()
+                SCHEMA.text()
             };
             output::line(text.trim_end());
             Ok(())

@@ -46,7 +46,7 @@ pub fn pingserver(args: &PingServerArgs) -> Result<(), CliError> {
     };
     let service = Service {
         face: args.face.face.as_deref(),
-        prefix: &under,
+        prefixes: std::slice::from_ref(&under),
         suits: &|_| Ok(()),
     };
     service.run(registered, &mut app, &stop, |_| false)?;

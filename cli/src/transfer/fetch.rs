@@ -2,27 +2,40 @@
 //!
 //! ```text
 //!   Asking ──metadata──▶ Flowing ──last segment read──▶ Done
-//!      │                    │
-//!      └──────── no answer, bad signature ────▶ Failed
+//!      │  │                 │ ▲
+//!      │  └──▶ Manifest ────┼─┘ all of it came, and it is the one that was signed
+//!      │           │        │
+//!      └───────────┴─ no answer, bad signature ────▶ Failed
 //! ```
+//! *Manifest* is where one key's signature vouches for a manifest of digests instead of for each segment.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::rdr::{self, Metadata};
-use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, Exchange, ExchangeError, FailReason};
-use ndn_packet::{Data, Interest, NackReason, Name, content_type};
+use ndn_endpoint::{
+    Consumer, ConsumerConfig, ConsumerStats, Exchange, ExchangeConfig, ExchangeError, FailReason,
+    VerifyPolicy,
+};
+use ndn_packet::{Data, Interest, NackReason, Name, Verifier, content_type, signature_type};
 
 use super::WindowSpec;
+use super::manifest::{Manifest, ManifestIn};
 use crate::error::{CliError, Exit};
 
+/// Tells, once the metadata is known, with which segment to begin.
+pub type Start = Box<dyn FnMut(&Metadata) -> Result<u64, CliError> + Send>;
+
 /// What is fetched and how.
-#[derive(Debug, Clone)]
 pub struct FetchPlan {
     /// The object's name.
     pub object: Name,
     /// Whether its newest version is asked for first.
     pub metadata: bool,
+    /// Which version's metadata is asked for; the newest if none is given.
+    pub version: Option<u64>,
+    /// With which segment to begin, where that is not the first.
+    pub start: Option<Start>,
     /// Congestion control.
     pub window: WindowSpec,
     /// All of the consumer's settings but name, window and buffer.
@@ -35,27 +48,53 @@ pub struct Fetch {
     phase: Phase,
     size: Option<u64>,
     segment_bytes: Option<u64>,
+    /// What segments are held against, instead of a signature of their own.
+    vouched: Option<Manifest>,
 }
 
 enum Phase {
     Asking(Box<Exchange>),
+    Manifest(Box<Vouching>),
     Flowing(Box<Consumer>),
     Failed(CliError),
+}
+
+/// A manifest on its way, and what comes after it.
+struct Vouching {
+    consumer: Consumer,
+    manifest: ManifestIn,
+    signed: [u8; 32],
+    told: Metadata,
+    first: u64,
 }
 
 impl Fetch {
     /// Nothing is sent yet; [`Fetch::poll_interest`] has the first Interest.
     pub fn new(plan: FetchPlan, now: Duration) -> Self {
         let phase = if plan.metadata {
-            let mut question = rdr::discovery(&plan.object);
+            let mut question = match plan.version {
+                None => rdr::discovery(&plan.object),
+                Some(version) => ExchangeConfig::new(
+                    rdr::discovery_name(&plan.object)
+                        .append_version(version)
+                        .append_segment(0),
+                ),
+            };
             question.verify = plan.consumer.verify.clone();
+            if plan.wants_digests() {
+                // Whose signature it is does not matter then; `follow_answer` looks at the digest, if it is one.
+                question.verify = VerifyPolicy::None;
+            }
             question.timeout = plan.consumer.max_stall;
             question.seed = plan.consumer.seed;
             Phase::Asking(Box::new(Exchange::new(question, now)))
         } else {
             Phase::Flowing(Box::new(consumer(
                 &plan,
-                plan.object.clone(),
+                match plan.version {
+                    None => plan.object.clone(),
+                    Some(version) => plan.object.append_version(version),
+                },
                 None,
                 None,
                 now,
@@ -66,6 +105,7 @@ impl Fetch {
             phase,
             size: None,
             segment_bytes: None,
+            vouched: None,
         }
     }
 
@@ -73,6 +113,7 @@ impl Fetch {
     pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
         match &mut self.phase {
             Phase::Asking(exchange) => exchange.poll_interest(now),
+            Phase::Manifest(vouching) => vouching.consumer.poll_interest(now),
             Phase::Flowing(consumer) => consumer.poll_interest(now),
             Phase::Failed(_) => None,
         }
@@ -84,6 +125,10 @@ impl Fetch {
             Phase::Asking(exchange) => {
                 exchange.on_data(data);
                 self.follow_answer(now);
+            }
+            Phase::Manifest(vouching) => {
+                vouching.consumer.on_data(now, data, marked);
+                self.follow_manifest(now);
             }
             Phase::Flowing(consumer) => {
                 consumer.on_data(now, data, marked);
@@ -99,6 +144,10 @@ impl Fetch {
                 exchange.on_nack(now, interest, reason);
                 self.follow_answer(now);
             }
+            Phase::Manifest(vouching) => {
+                vouching.consumer.on_nack(now, interest, reason);
+                self.follow_manifest(now);
+            }
             Phase::Flowing(consumer) => consumer.on_nack(now, interest, reason),
             Phase::Failed(_) => {}
         }
@@ -108,6 +157,7 @@ impl Fetch {
     pub fn deadline(&self) -> Option<Duration> {
         match &self.phase {
             Phase::Asking(exchange) => exchange.deadline(),
+            Phase::Manifest(vouching) => vouching.consumer.deadline(),
             Phase::Flowing(consumer) => consumer.deadline(),
             Phase::Failed(_) => None,
         }
@@ -120,6 +170,10 @@ impl Fetch {
                 exchange.on_deadline(now);
                 self.follow_answer(now);
             }
+            Phase::Manifest(vouching) => {
+                vouching.consumer.on_deadline(now);
+                self.follow_manifest(now);
+            }
             Phase::Flowing(consumer) => consumer.on_deadline(now),
             Phase::Failed(_) => {}
         }
@@ -130,10 +184,18 @@ impl Fetch {
         let Phase::Flowing(consumer) = &mut self.phase else {
             return None;
         };
-        let (_, data) = consumer.read()?;
-        let content = data.content();
-        self.segment_bytes.get_or_insert(content.len() as u64);
-        Some(content)
+        loop {
+            let (segment, data) = consumer.read()?;
+            if let Some(manifest) = &self.vouched
+                && !manifest.holds(segment, data.signature_value())
+            {
+                consumer.reject(segment);
+                continue;
+            }
+            let content = data.content();
+            self.segment_bytes.get_or_insert(content.len() as u64);
+            return Some(content);
+        }
     }
 
     /// Whether all of it was read.
@@ -144,7 +206,7 @@ impl Fetch {
     /// Why it gave up, if it did.
     pub fn failure(&self) -> Option<CliError> {
         match &self.phase {
-            Phase::Asking(_) => None,
+            Phase::Asking(_) | Phase::Manifest(_) => None,
             Phase::Flowing(consumer) => consumer.failure().map(stream_error),
             Phase::Failed(error) => Some(error.clone()),
         }
@@ -198,20 +260,128 @@ impl Fetch {
                     )
                     .or("use --no-metadata with the versioned name"),
                 ),
-                Ok(metadata) => {
-                    self.size = metadata.size;
-                    self.segment_bytes = metadata.segment_bytes;
-                    Phase::Flowing(Box::new(consumer(
-                        &self.plan,
-                        metadata.name,
-                        metadata.last,
-                        metadata.segment_bytes,
-                        now,
-                    )))
+                Ok(metadata) if !self.plan.may_believe(data, &metadata) => {
+                    Phase::Failed(exchange_error(&ExchangeError::Rejected {
+                        name: data.name().to_name(),
+                    }))
                 }
+                Ok(metadata) => self.after_metadata(metadata, now),
             },
         };
         self.phase = next;
+    }
+}
+
+impl Fetch {
+    /// From the metadata to the content, or to the manifest that is to vouch for it.
+    fn after_metadata(&mut self, told: Metadata, now: Duration) -> Phase {
+        self.size = told.size;
+        self.segment_bytes = told.segment_bytes;
+        let first = match &mut self.plan.start {
+            None => Ok(0),
+            Some(start) => start(&told),
+        };
+        let first = match first {
+            Ok(first) => first,
+            Err(error) => return Phase::Failed(error),
+        };
+        let Some(signed) = told.manifest_digest.filter(|_| self.plan.wants_key()) else {
+            return Phase::Flowing(Box::new(self.content(&told, first, now)));
+        };
+        let manifest = match ManifestIn::new() {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                return Phase::Failed(CliError::file(&std::env::temp_dir(), &error));
+            }
+        };
+        let mut config = ConsumerConfig {
+            prefix: told.name.append_keyword("manifest"),
+            window: self.plan.window.config(),
+            max_buffered_segments: self.plan.window.buffer(None),
+            ..self.plan.consumer.clone()
+        };
+        // The whole is held against the digest that was signed.
+        config.verify = VerifyPolicy::default();
+        Phase::Manifest(Box::new(Vouching {
+            consumer: Consumer::new(config, now),
+            manifest,
+            signed,
+            told,
+            first,
+        }))
+    }
+
+    fn content(&self, told: &Metadata, first: u64, now: Duration) -> Consumer {
+        let mut config =
+            consumer_config(&self.plan, told.name.clone(), told.last, told.segment_bytes);
+        config.first = first;
+        if told.manifest_digest.is_some() && self.plan.wants_key() {
+            config.verify = VerifyPolicy::default();
+        }
+        Consumer::new(config, now)
+    }
+
+    /// From the manifest to the content, or to the end.
+    fn follow_manifest(&mut self, now: Duration) {
+        let Phase::Manifest(vouching) = &mut self.phase else {
+            return;
+        };
+        let mut failed = None;
+        while let Some((_, data)) = vouching.consumer.read() {
+            if let Err(error) = vouching.manifest.push(data.content_slice()) {
+                failed = Some(CliError::file(&std::env::temp_dir(), &error));
+            }
+        }
+        if let Some(reason) = vouching.consumer.failure() {
+            failed = Some(stream_error(reason));
+        }
+        if let Some(error) = failed {
+            self.phase = Phase::Failed(error);
+            return;
+        }
+        if !vouching.consumer.is_done() {
+            return;
+        }
+        let nothing = Phase::Failed(CliError::failed("manifest", "is being looked at"));
+        let Phase::Manifest(vouching) = std::mem::replace(&mut self.phase, nothing) else {
+            return;
+        };
+        self.phase = match vouching.manifest.finish(&vouching.signed) {
+            Some(manifest) => {
+                self.vouched = Some(manifest);
+                Phase::Flowing(Box::new(self.content(&vouching.told, vouching.first, now)))
+            }
+            None => Phase::Failed(CliError::new(
+                Exit::Unverified,
+                vouching.consumer.prefix().to_string(),
+                "is not the manifest that was signed",
+            )),
+        };
+    }
+}
+
+impl FetchPlan {
+    /// Whether digests are all that is asked for.
+    fn wants_digests(&self) -> bool {
+        matches!(
+            self.consumer.verify,
+            VerifyPolicy::Signed(Verifier::DigestSha256)
+        )
+    }
+
+    /// Where digests alone are asked for: whether the metadata's digest is right, or a key vouches by it for a manifest of
+    /// digests. Whose key that is was not asked then. Other signatures were verified before.
+    fn may_believe(&self, data: &Data, told: &Metadata) -> bool {
+        !self.wants_digests()
+            || match data.signature_type() {
+                signature_type::DIGEST_SHA256 => data.verify_digest(),
+                _ => told.manifest_digest.is_some(),
+            }
+    }
+
+    /// Whether a key's signature is asked for.
+    fn wants_key(&self) -> bool {
+        matches!(&self.consumer.verify, VerifyPolicy::Signed(_)) && !self.wants_digests()
     }
 }
 
@@ -223,14 +393,22 @@ fn consumer(
     segment_bytes: Option<u64>,
     now: Duration,
 ) -> Consumer {
-    let config = ConsumerConfig {
+    Consumer::new(consumer_config(plan, prefix, last, segment_bytes), now)
+}
+
+fn consumer_config(
+    plan: &FetchPlan,
+    prefix: Name,
+    last: Option<u64>,
+    segment_bytes: Option<u64>,
+) -> ConsumerConfig {
+    ConsumerConfig {
         prefix,
         last,
         window: plan.window.config(),
         max_buffered_segments: plan.window.buffer(segment_bytes),
         ..plan.consumer.clone()
-    };
-    Consumer::new(config, now)
+    }
 }
 
 /// `thing: cause; way out`, as the cores say it, with the exit status.
@@ -266,6 +444,8 @@ mod tests {
             consumer: ConsumerConfig::new(object.clone()),
             object,
             metadata,
+            version: None,
+            start: None,
             window: WindowSpec::Cubic,
         }
     }

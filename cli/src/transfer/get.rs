@@ -1,90 +1,161 @@
 //! `trunkline get`: fetches an object into a file, whole or not at all.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ndn_endpoint::{ConsumerConfig, ConsumerStats};
 use ndn_io::App;
-use ndn_packet::{Interest, NetKind, NetPacket};
+use ndn_packet::{Interest, Name, NetKind, NetPacket};
 use serde_json::json;
 
-use super::fetch::{Fetch, FetchPlan};
+use super::WindowSpec;
+use super::fetch::{Fetch, FetchPlan, Start};
+use super::part::Part;
 use super::progress::Progress;
 use super::sink::Sink;
 use super::writer::Writer;
 use crate::args::GetArgs;
 use crate::error::{CliError, Exit};
 use crate::forwarder::{self, Stop};
+use crate::keys::VerifySpec;
 use crate::output;
 use crate::units::{as_ms, mbit_per_s, show_rate, show_size};
+
+/// One object to be fetched.
+pub struct Job<'a> {
+    /// Its name.
+    pub name: &'a Name,
+    /// Its version, if not the newest.
+    pub version: Option<u64>,
+    /// Where it is written.
+    pub output: &'a Path,
+    /// Whether an interrupted transfer goes on where it stopped.
+    pub resume: bool,
+    /// Whether metadata is asked for.
+    pub metadata: bool,
+    /// Congestion control.
+    pub window: WindowSpec,
+    /// What is verified.
+    pub verify: &'a VerifySpec,
+    /// How long nothing may come.
+    pub timeout: Duration,
+    /// Whether a progress bar and a report are unwanted.
+    pub quiet: bool,
+    /// Which forwarder.
+    pub face: Option<&'a str>,
+    /// Whether the report is JSON.
+    pub json: bool,
+}
 
 /// Runs `trunkline get`.
 ///
 /// # Errors
 /// Why there is no object. Nothing is left of it then.
 pub fn get(args: &GetArgs) -> Result<(), CliError> {
-    let verify = args.verify.load()?;
-    let sink = Sink::open(&args.output)?;
+    run(&Job {
+        name: &args.name,
+        version: None,
+        output: &args.output,
+        resume: false,
+        metadata: !args.no_metadata,
+        window: args.window,
+        verify: &args.verify,
+        timeout: args.timeout,
+        quiet: args.quiet,
+        face: args.face.face.as_deref(),
+        json: args.json.json,
+    })
+}
+
+/// Fetches an object.
+///
+/// # Errors
+/// Why there is no object. What has come of it is left only where the transfer can go on.
+pub fn run(job: &Job<'_>) -> Result<(), CliError> {
+    let verify = job.verify.load()?;
+    let (sink, start) = if job.resume {
+        let (sink, part) = Sink::resumable(job.output)?;
+        let part = Arc::new(part);
+        (sink, Some(part))
+    } else {
+        (Sink::open(job.output)?, None)
+    };
     let to_stdout = sink.is_stdout();
-    let mut consumer = ConsumerConfig::new(args.name.clone());
-    consumer.max_stall = args.timeout;
+    let mut consumer = ConsumerConfig::new(job.name.clone());
+    consumer.max_stall = job.timeout;
     consumer.verify = verify;
     consumer.seed = forwarder::seed();
     let plan = FetchPlan {
-        object: args.name.clone(),
-        metadata: !args.no_metadata,
-        window: args.window,
+        object: job.name.clone(),
+        metadata: job.metadata,
+        version: job.version,
+        start: start
+            .clone()
+            .map(|part| -> Start { Box::new(move |told| part.begin(told)) }),
+        window: job.window,
         consumer,
     };
 
     let stop = Stop::on_signals()?;
-    let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let mut client = forwarder::connect(job.face)?;
     let Sink { output, end } = sink;
     let writer = Writer::start(output).map_err(|e| CliError::failed("writing thread", e))?;
     let mut app = Getter {
         fetch: Fetch::new(plan, client.now()),
         writer,
-        progress: Progress::new(None, args.quiet),
+        progress: Progress::new(None, job.quiet),
         bytes: 0,
+        before: start.clone(),
     };
     let started = Instant::now();
     let driven = forwarder::drive(&mut client, &mut app, &stop, Getter::is_over);
     app.progress.finish();
-    driven?;
-    if let Some(error) = app.fetch.failure() {
-        return Err(error);
-    }
-    if !app.fetch.is_done() && !app.writer.has_stopped() {
-        return Err(CliError::new(
+    let fetched = driven.and_then(|()| match app.fetch.failure() {
+        Some(error) => Err(error),
+        None if !app.fetch.is_done() && !app.writer.has_stopped() => Err(CliError::new(
             Exit::Interrupted,
-            args.name.to_string(),
+            job.name.to_string(),
             "stopped before it was whole",
-        ));
+        )),
+        None => Ok(()),
+    });
+    let resumed = start.as_ref().map_or(0, |part| part.bytes());
+    let wrote = app.writer.finish();
+    if let Err(error) = fetched {
+        let goes_on = start.is_some() && resumed + app.bytes > 0;
+        return Err(match (goes_on, &error.way_out) {
+            (true, None) => error.or("what has come is kept: the same command goes on from there"),
+            _ => error,
+        });
     }
-    let wrote = app.writer.finish().and_then(|()| end.reach());
-    wrote.map_err(|e| match e.kind() {
-        io::ErrorKind::BrokenPipe => {
-            CliError::new(Exit::BrokenPipe, "output", "closed by its reader")
-        }
-        _ => CliError::file(&args.output, &e),
-    })?;
+    wrote
+        .and_then(|()| end.reach())
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::BrokenPipe => {
+                CliError::new(Exit::BrokenPipe, "output", "closed by its reader")
+            }
+            _ => CliError::file(job.output, &e),
+        })?;
     let report = Report {
-        name: app.fetch.versioned().unwrap_or(&args.name).to_string(),
+        name: app.fetch.versioned().unwrap_or(job.name).to_string(),
         bytes: app.bytes,
+        resumed,
         time: started.elapsed(),
-        verified: verified(args),
+        verified: verified(job.verify),
         stats: app.fetch.stats().unwrap_or_default(),
     };
-    report.print(args, to_stdout);
+    report.print(job, to_stdout);
     Ok(())
 }
 
-fn verified(args: &GetArgs) -> &'static str {
-    match args.verify {
-        crate::keys::VerifySpec::Digest => "digest",
-        crate::keys::VerifySpec::Hmac(_) => "hmac",
-        crate::keys::VerifySpec::Public(_) => "key",
-        crate::keys::VerifySpec::None => "none",
+fn verified(verify: &VerifySpec) -> &'static str {
+    match verify {
+        VerifySpec::Digest => "digest",
+        VerifySpec::Hmac(_) => "hmac",
+        VerifySpec::Public(_) => "key",
+        VerifySpec::None => "none",
     }
 }
 
@@ -94,6 +165,8 @@ struct Getter {
     writer: Writer,
     progress: Progress,
     bytes: u64,
+    /// What came in an earlier transfer.
+    before: Option<Arc<Part>>,
 }
 
 impl Getter {
@@ -111,7 +184,8 @@ impl Getter {
             self.writer.push(now, content);
         }
         if self.bytes != before {
-            self.progress.set(self.bytes);
+            let before = self.before.as_ref().map_or(0, |part| part.bytes());
+            self.progress.set(before + self.bytes);
             if let Some(size) = self.fetch.size() {
                 self.progress.set_total(size);
             }
@@ -161,18 +235,20 @@ impl App for Getter {
 struct Report {
     name: String,
     bytes: u64,
+    resumed: u64,
     time: Duration,
     verified: &'static str,
     stats: ConsumerStats,
 }
 
 impl Report {
-    fn print(&self, args: &GetArgs, to_stdout: bool) {
+    fn print(&self, job: &Job<'_>, to_stdout: bool) {
         let s = &self.stats;
-        if args.json.json {
+        if job.json {
             let facts = json!({
                 "name": self.name,
                 "bytes": self.bytes,
+                "resumed_bytes": self.resumed,
                 "seconds": self.time.as_secs_f64(),
                 "mbit_s": mbit_per_s(self.bytes, self.time),
                 "verified": self.verified,
@@ -191,7 +267,7 @@ impl Report {
             } else {
                 output::json(&facts);
             }
-        } else if !args.quiet {
+        } else if !job.quiet {
             eprintln!(
                 "{}: {} in {:.2} s, {}, {} segments, {} retransmitted, verified: {}",
                 self.name,

@@ -2,6 +2,8 @@
 
 mod fetch;
 mod get;
+mod manifest;
+mod part;
 pub(crate) mod progress;
 mod publication;
 mod put;
@@ -14,8 +16,10 @@ use std::str::FromStr;
 use ndn_endpoint::WindowConfig;
 use ndn_packet::MAX_PACKET;
 
-pub use get::get;
+pub use get::{Job, get, run};
+pub use publication::{Publication, unix_time_us};
 pub use put::put;
+pub use source::Source;
 
 /// Bytes that a transfer may have on the way or unread, unless a fixed window asks for more:
 /// three quarters of what a forwarder queues toward a face, where it is not told otherwise. A

@@ -64,7 +64,7 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
     };
     let service = Service {
         face: args.face.face.as_deref(),
-        prefix: &prefix,
+        prefixes: std::slice::from_ref(&prefix),
         suits: &|client| check_size(args, segment, client),
     };
     service.run(registered, &mut app, &stop, |app| app.failure.is_some())?;

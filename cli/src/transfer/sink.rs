@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tempfile::{Builder, TempPath};
 
+use super::part::{Part, PartFiles};
 use crate::error::CliError;
 
 /// A place for the bytes of an object.
@@ -33,6 +34,8 @@ pub enum End {
     Leave,
     /// Give the temporary file its name.
     Name(TempPath, PathBuf),
+    /// Give the file that outlives an interrupted transfer its name.
+    Whole(PartFiles, PathBuf),
 }
 
 impl Sink {
@@ -82,6 +85,24 @@ impl Sink {
             output: Output::File(file),
             end: End::Name(temporary, path.to_owned()),
         })
+    }
+
+    /// As [`Sink::open`], but what has come outlives an interrupted transfer, and the next one goes on from there.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resumable(path: &Path) -> Result<(Self, Part), CliError> {
+        if path == Path::new("-") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(CliError::usage(
+                path.display().to_string(),
+                "is no file that can be gone on with",
+            )
+            .or("name a file, or use trunkline get"));
+        }
+        let (files, part) = Part::open(path)?;
+        let output = Output::File(part.output().map_err(|e| CliError::file(path, &e))?);
+        let end = End::Whole(files, path.to_owned());
+        Ok((Sink { output, end }, part))
     }
 
     /// Whether the object goes to standard output, where nothing else may then be written.
@@ -135,6 +156,7 @@ impl End {
         match self {
             End::Leave => Ok(()),
             End::Name(temporary, path) => temporary.persist(path).map_err(|e| e.error),
+            End::Whole(files, path) => files.whole(&path),
         }
     }
 }

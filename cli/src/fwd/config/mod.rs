@@ -7,9 +7,9 @@ use ndn_forwarder::{FaceScope, StrategyKind};
 use ndn_io::{FaceConfig, LinkOptions, ListenConfig, NodeConfig};
 use ndn_packet::Name;
 
-use super::document::{Document, Table};
-use super::strategy;
+use super::{SCHEMA, strategy};
 use crate::error::CliError;
+use crate::settings::{Document, Table};
 
 /// All that a configuration file says.
 pub struct FwdConfig {
@@ -37,7 +37,7 @@ pub fn load(path: &Path) -> Result<FwdConfig, CliError> {
 /// # Errors
 /// As [`load`].
 pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
-    let document = Document::parse(path, text)?;
+    let document = Document::parse(path, text, &SCHEMA)?;
     let mut node = NodeConfig {
         thread_name: String::from("ndn-forwarder"),
         forwarder: forwarder(&document)?,

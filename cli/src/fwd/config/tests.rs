@@ -59,7 +59,7 @@ fn the_sample_is_the_defaults_and_names_every_setting() {
         .map(|l| format!("{}\n", l.strip_prefix("#: ").unwrap_or(l)))
         .collect();
     read(&on).expect("the sample parses with its examples");
-    for s in crate::fwd::settings::SETTINGS {
+    for s in SCHEMA.settings {
         let line = format!("{} =", s.key);
         assert!(
             on.lines().any(|l| l.starts_with(&line)),
@@ -89,7 +89,7 @@ fn the_sample_is_the_defaults_and_names_every_setting() {
 #[test]
 fn every_default_is_the_cores_own() {
     // Each setting given as its default changes nothing.
-    for s in crate::fwd::settings::SETTINGS {
+    for s in SCHEMA.settings {
         let Some(default) = s.default else { continue };
         let value = if default.parse::<u64>().is_ok() || default.parse::<bool>().is_ok() {
             default.to_owned()

@@ -2,7 +2,7 @@
 //! are refused with the file, the line, the key and what would be right.
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ndn_io::FaceUri;
@@ -10,8 +10,9 @@ use ndn_packet::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::settings::{self, Kind, Setting};
+use super::{Kind, Schema, Setting, nearest};
 use crate::error::CliError;
+use crate::keys::SignSpec;
 use crate::units::{parse_duration, parse_size};
 
 /// A parsed file whose keys all exist.
@@ -19,6 +20,7 @@ pub struct Document<'a> {
     path: &'a Path,
     text: &'a str,
     root: DeTable<'a>,
+    schema: &'static Schema,
 }
 
 /// One table of the file.
@@ -37,7 +39,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// A usage error that names the line.
-    pub fn parse(path: &'a Path, text: &'a str) -> Result<Self, CliError> {
+    pub fn parse(path: &'a Path, text: &'a str, schema: &'static Schema) -> Result<Self, CliError> {
         let root = DeTable::parse(text).map_err(|e| {
             let at = e.span().map_or(0, |s| s.start);
             CliError::usage(place(path, text, at), format!("not TOML: {}", e.message()))
@@ -46,6 +48,7 @@ impl<'a> Document<'a> {
             path,
             text,
             root: root.into_inner(),
+            schema,
         };
         document.check_keys()?;
         Ok(document)
@@ -55,12 +58,12 @@ impl<'a> Document<'a> {
         for (name, value) in &self.root {
             let at = name.span().start;
             let name: &str = name.get_ref();
-            let Some(section) = settings::find_section(name) else {
+            let Some(section) = self.schema.find_section(name) else {
                 return Err(self.unknown(
                     at,
                     name,
                     "the file",
-                    settings::SECTIONS.iter().map(|s| s.name),
+                    self.schema.sections.iter().map(|s| s.name),
                 ));
             };
             let tables: Vec<&DeTable<'_>> = match (section.many, value.get_ref()) {
@@ -85,7 +88,7 @@ impl<'a> Document<'a> {
                 }
             };
             for key in tables.iter().flat_map(|t| t.keys()) {
-                if settings::find(section.name, key.get_ref()).is_none() {
+                if self.schema.find(section.name, key.get_ref()).is_none() {
                     let place = if section.many {
                         format!("[[{name}]]")
                     } else {
@@ -95,7 +98,7 @@ impl<'a> Document<'a> {
                         key.span().start,
                         key.get_ref(),
                         &place,
-                        settings::keys_of(section.name),
+                        self.schema.keys_of(section.name),
                     ));
                 }
             }
@@ -111,7 +114,7 @@ impl<'a> Document<'a> {
         known: impl Iterator<Item = &'static str> + Clone,
     ) -> CliError {
         let error = CliError::usage(self.place(at), format!("unknown key `{key}` in {place}"));
-        match settings::nearest(key, known.clone()) {
+        match nearest(key, known.clone()) {
             Some(near) => error.or(format!("did you mean `{near}`?")),
             None => error.or(format!(
                 "known are {}",
@@ -271,6 +274,26 @@ impl<'d> Table<'d> {
         })
     }
 
+    /// A file or folder. A relative path starts at the configuration file's folder.
+    pub fn path(&self, key: &str) -> Result<Option<PathBuf>, CliError> {
+        let text = self.read(key, |_, text| match text {
+            "" => Err(String::from("names no file")),
+            text => Ok(text.to_owned()),
+        })?;
+        Ok(text.map(|text| self.beside(text)))
+    }
+
+    /// How to sign; a relative path starts at the configuration file's folder.
+    pub fn key(&self, key: &str) -> Result<Option<SignSpec>, CliError> {
+        let spec = self.read(key, |_, text| text.parse::<SignSpec>())?;
+        Ok(spec.map(|spec| spec.at(|file| self.beside(file))))
+    }
+
+    fn beside(&self, path: impl AsRef<Path>) -> PathBuf {
+        let folder = self.document.path.parent().unwrap_or(Path::new(""));
+        folder.join(path)
+    }
+
     /// An address of this host.
     pub fn address(&self, key: &str) -> Result<Option<IpAddr>, CliError> {
         self.read(key, |_, text| text.parse().map_err(|_| String::new()))
@@ -293,7 +316,7 @@ impl<'d> Table<'d> {
         key: &str,
         parse: impl Fn(Kind, &str) -> Result<T, String>,
     ) -> Result<Option<T>, CliError> {
-        let Some(setting) = settings::find(self.section, key) else {
+        let Some(setting) = self.document.schema.find(self.section, key) else {
             return Err(self.error_at(key, "is no setting"));
         };
         let Some(written) = self.written(setting)? else {

@@ -1,9 +1,15 @@
-//! The table itself, in the order in which sections and settings are explained.
+//! Every setting of `trunkline fwd run`, in the order in which sections and settings are explained.
 
-use super::{Kind, Section, Setting};
+use crate::settings::{Kind, Schema, Section, Setting};
+
+/// All that a forwarder's configuration may say.
+pub const SCHEMA: Schema = Schema {
+    sections: &SECTIONS,
+    settings: SETTINGS,
+};
 
 /// The sections in the order in which they are explained.
-pub const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 10] = [
     Section {
         name: "face",
         many: true,
@@ -57,7 +63,7 @@ pub const SECTIONS: [Section; 10] = [
 ];
 
 /// The settings in the order in which they are explained.
-pub const SETTINGS: &[Setting] = &[
+const SETTINGS: &[Setting] = &[
     Setting {
         section: "face",
         key: "listen",

@@ -1,0 +1,260 @@
+//! The configuration of a repository: from a TOML file to what it is opened and served with.
+
+use std::path::{Path, PathBuf};
+
+use ndn_io::FaceUri;
+use ndn_packet::{Name, SigningKey};
+use ndn_repo::protocol::{InsertLimits, Trust};
+use ndn_repo::{PutOptions, Repo, RepoError, RepoOptions};
+
+use super::settings::SCHEMA;
+use super::trust;
+use crate::args::KeyKind;
+use crate::error::{CliError, Exit};
+use crate::keys::{self, SignSpec};
+use crate::settings::{Document, Table};
+
+/// The owner's key, where the configuration names none.
+const OWNER_KEY: &str = "owner.key";
+/// The socket of a running repository.
+const DOOR: &str = "repo.sock";
+
+/// All that a configuration file says.
+#[derive(Debug)]
+pub struct RepoConfig {
+    path: PathBuf,
+    /// The folder that holds everything.
+    pub directory: PathBuf,
+    key: Option<SignSpec>,
+    /// The forwarder.
+    pub face: Option<FaceUri>,
+    options: RepoOptions,
+    /// How files are kept.
+    pub put: PutOptions,
+    /// What is registered with the forwarder.
+    pub serve: Vec<Name>,
+    /// Under what commands come.
+    pub name: Option<Name>,
+    trust: Option<PathBuf>,
+    /// Bounds of insertions.
+    pub limits: InsertLimits,
+    /// The filter of the log.
+    pub log: String,
+}
+
+impl RepoConfig {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// A usage error that names file, line, key and what would be right.
+    pub fn load(path: &Path) -> Result<Self, CliError> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let error = CliError::file(path, &e);
+            CliError {
+                exit: Exit::Usage,
+                ..error
+            }
+            .or("write one with [repo] directory = \"/some/folder\"; cli/repo.sample.toml explains every setting")
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`, which came from `path`.
+    ///
+    /// # Errors
+    /// As [`RepoConfig::load`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, CliError> {
+        let document = Document::parse(path, text, &SCHEMA)?;
+        let repo = document.table("repo");
+        let directory = needed(&repo, "directory", repo.path("directory")?)?;
+        let mut put = PutOptions::default();
+        if let Some(bytes) = repo.size("segment_size")? {
+            put.segment_bytes = u32::try_from(bytes).unwrap_or(put.segment_bytes);
+        }
+        if let Some(freshness) = repo.time("freshness")? {
+            put.freshness = freshness;
+        }
+        let mut options = RepoOptions::default();
+        if let Some(bytes) = repo.size("log_size")? {
+            options.log_bytes = bytes;
+        }
+        let serve = document
+            .tables("serve")
+            .iter()
+            .map(|table| needed(table, "prefix", table.name("prefix")?))
+            .collect::<Result<_, _>>()?;
+        let insert = document.table("insert");
+        let mut limits = InsertLimits::default();
+        if let Some(stall) = insert.time("stall")? {
+            limits.stall = stall;
+        }
+        if let Some(bytes) = insert.size("max_size")? {
+            limits.max_bytes = bytes;
+        }
+        if let Some(most) = insert.count("max_running")? {
+            limits.max_running = usize::try_from(most).unwrap_or(limits.max_running);
+        }
+        let log = document.table("log");
+        let filter = needed(&log, "level", log.text("level")?)?;
+        if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
+            return Err(log
+                .error_at("level", error)
+                .or("write error, warn, info, debug or trace"));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+            key: repo.key("key")?,
+            face: repo.face_uri("face")?,
+            options,
+            put,
+            serve,
+            name: repo.name("name")?,
+            trust: repo.path("trust")?,
+            limits,
+            log: filter,
+        })
+    }
+
+    /// Refuses what is enough to put files but not to serve them.
+    ///
+    /// # Errors
+    /// A usage error that says what is missing.
+    pub fn check_serving(&self) -> Result<(), CliError> {
+        if self.serve.is_empty() {
+            return Err(
+                CliError::usage(self.path.display().to_string(), "no [[serve]]")
+                    .or("add one with prefix = \"/the/prefix/of/your/files\""),
+            );
+        }
+        let key = match &self.key {
+            Some(key) => key.load()?,
+            // The one that is made at the first use: who else may do what can be checked without it.
+            None => SigningKey::Null,
+        };
+        trust::load(self.trust.as_deref(), &key).map(drop)
+    }
+
+    /// The owner's key, made if it is not there and the configuration names none.
+    ///
+    /// # Errors
+    /// Its file and what is wrong with it.
+    pub fn load_key(&self) -> Result<SigningKey, CliError> {
+        match &self.key {
+            Some(spec) => spec.load(),
+            None => self.owner_key()?.load(),
+        }
+    }
+
+    /// Who may do what.
+    ///
+    /// # Errors
+    /// A usage error that names file, line, key and what would be right.
+    pub fn load_trust(&self) -> Result<Trust, CliError> {
+        trust::load(self.trust.as_deref(), &self.load_key()?)
+    }
+
+    /// Opens the repository in this process.
+    ///
+    /// # Errors
+    /// Another one has it, or what is wrong with its folder or key.
+    pub fn open(&self) -> Result<Repo, CliError> {
+        Repo::open(&self.directory, self.load_key()?, &self.options).map_err(|e| self.error(&e))
+    }
+
+    /// The key in the directory, made if it is not there.
+    fn owner_key(&self) -> Result<SignSpec, CliError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let file = self.directory.join(OWNER_KEY);
+        if !file.exists() {
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&self.directory)
+                .map_err(|e| CliError::file(&self.directory, &e))?;
+            match keys::make(KeyKind::Ed25519, &file) {
+                // Two that start at once: one of them makes it.
+                Err(_) if file.exists() => {}
+                made => {
+                    made?;
+                }
+            }
+        }
+        Ok(SignSpec::Ed25519(file))
+    }
+
+    /// Where a running repository is spoken to.
+    pub fn door(&self) -> PathBuf {
+        self.directory.join(DOOR)
+    }
+
+    /// What the library says, in the house's form.
+    pub fn error(&self, error: &RepoError) -> CliError {
+        super::repo_error(error)
+    }
+}
+
+fn needed<T>(table: &Table<'_>, key: &str, value: Option<T>) -> Result<T, CliError> {
+    value.ok_or_else(|| {
+        table
+            .error(format!("no `{key}` is given"))
+            .or(format!("add `{key} = …`; cli/repo.sample.toml explains it"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<RepoConfig, String> {
+        RepoConfig::parse(Path::new("/etc/repo.toml"), text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn paths_are_beside_the_file() {
+        let config = read("[repo]\ndirectory = \"store\"\nkey = \"hmac:secret\"\n").expect("right");
+        assert_eq!(config.directory, Path::new("/etc/store"));
+        assert_eq!(config.key, Some(SignSpec::Hmac("/etc/secret".into())));
+        assert!(config.check_serving().is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, said) in [
+            ("", "no `directory`"),
+            ("[repo]\ndirectory = \"\"\n", "repo.toml:2: repo.directory"),
+            (
+                "[repo]\ndirectory = \"/x\"\nsegment_size = \"70000\"\n",
+                "segment_size",
+            ),
+            ("[repo]\ndirectory = \"/x\"\n[[serve]]\n", "no `prefix`"),
+            ("[repo]\ndirectory = \"/x\"\nkey = \"rsa:x\"\n", "repo.key"),
+            ("[repo]\ndirectry = \"/x\"\n", "did you mean `directory`"),
+        ] {
+            let Err(error) = read(text) else {
+                panic!("accepted: {text}")
+            };
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_sample_is_accepted_and_names_every_setting() {
+        let sample = include_str!("../../repo.sample.toml");
+        read(sample).expect("the sample");
+        let on: String = sample
+            .lines()
+            .map(|l| format!("{}\n", l.strip_prefix("#: ").unwrap_or(l)))
+            .collect();
+        read(&on).expect("the sample with its examples");
+        for setting in SCHEMA.settings {
+            assert!(
+                on.lines()
+                    .any(|l| l.starts_with(&format!("{} =", setting.key))),
+                "{}.{}",
+                setting.section,
+                setting.key
+            );
+        }
+    }
+}

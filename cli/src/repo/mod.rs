@@ -1,0 +1,81 @@
+//! `trunkline repo …`: a repository on this host, running or not, and files fetched from any.
+
+mod config;
+mod door;
+mod get;
+mod local;
+mod remote;
+mod run;
+mod session;
+mod settings;
+mod trust;
+
+pub use settings::SCHEMA;
+
+use ndn_packet::Name;
+use ndn_repo::RepoError;
+
+use crate::args::RepoCommand;
+use crate::error::{CliError, Exit, io_cause};
+use crate::output;
+
+/// What a transfer says that a signal or a lost peer has stopped.
+const STOPPED: &str = "stopped";
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// As each of them says.
+pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
+    match command {
+        RepoCommand::Run { config, check } => run::run(&config, check, verbose),
+        RepoCommand::Put(args) => local::put(&args),
+        RepoCommand::Get(args) => get::get(&args),
+        RepoCommand::Ls(args) => local::ls(&args),
+        RepoCommand::Rm(args) => local::rm(&args),
+        RepoCommand::Status(args) => local::status(&args),
+        RepoCommand::Verify(args) => local::verify(&args),
+        RepoCommand::Compact(args) => local::compact(&args),
+        RepoCommand::Settings { markdown } => {
+            let text = if markdown {
+                SCHEMA.markdown("repo")
+            } else {
+                SCHEMA.text()
+            };
+            output::line(text.trim_end());
+            Ok(())
+        }
+    }
+}
+
+/// What the library says, in the house's form: its errors are `thing: cause; way out` already.
+fn repo_error(error: &RepoError) -> CliError {
+    let exit = match error {
+        RepoError::BadName { .. } | RepoError::Setting(_) => Exit::Usage,
+        RepoError::Rotten { .. } => Exit::Unverified,
+        RepoError::NotFound(_) => Exit::NoData,
+        _ => Exit::Failed,
+    };
+    let text = error.to_string();
+    let (thing, cause) = text.split_once(": ").unwrap_or(("repository", &text));
+    CliError::new(exit, thing, cause)
+}
+
+/// Why a file did not come in.
+fn put_error(name: &Name, error: &std::io::Error) -> CliError {
+    if error.to_string() == STOPPED {
+        return CliError::new(
+            Exit::Interrupted,
+            name.to_string(),
+            "stopped before it was whole",
+        )
+        .or("what has come is kept: the same command goes on from there");
+    }
+    let failed = CliError::failed(name.to_string(), io_cause(error));
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            failed.or("free some space, or run trunkline repo compact")
+        }
+        _ => failed,
+    }
+}

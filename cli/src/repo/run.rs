@@ -1,0 +1,150 @@
+//! `trunkline repo run`: a repository served by name until a signal ends it.
+
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ndn_io::App;
+use ndn_packet::{Data, Interest, NackReason, NetKind, NetPacket};
+use ndn_repo::protocol::Server;
+use ndn_repo::{Repo, RepoError};
+
+use super::config::RepoConfig;
+use super::door::Door;
+use super::session::Counters;
+use crate::error::CliError;
+use crate::forwarder::Stop;
+use crate::serve::Service;
+use crate::transfer::unix_time_us;
+use crate::{logging, output};
+
+/// Runs the repository, or only checks its configuration.
+///
+/// # Errors
+/// A wrong configuration, a folder in use or damaged, no forwarder at the start.
+pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
+    let config = RepoConfig::load(path)?;
+    config.check_serving()?;
+    if check {
+        output::line(&format!("{}: right", path.display()));
+        return Ok(());
+    }
+    logging::start(verbose, &config.log);
+    let stop = Stop::on_signals()?;
+    let repo = config.open()?;
+    let counters = Counters::default();
+    let _door = Door::open(&config.door(), &repo, &counters)?;
+    let mut prefixes = config.serve.clone();
+    let commands = match &config.name {
+        None => None,
+        Some(name) => {
+            prefixes.push(name.clone());
+            let trust = config.load_trust()?;
+            let server = Server::new(repo.clone(), name.clone(), trust, config.limits.clone());
+            Some(server.map_err(|e| config.error(&e))?)
+        }
+    };
+    let mut app = Serving {
+        repo,
+        commands,
+        counters,
+    };
+    let face = config.face.as_ref().map(ToString::to_string);
+    let service = Service {
+        face: face.as_deref(),
+        prefixes: &prefixes,
+        suits: &|_| Ok(()),
+    };
+    let names: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
+    let text = format!(
+        "serving {} from {} until stopped",
+        names.join(", "),
+        config.directory.display()
+    );
+    service.run(|| output::line(&text), &mut app, &stop, |_| false)
+}
+
+/// Answers Interests from the repository, and carries out commands.
+struct Serving {
+    repo: Repo,
+    commands: Option<Server>,
+    counters: Counters,
+}
+
+impl Serving {
+    fn on_interest(&mut self, now: Duration, interest: Interest) -> Option<NetPacket> {
+        if let Some(commands) = &mut self.commands
+            && let Some(response) = commands.on_interest(now, unix_time_us() / 1000, &interest)
+        {
+            *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = commands.counters();
+            return packet(response, &interest);
+        }
+        match self.repo.answer(&interest) {
+            Ok(Some(wire)) => packet(wire, &interest),
+            Ok(None) => Some(NetPacket::nack(NackReason::NoRoute, interest)),
+            // It may be whole in another repository.
+            Err(error @ RepoError::Rotten { .. }) => {
+                tracing::error!(name = %interest.name(), %error, "not answered");
+                Some(NetPacket::nack(NackReason::NoRoute, interest))
+            }
+            // It may be read another time.
+            Err(error) => {
+                tracing::error!(name = %interest.name(), %error, "not answered");
+                None
+            }
+        }
+    }
+
+    /// Sends the Interests of insertions.
+    fn fetch(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        let Some(commands) = &mut self.commands else {
+            return;
+        };
+        while let Some(wire) = commands.poll_interest(now) {
+            out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
+        }
+    }
+}
+
+fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
+    match Data::parse(wire) {
+        Ok(data) => Some(NetPacket::data(data)),
+        Err(error) => {
+            tracing::error!(%error, name = %interest.name(), "a packet came out malformed");
+            None
+        }
+    }
+}
+
+impl App for Serving {
+    fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let token = packet.pit_token;
+        let marked = packet.congestion_mark.is_some_and(|m| m > 0);
+        match (packet.packet, &mut self.commands) {
+            (NetKind::Interest(interest), _) => {
+                out.extend(
+                    self.on_interest(now, interest)
+                        .map(|answer| answer.with_pit_token(token)),
+                );
+            }
+            (NetKind::Data(data), Some(commands)) => commands.on_data(now, &data, marked),
+            (NetKind::Nack { reason, interest }, Some(commands)) => {
+                commands.on_nack(now, &interest, reason);
+            }
+            (_, None) => {}
+        }
+        self.fetch(now, out);
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.commands.as_ref().and_then(Server::deadline)
+    }
+
+    fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        if let Some(commands) = &mut self.commands {
+            commands.on_deadline(now);
+        }
+        self.fetch(now, out);
+    }
+}

@@ -1,0 +1,141 @@
+//! Every setting of `trunkline repo run`, in the order in which sections and settings are explained.
+
+use crate::settings::{Kind, Schema, Section, Setting};
+
+/// All that a repository's configuration may say.
+pub const SCHEMA: Schema = Schema {
+    sections: SECTIONS,
+    settings: SETTINGS,
+};
+
+const SECTIONS: &[Section] = &[
+    Section {
+        name: "repo",
+        many: false,
+        help: "The repository.",
+    },
+    Section {
+        name: "serve",
+        many: true,
+        help: "A prefix that is registered with the forwarder: what is under it is served. At least one is needed to run.",
+    },
+    Section {
+        name: "insert",
+        many: false,
+        help: "Bounds of insertions by the repo protocol.",
+    },
+    Section {
+        name: "log",
+        many: false,
+        help: "What is written to standard error.",
+    },
+];
+
+const SETTINGS: &[Setting] = &[
+    Setting {
+        section: "repo",
+        key: "directory",
+        kind: Kind::Path,
+        default: None,
+        help: "The folder that holds everything; made at the first use. Needed.",
+    },
+    Setting {
+        section: "repo",
+        key: "key",
+        kind: Kind::Key,
+        default: None,
+        help: "The owner's key, which signs what is published. Where it is not given, ed25519:owner.key in the directory, made at the first use.",
+    },
+    Setting {
+        section: "repo",
+        key: "face",
+        kind: Kind::FaceUri,
+        default: None,
+        help: "The forwarder to register with. Where it is not given, what TRUNKLINE_FACE or NFD's client.conf says, else unix:///run/nfd/nfd.sock.",
+    },
+    Setting {
+        section: "repo",
+        key: "name",
+        kind: Kind::Name,
+        default: None,
+        help: "The repository's own name: commands of the repo protocol come under it. Where it is not given, none are taken.",
+    },
+    Setting {
+        section: "repo",
+        key: "trust",
+        kind: Kind::Path,
+        default: None,
+        help: "The trust policy: which keys may insert and delete under which prefixes. Where it is not given, the owner's key alone may.",
+    },
+    Setting {
+        section: "repo",
+        key: "segment_size",
+        kind: Kind::Size {
+            min: 1,
+            max: ndn_repo::MAX_SEGMENT_BYTES as u64,
+        },
+        default: Some("8000"),
+        help: "Bytes of content in each segment of files that are put: 8000 pass everywhere, more only between forwarders that agree on jumbo packets.",
+    },
+    Setting {
+        section: "repo",
+        key: "freshness",
+        kind: Kind::Time {
+            min_ms: 1,
+            max_ms: 86_400_000,
+        },
+        default: Some("10s"),
+        help: "How long caches may call a segment fresh, of files that are put.",
+    },
+    Setting {
+        section: "repo",
+        key: "log_size",
+        kind: Kind::Size {
+            min: 1 << 20,
+            max: 1 << 32,
+        },
+        default: Some("1GiB"),
+        help: "Size of a segment log, in which packets are kept as they came. Smaller ones give room back sooner, larger ones keep the index small.",
+    },
+    Setting {
+        section: "serve",
+        key: "prefix",
+        kind: Kind::Name,
+        default: None,
+        help: "The prefix. Needed.",
+    },
+    Setting {
+        section: "insert",
+        key: "stall",
+        kind: Kind::Time {
+            min_ms: 100,
+            max_ms: 3_600_000,
+        },
+        default: Some("10s"),
+        help: "How long a producer may send nothing before its insertion is given up.",
+    },
+    Setting {
+        section: "insert",
+        key: "max_size",
+        kind: Kind::Size {
+            min: 1,
+            max: 1 << 50,
+        },
+        default: Some("1TiB"),
+        help: "Bytes that one insertion may bring.",
+    },
+    Setting {
+        section: "insert",
+        key: "max_running",
+        kind: Kind::Count { min: 1, max: 1024 },
+        default: Some("16"),
+        help: "Insertions that may go on at once.",
+    },
+    Setting {
+        section: "log",
+        key: "level",
+        kind: Kind::LogFilter,
+        default: Some("info"),
+        help: "error, warn, info, debug or trace, for all or by module as in `info,ndn_repo=debug`. `-v` and TRUNKLINE_LOG go before it.",
+    },
+];

@@ -1,0 +1,276 @@
+//! `trunkline repo` as a user runs it.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Bench, noise, same, signal, text, until, wait};
+use serde_json::Value;
+
+/// A repository in the bench's folder that serves `/data`.
+fn configure(bench: &Bench, more: &str) -> String {
+    let config = bench.path("repo.toml");
+    fs::write(
+        &config,
+        format!("[repo]\ndirectory = \"store\"\n{more}\n[[serve]]\nprefix = \"/data\"\n"),
+    )
+    .expect("a configuration");
+    config.display().to_string()
+}
+
+fn owner(bench: &Bench) -> String {
+    bench.path("store/owner.key.pub").display().to_string()
+}
+
+#[test]
+fn files_go_in_are_served_verified_and_removed() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "");
+    let file = bench.file("a.bin", 3_000_000);
+    let put = bench.json(&["repo", "put", "-c", &config, "/data/a", "a.bin", "--json"]);
+    assert_eq!(put["published"][0]["bytes"], 3_000_000);
+
+    let (mut server, line) = bench.serve(&["repo", "run", "--config", &config]);
+    assert!(line.contains("serving /data"), "{line}");
+    let key = owner(&bench);
+    let got = bench.json(&[
+        "repo", "get", "/data/a", "-o", "b.bin", "--verify", &key, "--json",
+    ]);
+    assert_eq!(got["verified"], "key");
+    assert!(same(&file, &bench.path("b.bin")));
+    bench.ok(&["get", "/data/a", "-o", "c.bin"]);
+    assert!(same(&file, &bench.path("c.bin")));
+
+    // The running one takes files, too, and larger segments.
+    let second = bench.json(&[
+        "repo",
+        "put",
+        "-c",
+        &config,
+        "/data/a",
+        "a.bin",
+        "--segment-size",
+        "60000",
+        "--json",
+    ]);
+    assert_eq!(second["published"][0]["segments"], 50);
+    let versions = bench.json(&[
+        "repo",
+        "ls",
+        "-c",
+        &config,
+        "/data/a",
+        "--versions",
+        "--json",
+    ]);
+    assert_eq!(versions.as_array().map(Vec::len), Some(2));
+    let old = versions[0]["version"].to_string();
+    let status = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(
+        (&status["files"], &status["running"]),
+        (&Value::from(2), &Value::from(true))
+    );
+    bench.ok(&["repo", "get", "/data/a", "-o", "new.bin", "--verify", &key]);
+    bench.ok(&[
+        "repo",
+        "get",
+        "/data/a",
+        "-o",
+        "old.bin",
+        "--version",
+        &old,
+        "--verify",
+        &key,
+    ]);
+    assert!(same(&file, &bench.path("new.bin")) && same(&file, &bench.path("old.bin")));
+
+    bench.ok(&["repo", "rm", "-c", &config, "/data/a", "--keep", "1"]);
+    let left = bench.json(&[
+        "repo",
+        "ls",
+        "-c",
+        &config,
+        "/data/a",
+        "--versions",
+        "--json",
+    ]);
+    assert_eq!(left.as_array().map(Vec::len), Some(1));
+    assert_ne!(left[0]["version"].to_string(), old);
+    bench.ok(&["repo", "verify", "-c", &config]);
+    bench.ok(&["repo", "compact", "-c", &config]);
+    bench.ok(&["repo", "rm", "-c", &config, "/data/a"]);
+    let (status, said) = bench.fails(&["repo", "rm", "-c", &config, "/data/a"]);
+    assert!(
+        status == 1 && said.contains("/data/a: not in this repository"),
+        "{said}"
+    );
+    signal(&server.0, "TERM");
+    assert_eq!(wait(&mut server.0), 0);
+}
+
+#[test]
+fn a_wrong_key_is_refused() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "");
+    bench.file("a.bin", 100_000);
+    bench.ok(&["repo", "put", "-c", &config, "/data/a", "a.bin"]);
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    bench.ok(&["keygen", "ed25519", "other"]);
+    let (status, said) = bench.fails(&[
+        "repo",
+        "get",
+        "/data/a",
+        "-o",
+        "x",
+        "--verify",
+        "other.pub",
+        "--timeout",
+        "2s",
+    ]);
+    assert_eq!(status, 5, "{said}");
+}
+
+#[test]
+fn a_folder_goes_in_and_is_listed() {
+    let bench = Bench::without_forwarder();
+    let config = configure(&bench, "segment_size = \"1000\"");
+    fs::create_dir_all(bench.path("tree/sub dir")).expect("folders");
+    fs::write(bench.path("tree/one"), b"1").expect("a file");
+    fs::write(bench.path("tree/sub dir/two"), noise(2500)).expect("a file");
+    bench.ok(&["repo", "put", "-c", &config, "/data", "tree"]);
+    let rows = bench.json(&["repo", "ls", "-c", &config, "/data", "--json"]);
+    let told: Vec<&str> = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter_map(|r| r["folder"].as_str().or(r["name"].as_str()))
+        .collect();
+    assert_eq!(told, ["/data/one", "/data/sub%20dir"]);
+    let shown = bench.ok(&["repo", "ls", "-c", &config, "/data/sub%20dir"]);
+    assert!(shown.contains("2500  /data/sub%20dir/two"), "{shown}");
+    let removed = bench.json(&["repo", "rm", "-c", &config, "/data", "-r", "--json"]);
+    assert_eq!(removed["removed"], 2);
+    assert_eq!(bench.ok(&["repo", "ls", "-c", &config]), "nothing\n");
+}
+
+#[test]
+fn standard_input_is_a_file_of_unknown_size() {
+    let bench = Bench::without_forwarder();
+    let config = configure(&bench, "");
+    let mut child = bench
+        .command(&["repo", "put", "-c", &config, "/data/stdin", "-"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut input = child.stdin.take().expect("an input");
+    std::io::Write::write_all(&mut input, &noise(20_000)).expect("written");
+    drop(input);
+    assert_eq!(wait(&mut child), 0);
+    let rows = bench.json(&["repo", "ls", "-c", &config, "/data", "--json"]);
+    assert_eq!(rows[0]["bytes"], 20_000);
+}
+
+#[test]
+fn damage_is_found_and_not_served() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "");
+    bench.file("a.bin", 100_000);
+    bench.ok(&["repo", "put", "-c", &config, "/data/a", "a.bin"]);
+    let content = find(&bench.path("store/files"), 100_000);
+    let mut bytes = fs::read(&content).expect("content");
+    bytes[50_000] ^= 1;
+    fs::write(&content, bytes).expect("damaged");
+    let (status, said) = bench.fails(&["repo", "verify", "-c", &config]);
+    assert!(status == 5 && said.contains("1 damaged"), "{said}");
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let (status, said) = bench.fails(&["repo", "get", "/data/a", "-o", "x", "--timeout", "1s"]);
+    assert_eq!(status, 4, "{said}");
+    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert!(told["rotten_answers"].as_u64() > Some(0), "{told}");
+}
+
+fn find(folder: &Path, size: u64) -> std::path::PathBuf {
+    fs::read_dir(folder)
+        .expect("a folder")
+        .flat_map(|shard| fs::read_dir(shard.expect("an entry").path()).expect("a shard"))
+        .map(|entry| entry.expect("an entry"))
+        .find(|entry| entry.metadata().expect("facts").len() == size)
+        .expect("the content")
+        .path()
+}
+
+#[test]
+fn an_interrupted_put_and_get_go_on() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "");
+    let file = bench.file("a.bin", 60_000_000);
+    // A put that is killed leaves what has come.
+    let mut killed = false;
+    for _ in 0..50 {
+        let mut child = bench
+            .command(&["repo", "put", "-c", &config, "/data/a", "a.bin"])
+            .spawn()
+            .expect("a process");
+        let incoming = bench.path("store/incoming");
+        until(|| {
+            child.try_wait().expect("a status").is_some()
+                || fs::read_dir(&incoming).is_ok_and(|mut d| {
+                    d.any(|e| {
+                        e.and_then(|e| e.metadata())
+                            .is_ok_and(|m| m.len() > 20_000_000)
+                    })
+                })
+        });
+        let _ = child.kill();
+        killed = !child.wait().expect("a status").success();
+        if killed {
+            break;
+        }
+        bench.ok(&["repo", "rm", "-c", &config, "/data/a"]);
+    }
+    assert!(killed, "it was always faster");
+    assert_eq!(bench.ok(&["repo", "ls", "-c", &config]), "nothing\n");
+    let put = bench.json(&["repo", "put", "-c", &config, "/data/a", "a.bin", "--json"]);
+    assert!(put["resumed_bytes"].as_u64() > Some(0), "{put}");
+
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let mut child = bench
+        .command(&[
+            "repo", "get", "/data/a", "-o", "b.bin", "--window", "fixed:1",
+        ])
+        .spawn()
+        .expect("a process");
+    let part = bench.path("b.bin.part");
+    until(|| fs::metadata(&part).is_ok_and(|m| m.len() > 100_000));
+    signal(&child, "INT");
+    assert_eq!(wait(&mut child), 130);
+    assert!(!bench.path("b.bin").exists());
+    let got = bench.json(&["repo", "get", "/data/a", "-o", "b.bin", "--json"]);
+    assert!(got["resumed_bytes"].as_u64() > Some(0), "{got}");
+    assert!(same(&file, &bench.path("b.bin")));
+    assert!(!part.exists() && !bench.path("b.bin.part.json").exists());
+}
+
+#[test]
+fn two_repositories_on_a_folder_and_wrong_settings_are_refused() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "");
+    assert!(
+        bench
+            .ok(&["repo", "run", "--config", &config, "--check"])
+            .contains("right")
+    );
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let second = bench.fails(&["repo", "run", "--config", &config]);
+    assert!(
+        second.1.contains("another repository uses this folder"),
+        "{}",
+        second.1
+    );
+    let wrong = configure(&bench, "segment_size = \"0\"");
+    let (status, said) = bench.fails(&["repo", "run", "--config", &wrong]);
+    assert!(status == 2 && said.contains("repo.segment_size"), "{said}");
+    let none = bench.run(&["repo", "ls", "-c", "none.toml"]);
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
+}
