@@ -71,7 +71,7 @@ public final class AcceptLoop<C extends Closeable> implements AutoCloseable {
       try {
         C accepted = listener.accept();
         intake.take(accepted, () -> peers.of(accepted));
-      } catch (IOException e) {
+      } catch (IOException | RuntimeException e) {
         if (listener.isOpen()) {
           intake.say("no connection accepted by the plug-in", e);
           pause(PAUSE_MS);

@@ -4,17 +4,23 @@ import io.trunkline.hadoop.conf.Json;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.regex.Pattern;
 
 /**
  * What a DataNode says of one of its transports.
  *
  * @param served whether it takes data by it
- * @param address where its plug-in listens, empty for the address it is known under
+ * @param address where its plug-in listens, an IP address in figures; empty for the one it is known
+ *     under
  * @param port port of its plug-in, 0 when it is not served
  * @param reason why it is not served, empty when it is
  */
 public record DataNodeRecord(boolean served, String address, int port, String reason) {
   private static final int MAX_BYTES = 4096;
+
+  /** An IP address in figures: what a stranger answers is never looked up in a name service. */
+  private static final Pattern FIGURES =
+      Pattern.compile("|(\\d{1,3}\\.){3}\\d{1,3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\\w+)?");
 
   /**
    * Writes the record.
@@ -50,8 +56,11 @@ public record DataNodeRecord(boolean served, String address, int port, String re
       if (served && (port < 1 || port > 65535)) {
         throw new IOException("port " + port);
       }
-      return new DataNodeRecord(
-          served, json.getOrDefault("address", ""), port, json.getOrDefault("reason", ""));
+      String address = json.getOrDefault("address", "");
+      if (!FIGURES.matcher(address).matches()) {
+        throw new IOException("address " + address + " is not in figures");
+      }
+      return new DataNodeRecord(served, address, port, json.getOrDefault("reason", ""));
     } catch (IOException | NumberFormatException e) {
       throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
     }

@@ -34,10 +34,11 @@ public final class Discovery {
    */
   public record Route(boolean found, InetSocketAddress plugin, String reason) {}
 
+  /** Guarded by itself, but for {@code misses}, which may be reset while somebody asks. */
   private static final class Entry {
     private Route route;
     private long expiresNanos;
-    private int misses;
+    private volatile int misses;
   }
 
   private static final long FOUND_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -81,17 +82,35 @@ public final class Discovery {
   }
 
   /**
-   * Forgets a DataNode, whose plug-in did not answer where it was said to listen.
+   * A DataNode's plug-in did not answer where it was said to listen: it is asked anew.
    *
    * @param transfer the DataNode's stock data-transfer address
    */
   public void forget(InetSocketAddress transfer) {
-    entries.remove(transfer);
+    Entry entry = entries.get(transfer);
+    if (entry != null) {
+      synchronized (entry) {
+        entry.route = null;
+      }
+    }
   }
 
   /**
-   * Remembers that the plug-in of a DataNode takes no connection where it says it listens, as long
-   * as silence is remembered: not every operation is to wait for a connection that will not be.
+   * The plug-in of a DataNode takes connections: the next silence is its first again. An answer
+   * alone does not show that, as a firewall may let questions through and no connections.
+   *
+   * @param transfer the DataNode's stock data-transfer address
+   */
+  public void reached(InetSocketAddress transfer) {
+    Entry entry = entries.get(transfer);
+    if (entry != null) {
+      entry.misses = 0;
+    }
+  }
+
+  /**
+   * Remembers that the plug-in of a DataNode takes no connection where it says it listens, for as
+   * long as silence is remembered: few operations are to wait for a connection that will not be.
    *
    * @param transfer the DataNode's stock data-transfer address
    * @param reason what happened
@@ -107,7 +126,7 @@ public final class Discovery {
     entry.route = new Route(false, null, reason);
     entry.expiresNanos =
         nanoClock.getAsLong() + (FIRST_MISS_NANOS << Math.min(entry.misses, MAX_DOUBLINGS));
-    entry.misses++;
+    entry.misses = Math.min(entry.misses, MAX_DOUBLINGS) + 1;
   }
 
   private void ask(InetSocketAddress transfer, Entry entry) {
@@ -122,7 +141,6 @@ public final class Discovery {
       missed(entry, miss);
       return;
     }
-    entry.misses = 0;
     entry.expiresNanos = nanoClock.getAsLong() + FOUND_NANOS;
     if (!found.served()) {
       entry.route = new Route(true, null, found.reason());

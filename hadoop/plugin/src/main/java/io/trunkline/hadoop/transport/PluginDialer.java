@@ -54,7 +54,7 @@ public final class PluginDialer {
     int limitMs = dial.timeoutMs() == 0 ? CONNECT_MS : Math.min(dial.timeoutMs(), CONNECT_MS);
     InetSocketAddress plugin = find(dial.dataNode());
     try {
-      return connector.connect(plugin, limitMs);
+      return reached(dial, connector.connect(plugin, limitMs));
     } catch (IOException first) {
       refuseAbandoned(dial, first);
       discovery.forget(dial.dataNode());
@@ -63,7 +63,7 @@ public final class PluginDialer {
         throw unreachable(dial, first);
       }
       try {
-        return connector.connect(again, limitMs);
+        return reached(dial, connector.connect(again, limitMs));
       } catch (IOException second) {
         refuseAbandoned(dial, second);
         throw unreachable(dial, second);
@@ -77,6 +77,11 @@ public final class PluginDialer {
       throw new NotServed(route.found() ? refused : Fallback.NO_PLUGIN, route.reason());
     }
     return route.plugin();
+  }
+
+  private SocketChannel reached(Dial dial, SocketChannel channel) {
+    discovery.reached(dial.dataNode());
+    return channel;
   }
 
   private static void refuseAbandoned(Dial dial, IOException cause) throws IOException {

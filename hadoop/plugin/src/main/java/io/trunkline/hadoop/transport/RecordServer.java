@@ -115,8 +115,17 @@ public final class RecordServer implements AutoCloseable {
     while (selector.isOpen() && (from = channel.receive(in.clear())) != null) {
       RecordWire.Question question = RecordWire.question(in.flip());
       if (transport.equals(question.transport())) {
-        channel.send(RecordWire.answer(record, question.nonce()), from);
+        send(channel, RecordWire.answer(record, question.nonce()), from);
       }
+    }
+  }
+
+  /** A question may come from where no answer can go; that must not delay the others. */
+  private static void send(DatagramChannel channel, ByteBuffer answer, SocketAddress to) {
+    try {
+      channel.send(answer, to);
+    } catch (IOException | RuntimeException e) {
+      LOG.trace("no answer to {}: {}", to, e.toString());
     }
   }
 

@@ -72,9 +72,18 @@ public final class UcxNode implements AutoCloseable {
     int count = settings.getInt(UcxSettings.Key.WORKERS);
     workers = new IoWorker[count];
     connections = new Connections[count];
-    for (int i = 0; i < count; i++) {
-      workers[i] = new IoWorker(i, context, settings, ticker, counters);
-      connections[i] = new Connections(this, workers[i]);
+    try {
+      for (int i = 0; i < count; i++) {
+        workers[i] = new IoWorker(i, context, settings, ticker, counters);
+        connections[i] = new Connections(this, workers[i]);
+      }
+    } catch (UcxException e) {
+      for (IoWorker made : workers) {
+        if (made != null) {
+          made.ucp().close();
+        }
+      }
+      throw e;
     }
     for (Connections each : connections) {
       each.start();

@@ -1,6 +1,5 @@
 package io.trunkline.hadoop.cluster;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -10,28 +9,18 @@ import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.ucx.UcxLibrary;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Writes and reads by UCX. */
-@Timeout(300)
-class UcxTransferTest {
+/** Writes and reads by UCX: what any transport must carry, and what is UCX's own. */
+class UcxTransferTest extends TransferTest {
   /** Client to DataNodes and each of these to the others, times the two workers of each. */
   private static final int MOST_CONNECTIONS = (3 + 6) * 2;
 
@@ -40,18 +29,36 @@ class UcxTransferTest {
   private long byTcp;
 
   @BeforeEach
-  void needUcx() {
-    UcxLibrary.Status status = UcxLibrary.probe(Settings.from(conf()).ucx());
-    assumeTrue(status.available(), "no UCX here: " + status.reason());
+  void count() {
     accepted = TransferStats.get().connectionsAccepted("ucx");
     opened = TransferStats.get().connectionsOpened("ucx");
     byTcp = TransferStats.get().connectionsOpened("tcp");
   }
 
-  private static Configuration conf() {
+  @Override
+  Configuration conf() {
     Configuration conf = TestCluster.conf();
     conf.set("trunkline.transport", "ucx,tcp");
+    UcxLibrary.Status status = UcxLibrary.probe(Settings.from(conf).ucx());
+    assumeTrue(status.available(), "no UCX here: " + status.reason());
     return conf;
+  }
+
+  /** The client, and each DataNode that passes a block on to the next. */
+  @Override
+  long blocksWritten() {
+    return cluster().count(Counter.UCX_WRITES) / 3;
+  }
+
+  @Override
+  long reads() {
+    return cluster().count(Counter.UCX_READS);
+  }
+
+  @Override
+  void assertAllCarried() {
+    assertEquals(0, cluster().allFallbacks());
+    assertEquals(byTcp, TransferStats.get().connectionsOpened("tcp"));
   }
 
   private static long number(String name) {
@@ -81,63 +88,6 @@ class UcxTransferTest {
       assertTrue(number("ucx_registered_bytes") <= 256 << 20);
       assertTrue(TransferStats.get().connectionsAccepted("ucx") - accepted >= 30);
       assertTrue(TransferStats.get().connectionsOpened("ucx") - opened >= 30);
-    }
-  }
-
-  @Test
-  void flushedAndAppendedBytesComeThrough() throws Exception {
-    byte[] data = TestCluster.data(3, 12 << 20);
-    Path path = new Path("/append");
-    try (TestCluster cluster = new TestCluster(conf(), 3)) {
-      int at = 0;
-      int round = 0;
-      while (at < data.length) {
-        int part =
-            Math.min(data.length - at, new int[] {64512 * 3, 1000, 777_777, 3 << 20}[round % 4]);
-        try (FSDataOutputStream out =
-            round == 0 ? cluster.fs().create(path) : cluster.fs().append(path)) {
-          out.write(data, at, part / 2);
-          out.hflush();
-          try (FSDataInputStream in = cluster.fs().open(path)) {
-            byte[] seen = new byte[at + part / 2];
-            in.readFully(seen);
-            assertArrayEquals(Arrays.copyOf(data, at + part / 2), seen);
-          }
-          out.write(data, at + part / 2, part - part / 2);
-        }
-        at += part;
-        round++;
-      }
-      cluster.check("/append", data, 3);
-      assertEquals(0, cluster.allFallbacks());
-    }
-  }
-
-  @Test
-  void eightWritersAtOnce() throws Exception {
-    Configuration conf = conf();
-    conf.setInt("trunkline.ucx.workers", 1);
-    ExecutorService pool = Executors.newFixedThreadPool(8);
-    try (TestCluster cluster = new TestCluster(conf, 3)) {
-      List<Future<?>> futures = new ArrayList<>();
-      for (int i = 0; i < 8; i++) {
-        int seed = i;
-        futures.add(
-            pool.submit(
-                () -> {
-                  cluster.write("/many" + seed, TestCluster.data(seed, 10 << 20));
-                  return null;
-                }));
-      }
-      for (Future<?> future : futures) {
-        future.get(200, TimeUnit.SECONDS);
-      }
-      for (int i = 0; i < 8; i++) {
-        cluster.check("/many" + i, TestCluster.data(i, 10 << 20), 3);
-      }
-      assertEquals(0, cluster.allFallbacks());
-    } finally {
-      pool.shutdownNow();
     }
   }
 
@@ -188,6 +138,20 @@ class UcxTransferTest {
       cluster.check("/after", data, 3);
       cluster.check("/before", data, 3);
       assertTrue(cluster.count(Counter.UCX_WRITES) >= 6);
+    }
+  }
+
+  /** There is a library, but none of its ways can be used. */
+  @Test
+  void whereUcxDoesNotStartAllGoesByTcp() throws Exception {
+    Configuration conf = conf();
+    conf.set("trunkline.ucx.tls", "nonsense");
+    byte[] data = TestCluster.data(8, 10 << 20);
+    try (TestCluster cluster = new TestCluster(conf, 3)) {
+      cluster.write("/stock", data);
+      cluster.check("/stock", data, 3);
+      assertTrue(cluster.count(Fallback.UNAVAILABLE) > 0);
+      assertEquals(0, cluster.count(Counter.UCX_WRITES));
     }
   }
 

@@ -98,6 +98,38 @@ class DiscoveryTest {
     assertEquals(4568, discovery.route(TRANSFER).plugin().getPort());
   }
 
+  /** A firewall may let questions through, and no connections. */
+  @Test
+  void oneThatTakesNoConnectionIsLeftAloneForLongerEachTimeUntilItTakesOne() {
+    answer.set(new DataNodeRecord(true, "", 4567, "").encode());
+    for (int pauseMs = 1000; pauseMs <= 64_000; pauseMs *= 2) {
+      assertTrue(discovery.route(TRANSFER).found());
+      discovery.forget(TRANSFER);
+      assertTrue(discovery.route(TRANSFER).found());
+      discovery.lost(TRANSFER, "refused");
+      pass(pauseMs - 1);
+      assertEquals("refused", discovery.route(TRANSFER).reason());
+      pass(2);
+    }
+    discovery.route(TRANSFER);
+    discovery.reached(TRANSFER);
+    discovery.lost(TRANSFER, "refused again");
+    pass(1001);
+    assertTrue(discovery.route(TRANSFER).found());
+  }
+
+  @Test
+  void addressesAreInFiguresAndNeverLookedUp() throws IOException {
+    for (String address : new String[] {"", "10.0.0.7", "fe80::1%eth0", "::ffff:10.0.0.7"}) {
+      DataNodeRecord record = new DataNodeRecord(true, address, 4567, "");
+      assertEquals(record, DataNodeRecord.decode(record.encode()));
+    }
+    for (String name : new String[] {"example.org", "localhost", "10.0.0", "deadbeef", "a b:c"}) {
+      byte[] record = new DataNodeRecord(true, name, 4567, "").encode();
+      assertThrows(IOException.class, () -> DataNodeRecord.decode(record), name);
+    }
+  }
+
   @Test
   void nonsenseCountsAsSilence() {
     for (String nonsense :

@@ -1,28 +1,21 @@
 package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.stats.StatsFile;
+import io.trunkline.hadoop.transport.TransportPeer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.Socket;
-import java.nio.channels.ReadableByteChannel;
 import org.apache.hadoop.hdfs.net.NioInetPeer;
-import org.apache.hadoop.hdfs.net.Peer;
-import org.apache.hadoop.net.unix.DomainSocket;
 
 /**
  * A connection to the plug-in as stock DataXceiver sees it: a stock peer, but for what is read from
  * it.
  */
-final class NamedPeer implements Peer {
+final class NamedPeer extends TransportPeer {
   private final NioInetPeer stock;
   private final NamedInput in;
-  private final String remote;
-  private final String local;
-  private final NdnNode node;
   private volatile int readTimeoutMs;
-  private volatile boolean closed;
 
   /**
    * A peer.
@@ -33,14 +26,12 @@ final class NamedPeer implements Peer {
    * @throws IOException when the connection has gone already
    */
   NamedPeer(Socket socket, NdnNode node, ReplicaResolver resolver) throws IOException {
-    this.node = node;
+    super(
+        socket.getRemoteSocketAddress(),
+        socket.getLocalSocketAddress(),
+        node.settings().statsFile());
     socket.setTcpNoDelay(true);
     stock = new NioInetPeer(socket);
-    remote = stock.getRemoteAddressString();
-    if (remote == null) {
-      throw new IOException("connection has gone before it was accepted");
-    }
-    local = stock.getLocalAddressString();
     in =
         new NamedInput(
             new ControlInput(stock.getInputStream(), socket.getChannel()),
@@ -55,11 +46,6 @@ final class NamedPeer implements Peer {
                   node.settings().pullTimeoutMs(),
                   () -> readTimeoutMs);
             });
-  }
-
-  @Override
-  public ReadableByteChannel getInputStreamChannel() {
-    return null;
   }
 
   @Override
@@ -83,34 +69,18 @@ final class NamedPeer implements Peer {
     return stock.getTcpNoDelay();
   }
 
-  /** Also true once stock code has closed the output alone. */
   @Override
-  public boolean isClosed() {
-    return closed || stock.isClosed();
+  protected boolean isOpen() {
+    return !stock.isClosed();
   }
 
   @Override
-  public void close() throws IOException {
-    if (closed) {
-      return;
-    }
-    closed = true;
+  protected void disconnect() throws IOException {
     try {
       stock.close();
     } finally {
       in.close();
-      StatsFile.changed(node.settings().statsFile());
     }
-  }
-
-  @Override
-  public String getRemoteAddressString() {
-    return remote;
-  }
-
-  @Override
-  public String getLocalAddressString() {
-    return local;
   }
 
   @Override
@@ -121,25 +91,5 @@ final class NamedPeer implements Peer {
   @Override
   public OutputStream getOutputStream() throws IOException {
     return stock.getOutputStream();
-  }
-
-  @Override
-  public boolean isLocal() {
-    return stock.isLocal();
-  }
-
-  @Override
-  public DomainSocket getDomainSocket() {
-    return null;
-  }
-
-  @Override
-  public boolean hasSecureChannel() {
-    return false;
-  }
-
-  @Override
-  public String toString() {
-    return "NamedPeer(" + remote + ")";
   }
 }

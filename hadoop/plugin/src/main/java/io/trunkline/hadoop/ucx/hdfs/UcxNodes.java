@@ -5,6 +5,7 @@ import io.trunkline.hadoop.ucx.UcxLibrary;
 import io.trunkline.hadoop.ucx.UcxMetrics;
 import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxSettings;
+import io.trunkline.hadoop.ucx.UcxUnavailableException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -26,6 +27,7 @@ import org.slf4j.LoggerFactory;
 final class UcxNodes {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNodes.class);
   private static final long CHECK_SECONDS = 30;
+  private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(CHECK_SECONDS);
 
   /** Looking for the library costs time, and what is not there at first will not be there later. */
   private static final Map<UcxSettings, String> UNAVAILABLE = new ConcurrentHashMap<>();
@@ -40,6 +42,11 @@ final class UcxNodes {
             thread.setDaemon(true);
             return thread;
           });
+
+  /** Why nodes did not start of late; guarded by {@link #NODES}. */
+  private static final Map<UcxSettings, Failure> FAILED = new HashMap<>();
+
+  private record Failure(UcxUnavailableException cause, long nanos) {}
 
   /** What nodes that have ended had counted. */
   private static final Map<String, Long> ENDED = new LinkedHashMap<>();
@@ -113,12 +120,28 @@ final class UcxNodes {
     synchronized (NODES) {
       Shared shared = NODES.get(settings);
       if (shared == null) {
-        shared = new Shared(UcxNode.open(settings));
+        shared = new Shared(open(settings));
         NODES.put(settings, shared);
       }
       shared.users++;
       shared.usedSinceCheck = true;
       return new Use(shared);
+    }
+  }
+
+  /** Starting UCX takes long: where it has just failed, not every operation tries it again. */
+  private static UcxNode open(UcxSettings settings) throws IOException {
+    Failure failure = FAILED.get(settings);
+    if (failure != null && System.nanoTime() - failure.nanos() < RETRY_NANOS) {
+      throw new UcxUnavailableException(failure.cause().getMessage(), failure.cause());
+    }
+    try {
+      UcxNode node = UcxNode.open(settings);
+      FAILED.remove(settings);
+      return node;
+    } catch (UcxUnavailableException e) {
+      FAILED.put(settings, new Failure(e, System.nanoTime()));
+      throw e;
     }
   }
 
@@ -143,8 +166,13 @@ final class UcxNodes {
               });
     }
     for (UcxNode node : idle) {
-      node.close();
-      LOG.debug("UCX node closed, nobody uses it");
+      try {
+        node.close();
+        LOG.debug("UCX node closed, nobody uses it");
+      } catch (RuntimeException e) {
+        // What is thrown here would keep the janitor from ever coming again.
+        LOG.warn("UCX node not closed as it should be: {}", e.toString());
+      }
     }
   }
 

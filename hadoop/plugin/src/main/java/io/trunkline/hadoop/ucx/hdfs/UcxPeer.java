@@ -1,27 +1,21 @@
 package io.trunkline.hadoop.ucx.hdfs;
 
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.TransportPeer;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.wire.FirstOp;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.ReadableByteChannel;
-import org.apache.hadoop.hdfs.net.Peer;
 import org.apache.hadoop.hdfs.protocol.datatransfer.Op;
-import org.apache.hadoop.net.unix.DomainSocket;
 
 /** A connection over UCX as stock DataXceiver sees it. */
-final class UcxPeer implements Peer {
+final class UcxPeer extends TransportPeer {
   private final UcxChannel channel;
   private final Settings settings;
-  private final InetSocketAddress remote;
-  private final InetSocketAddress local;
   private final Input in = new Input();
   private final UcxOutput out;
 
@@ -33,13 +27,9 @@ final class UcxPeer implements Peer {
    * @throws IOException when the connection has gone already
    */
   UcxPeer(UcxChannel channel, Settings settings) throws IOException {
+    super(channel.getRemoteAddress(), channel.getLocalAddress(), settings.statsFile());
     this.channel = channel;
     this.settings = settings;
-    remote = (InetSocketAddress) channel.getRemoteAddress();
-    local = (InetSocketAddress) channel.getLocalAddress();
-    if (remote == null || local == null) {
-      throw new IOException("connection has gone before it was accepted");
-    }
     out = new UcxOutput(channel);
   }
 
@@ -75,12 +65,6 @@ final class UcxPeer implements Peer {
     }
   }
 
-  /** Stock DataXceiver reads by stream. */
-  @Override
-  public ReadableByteChannel getInputStreamChannel() {
-    return null;
-  }
-
   @Override
   public void setReadTimeout(int timeoutMs) {
     in.timeoutMs = timeoutMs;
@@ -101,27 +85,14 @@ final class UcxPeer implements Peer {
     return true;
   }
 
-  /** Also true once stock code has closed the output alone. */
   @Override
-  public boolean isClosed() {
-    return !channel.isOpen();
+  protected boolean isOpen() {
+    return channel.isOpen();
   }
 
-  /** Stock code has often closed one of the streams, and so the channel, before. */
   @Override
-  public void close() throws IOException {
+  protected void disconnect() throws IOException {
     channel.close();
-    StatsFile.changed(settings.statsFile());
-  }
-
-  @Override
-  public String getRemoteAddressString() {
-    return remote.toString();
-  }
-
-  @Override
-  public String getLocalAddressString() {
-    return local.toString();
   }
 
   @Override
@@ -132,25 +103,5 @@ final class UcxPeer implements Peer {
   @Override
   public OutputStream getOutputStream() {
     return out;
-  }
-
-  @Override
-  public boolean isLocal() {
-    return remote.getAddress().equals(local.getAddress());
-  }
-
-  @Override
-  public DomainSocket getDomainSocket() {
-    return null;
-  }
-
-  @Override
-  public boolean hasSecureChannel() {
-    return false;
-  }
-
-  @Override
-  public String toString() {
-    return "UcxPeer(" + remote + ")";
   }
 }
