@@ -1,11 +1,8 @@
 package io.trunkline.hadoop.ndn;
 
 import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.library.BundledLibrary;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 
 /** Loads the native library once a JVM: out of the jar, or from the path that a setting names. */
 public final class NativeLibrary {
@@ -31,7 +28,7 @@ public final class NativeLibrary {
     }
     try {
       if (path.isEmpty()) {
-        loadFromJar();
+        BundledLibrary.load(NativeLibrary.class, RESOURCE);
       } else {
         System.load(path);
       }
@@ -47,21 +44,6 @@ public final class NativeLibrary {
                   + Setting.NATIVE_LIBRARY.key(),
               e);
       throw failure;
-    }
-  }
-
-  private static void loadFromJar() throws IOException {
-    try (InputStream in = NativeLibrary.class.getResourceAsStream(RESOURCE)) {
-      if (in == null) {
-        throw new IOException(RESOURCE + " is not in the jar");
-      }
-      Path file = Files.createTempFile("libtrunkline_native", ".so");
-      try {
-        Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
-        System.load(file.toString());
-      } finally {
-        Files.deleteIfExists(file);
-      }
     }
   }
 }

@@ -22,10 +22,8 @@ record LibraryVersion(int major, int minor, int release) {
 
   private static final int LARGEST_FILE = 64 << 20;
 
-  /** The text of three numbers, but not the end of a symbol version as GLIBC_2.2.5. */
-  private static final Pattern TEXT =
-      Pattern.compile("(?<![0-9._])(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})\\x00");
-
+  private static final Pattern TEXT = Pattern.compile("(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})");
+  private static final int LONGEST = 12;
   private static final String MARK = "ucp_get_version_string";
 
   /**
@@ -39,13 +37,25 @@ record LibraryVersion(int major, int minor, int release) {
     if (Files.size(library) > LARGEST_FILE) {
       return null;
     }
-    String bytes = new String(Files.readAllBytes(library), StandardCharsets.ISO_8859_1);
-    if (!bytes.startsWith("\u007fELF") || !bytes.contains(MARK)) {
+    byte[] bytes = Files.readAllBytes(library);
+    String text = new String(bytes, StandardCharsets.ISO_8859_1);
+    if (!text.startsWith("\u007fELF") || !text.contains(MARK)) {
       return null;
     }
     LibraryVersion found = null;
-    Matcher matcher = TEXT.matcher(bytes);
-    while (matcher.find()) {
+    for (int end = 1; end < bytes.length; end++) {
+      if (bytes[end] != 0 || !isDigit(bytes[end - 1])) {
+        continue;
+      }
+      int begin = end;
+      while (begin > 0 && end - begin < LONGEST && isNumeric(bytes[begin - 1])) {
+        begin--;
+      }
+      Matcher matcher = TEXT.matcher(text.substring(begin, end));
+      // What follows an underscore is the end of a symbol's version, as GLIBC_2.2.5.
+      if (!matcher.matches() || begin > 0 && bytes[begin - 1] == '_') {
+        continue;
+      }
       LibraryVersion version =
           new LibraryVersion(
               Integer.parseInt(matcher.group(1)),
@@ -57,6 +67,14 @@ record LibraryVersion(int major, int minor, int release) {
       found = version;
     }
     return found;
+  }
+
+  private static boolean isDigit(byte b) {
+    return b >= '0' && b <= '9';
+  }
+
+  private static boolean isNumeric(byte b) {
+    return isDigit(b) || b == '.';
   }
 
   /** Whether the bundled jucx works on it: UCX keeps its ABI within a major version. */

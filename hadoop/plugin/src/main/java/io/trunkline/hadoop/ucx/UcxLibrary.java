@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.library.BundledLibrary;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -50,7 +51,7 @@ public final class UcxLibrary {
   private static final List<String> PARTS =
       List.of("libucm.so.0", "libucs.so.0", "libuct.so.0", LIBUCP);
 
-  private static String loadedFrom;
+  private static Status loaded;
 
   private UcxLibrary() {}
 
@@ -142,33 +143,39 @@ public final class UcxLibrary {
    * Loads UCX into this JVM, once; libucp is found again by its name when jucx's own library asks.
    *
    * @param settings say where to look
+   * @return what was loaded
    * @throws UcxUnavailableException when UCX cannot be used here
    */
-  static synchronized void load(UcxSettings settings) throws UcxUnavailableException {
-    if (loadedFrom != null && settings.libraryDir().isEmpty()) {
-      return;
+  static synchronized Status load(UcxSettings settings) throws UcxUnavailableException {
+    if (loaded != null && settings.libraryDir().isEmpty()) {
+      return loaded;
     }
     Status status = probe(settings);
     if (!status.available()) {
       throw new UcxUnavailableException(status.reason());
     }
-    if (loadedFrom != null) {
-      if (!loadedFrom.equals(status.path())) {
+    if (loaded != null) {
+      if (!loaded.path().equals(status.path())) {
         throw new UcxUnavailableException(
-            "this JVM has loaded " + loadedFrom + " already; " + status.path() + " can't join it");
+            "this JVM has loaded "
+                + loaded.path()
+                + " already; "
+                + status.path()
+                + " can't join it");
       }
-      return;
+      return loaded;
     }
     Path directory = Path.of(status.path()).getParent();
     try {
       for (String part : PARTS) {
         System.load(directory.resolve(part).toString());
       }
-      org.openucx.jucx.NativeLibs.load();
-    } catch (LinkageError e) {
+      BundledLibrary.load(UcxLibrary.class, "/libjucx_amd64.so");
+    } catch (IOException | LinkageError e) {
       throw new UcxUnavailableException(
           "UCX " + status.version() + " does not load: " + e.getMessage() + "; " + WAY_OUT, e);
     }
-    loadedFrom = status.path();
+    loaded = status;
+    return status;
   }
 }

@@ -27,12 +27,16 @@ public final class UcxNode implements AutoCloseable {
   private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   /**
-   * What UCX is told unless its environment says else: shared memory is kept though peers may fail;
-   * one lane, since its ways of splitting messages put half of them on TCP beside shared memory.
+   * What UCX is told unless its environment says else: shared memory is kept though peers may fail,
+   * and with it that one process copies from the other's memory (its table calls this
+   * MEMORY_INVALIDATE, since what it cannot do is to forbid such a copy later: see {@link
+   * SendSide}); one lane, since its ways of splitting messages put half of them on TCP beside
+   * shared memory.
    */
   private static final Map<String, String> DEFAULTS =
       Map.of(
           "MM_ERROR_HANDLING", "y",
+          "MEMORY_INVALIDATE", "y",
           "MAX_EAGER_LANES", "1",
           "MAX_RNDV_LANES", "1",
           "LOG_LEVEL", "error");
@@ -98,14 +102,14 @@ public final class UcxNode implements AutoCloseable {
    * @throws UcxUnavailableException when it cannot be had here; says why and what helps
    */
   public static UcxNode open(UcxSettings settings) throws IOException {
-    UcxLibrary.load(settings);
+    UcxLibrary.Status library = UcxLibrary.load(settings);
     UcpContext context = null;
     try {
       context = new UcpContext(params(settings));
       UcxNode node = new UcxNode(settings, context);
       LOG.info(
           "UCX {} with {} workers, {} bytes of registered memory at most",
-          UcxLibrary.probe(settings).version(),
+          library.version(),
           node.workers.length,
           settings.get(UcxSettings.Key.POOL_BYTES));
       return node;
