@@ -175,6 +175,11 @@ final class BufferPool {
     }
   }
 
+  /** Memory of a reader, not registered. */
+  static PooledBuffer lent(ByteBuffer memory) {
+    return new PooledBuffer(memory, UcxUtils.getAddress(memory), hostMemory());
+  }
+
   /** Wakes a waiter once, when a buffer comes back. */
   synchronized void tellWhenFree(Waiter waiter) {
     if (!starving.contains(waiter)) {
@@ -183,10 +188,21 @@ final class BufferPool {
   }
 
   void put(PooledBuffer buffer) {
+    back(buffer, false);
+  }
+
+  /** As {@link #put}, and the buffer is never used again. */
+  void discard(PooledBuffer buffer) {
+    back(buffer, true);
+  }
+
+  private void back(PooledBuffer buffer, boolean spoilt) {
     List<Waiter> told = List.of();
     synchronized (this) {
       inUseBytes -= registeredSize(buffer);
-      if (!closed) {
+      if (!closed && spoilt) {
+        deregister(buffer);
+      } else if (!closed) {
         (buffer.capacity() == smallBytes ? small : large)
             .addFirst(new Free(buffer, System.nanoTime()));
       }

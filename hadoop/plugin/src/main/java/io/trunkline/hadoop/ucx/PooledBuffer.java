@@ -47,6 +47,16 @@ final class PooledBuffer {
     payload = all.slice(0, all.capacity() - HEADER_ROOM);
   }
 
+  /** Somebody's memory to receive into, without room for a header. */
+  PooledBuffer(ByteBuffer payload, long address, UcpRequestParams params) {
+    pool = null;
+    all = payload;
+    this.address = address;
+    memory = null;
+    this.params = params;
+    this.payload = payload;
+  }
+
   int capacity() {
     return payload.capacity();
   }
@@ -64,6 +74,17 @@ final class PooledBuffer {
     request = null;
     if (pool != null) {
       pool.put(this);
+    }
+  }
+
+  /**
+   * Gives it up after a transfer that failed, whose other end may still read it: nobody gets this
+   * memory again.
+   */
+  void discard() {
+    request = null;
+    if (pool != null) {
+      pool.discard(this);
     }
   }
 

@@ -291,9 +291,13 @@ final class SendSide {
       if (buffer.request != null && !buffer.request.isCompleted()) {
         break;
       }
-      failed |= buffer.request == null || buffer.request.getStatus() != UcsConstants.STATUS.UCS_OK;
       onTheWay.poll();
-      buffer.release();
+      if (buffer.request != null && buffer.request.getStatus() == UcsConstants.STATUS.UCS_OK) {
+        buffer.release();
+      } else {
+        buffer.discard();
+        failed = true;
+      }
       outstanding.decrementAndGet();
       done++;
     }

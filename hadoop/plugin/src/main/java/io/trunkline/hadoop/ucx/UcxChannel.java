@@ -58,12 +58,17 @@ public final class UcxChannel extends SocketChannel {
     int move() throws IOException;
   }
 
-  private int blocking(boolean reads, Step step, long deadlineNanos) throws IOException {
+  /** Moves bytes, waiting as need be; a reader gives its buffer, a writer null. */
+  private int blocking(ByteBuffer reader, Step step, long deadlineNanos) throws IOException {
+    boolean reads = reader != null;
     boolean done = false;
     begin();
     try {
       int moved = step.move();
       while (moved == 0) {
+        if (reads) {
+          stream.lend(reader);
+        }
         Wait wait = new Wait(reads);
         if (!stream.await(wait, reads, deadlineNanos) && !Thread.currentThread().isInterrupted()) {
           if (reads) {
@@ -85,6 +90,9 @@ public final class UcxChannel extends SocketChannel {
       }
       throw new AsynchronousCloseException();
     } finally {
+      if (reads) {
+        stream.takeBack(reader);
+      }
       end(done);
     }
   }
@@ -112,7 +120,7 @@ public final class UcxChannel extends SocketChannel {
     if (!to.hasRemaining()) {
       return 0;
     }
-    return blocking(true, () -> stream.read(to), UcxNode.deadline(timeoutMs));
+    return blocking(to, () -> stream.read(to), UcxNode.deadline(timeoutMs));
   }
 
   /**
@@ -167,7 +175,7 @@ public final class UcxChannel extends SocketChannel {
     seen(from);
     int start = from.position();
     while (from.hasRemaining()) {
-      blocking(false, () -> stream.write(from), UcxNode.deadline(timeoutMs));
+      blocking(null, () -> stream.write(from), UcxNode.deadline(timeoutMs));
     }
     return from.position() - start;
   }
@@ -208,7 +216,7 @@ public final class UcxChannel extends SocketChannel {
     long end = position + count;
     while (next[0] < end) {
       blocking(
-          false,
+          null,
           () -> {
             int sent = stream.write(file, next[0], (int) (end - next[0]));
             next[0] += sent;

@@ -5,11 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,6 +50,7 @@ class TwoProcessesTest {
       InetSocketAddress at = SelfTestOptions.address(UcxTests.say(server, "listening "));
       try (UcxChannel channel = node.connect(at, 5000)) {
         signal(server, "STOP");
+        UcxTests.eventually("all its threads stand still", () -> isStopped(server));
         channel.write(ByteBuffer.allocate(16).putLong(5).putLong(1).flip(), 5000);
         channel.write(ByteBuffer.allocate(1), 5000);
         ByteBuffer answer = ByteBuffer.allocate(1);
@@ -68,6 +73,22 @@ class TwoProcessesTest {
 
   private static void signal(Process process, String name) throws Exception {
     assertEquals(0, new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor());
+  }
+
+  private static boolean isStopped(Process process) {
+    try (Stream<Path> threads = Files.list(Path.of("/proc/" + process.pid() + "/task"))) {
+      return threads.allMatch(TwoProcessesTest::isStopped);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static boolean isStopped(Path thread) {
+    try {
+      return Files.readString(thread.resolve("stat")).matches("(?s).*\\) T .*");
+    } catch (IOException e) {
+      return true; // it has ended
+    }
   }
 
   /** Opens as many streams as told, each from a node of its own, and writes without end. */

@@ -143,6 +143,76 @@ class UcxStreamsTest {
     assertEquals(-1, ByteBuffer.wrap(bytes, 0, content.length - 100).mismatch(expected));
   }
 
+  /** Messages go straight into the memory of a reader that waits, also when its reads end early. */
+  @Test
+  void directBuffersGetWhatWasWritten() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    byte[] content = bytes(30_000_001, 5);
+    CompletableFuture<Void> written = write(pair.client(), content);
+    ByteBuffer got = ByteBuffer.allocate(content.length);
+    Random random = new Random(6);
+    ByteBuffer[] blocks = {
+      ByteBuffer.allocateDirect(1 << 20), ByteBuffer.allocateDirect(300_000), ByteBuffer.allocate(9)
+    };
+    for (int count = 0; count >= 0; ) {
+      ByteBuffer block = blocks[random.nextInt(blocks.length)];
+      block.clear().position(random.nextInt(block.capacity()));
+      ByteBuffer read = block.duplicate();
+      try {
+        count = pair.server().read(block, random.nextBoolean() ? LIMIT_MS : 1);
+      } catch (SocketTimeoutException e) {
+        assertEquals(read.position(), block.position());
+        continue;
+      }
+      got.put(read.limit(block.position()));
+    }
+    written.get(20, TimeUnit.SECONDS);
+    assertArrayEquals(content, got.array());
+  }
+
+  @Test
+  void readersOfOneStreamDoNotMixTheirMemory() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    int words = 2_000_000;
+    ByteBuffer content = ByteBuffer.allocate(words * 8);
+    for (long i = 0; i < words; i++) {
+      content.putLong(i);
+    }
+    List<CompletableFuture<Long>> sums = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      sums.add(CompletableFuture.supplyAsync(() -> sumOfBytes(pair.server())));
+    }
+    CompletableFuture<Void> written = write(pair.client(), content.array());
+    long sum = 0;
+    for (CompletableFuture<Long> each : sums) {
+      sum += each.get(30, TimeUnit.SECONDS);
+    }
+    written.get(20, TimeUnit.SECONDS);
+    long expected = 0;
+    for (byte b : content.array()) {
+      expected += b & 0xFF;
+    }
+    assertEquals(expected, sum);
+  }
+
+  private static long sumOfBytes(UcxChannel from) {
+    ByteBuffer block = ByteBuffer.allocateDirect(600_000);
+    long sum = 0;
+    try {
+      while (from.read(block.clear(), LIMIT_MS) >= 0) {
+        block.flip();
+        while (block.hasRemaining()) {
+          sum += block.get() & 0xFF;
+        }
+      }
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+    return sum;
+  }
+
   @Test
   void aSlowReaderStopsItsWriterWithinTheWindow() throws Exception {
     open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
