@@ -106,3 +106,19 @@ def test_the_results_page_has_tables_plots_machine_and_commit(tmp_path, monkeypa
     assert "2 x processor; commit abc" in page
     assert "ndn-fig6" in found["missing"]
     assert [p.name for p in (tmp_path / "docs" / "results").iterdir()] == ["ndn-table2.svg"]
+
+
+def test_centres_must_hold_all_points_and_have_their_mean(tmp_path):
+    count, mean = workloads._points(tmp_path / "points", 5_000)
+    points = [[float(x) for x in line.split()] for line in (tmp_path / "points").read_text().splitlines()]
+    assert len(points) == count
+    halves = [points[: count // 2], points[count // 2 :]]
+    lines = [
+        json.dumps(
+            {"identifier": "VL-1", "n": len(half), "c": [sum(column) / len(half) for column in zip(*half, strict=True)]}
+        )
+        for half in halves
+    ]
+    assert workloads._means("\n".join(lines), count, mean)
+    assert not workloads._means(lines[0], count, mean)
+    assert not workloads._means("\n".join(lines[:1] * 2), count, mean)

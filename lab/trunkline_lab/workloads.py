@@ -1,4 +1,4 @@
-"""Jobs out of Hadoop's own jars, run on a cluster with YARN and checked: TeraSort, WordCount and TestDFSIO.
+"""Jobs out of published jars, run on a cluster with YARN and checked: Hadoop's own, and Mahout's K-means.
 
 Every workload leaves HDFS as it found it.
 """
@@ -6,6 +6,8 @@ Every workload leaves HDFS as it found it.
 from __future__ import annotations
 
 import collections
+import json
+import random
 import re
 import subprocess
 from collections.abc import Callable
@@ -18,9 +20,12 @@ from .procs import Process, ProcessFailed, tail
 
 EXAMPLES = "org.apache.hadoop.examples"
 TESTDFSIO = "org.apache.hadoop.fs.TestDFSIO"
+MAHOUT = "org.apache.mahout"
 TIMEOUT_S = 1800
 TERA_ROW_BYTES = 100
 DFSIO_FILES = 6
+POINT_DIMENSIONS = 10
+CLUSTERS, ITERATIONS = 3, 2
 
 # "2026-11-21 12:00:30,123 INFO  mapreduce.Job:  map 0% reduce 0%"
 _PROGRESS = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \S+ +mapreduce\.Job: +map (\d+)% reduce (\d+)%", re.M)
@@ -111,6 +116,46 @@ def test_dfsio(jobs: Jobs, size: int) -> list[str]:
     return []
 
 
+def k_means(jobs: Jobs, size: int) -> list[str]:
+    """Mahout's K-means over a text of points, in two iterations.
+
+    Each centre is the mean of its points, so that the centres, weighted by them, must have the mean of all points.
+    """
+    text, dump = jobs.scratch / f"points-{size}", jobs.scratch / "clusters"
+    count, mean = _points(text, size)
+    jobs.shell("-mkdir", "-p", "/kmeans/in")
+    jobs.shell("-put", str(text), "/kmeans/in")
+    jobs.run("kmeans-vectors", f"{MAHOUT}.clustering.conversion.InputDriver", "-i", "/kmeans/in", "-o", "/kmeans/data")
+    words = ["-i", "/kmeans/data", "-c", "/kmeans/seeds", "-o", "/kmeans/out", "-k", str(CLUSTERS), "-cd", "0.0001"]
+    jobs.run("kmeans", f"{MAHOUT}.clustering.kmeans.KMeansDriver", *words, "-x", str(ITERATIONS))
+    last = ["-i", "/kmeans/out/clusters-*-final", "-o", str(dump)]
+    jobs.cluster.client(f"{MAHOUT}.utils.clustering.ClusterDumper", *last, name="clusterdump", timeout_s=TIMEOUT_S)
+    jobs.shell("-rm", "-r", "-skipTrash", "/kmeans")
+    return [] if _means(dump.read_text(), count, mean) else [f"K-means: {dump.read_text()[:400]}"]
+
+
+def _points(path: Path, size: int) -> tuple[int, list[float]]:
+    """Writes points around three places, a line each; returns how many there are and their mean."""
+    rng, sums, count, left = random.Random(size), [0.0] * POINT_DIMENSIONS, 0, size
+    with path.open("w") as out:
+        while left > 0:
+            place = rng.choice((0, 10, 20))
+            point = [round(place + rng.random(), 3) for _ in range(POINT_DIMENSIONS)]
+            left -= out.write(" ".join(map(str, point)) + "\n")
+            sums, count = [a + b for a, b in zip(sums, point, strict=True)], count + 1
+    return count, [total / count for total in sums]
+
+
+def _means(dump: str, count: int, mean: list[float]) -> bool:
+    """Whether clusters, lines such as {"c":[0.4,0.5],"n":12}, hold all points and have their mean."""
+    clusters = [json.loads(line) for line in dump.splitlines() if line.startswith("{")]
+    found = [(int(cluster["n"]), cluster["c"]) for cluster in clusters]
+    if sum(n for n, _ in found) != count:
+        return False
+    means = [sum(n * centre[d] for n, centre in found) / count for d in range(len(mean))]
+    return all(abs(a - b) < 0.01 for a, b in zip(means, mean, strict=True))
+
+
 @dataclass(frozen=True)
 class Workload:
     """`run` gets the jobs and how many bytes of data to take (the paper: `paper_bytes`), and says what was wrong."""
@@ -124,6 +169,7 @@ WORKLOADS = (
     Workload("TestDFSIO", 10 * 10**9, test_dfsio),
     Workload("TeraSort", 10 * 10**9, tera_sort),
     Workload("WordCount", 3_300 * 10**6, word_count),
+    Workload("K-Means", 590 * 10**6, k_means),
 )
 
 

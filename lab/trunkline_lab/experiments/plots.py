@@ -46,8 +46,10 @@ class Plot:
         axes.set(title=self.title, xlabel=self.x, ylabel=self.y)
         if self.log_x:
             axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter("{x:g}")
         if self.log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
         made = []
