@@ -6,8 +6,9 @@ use bytes::Bytes;
 use ndn_packet::{Interest, Name, NameRef, sha256};
 
 use crate::error::{RepoError, Result};
+use crate::inner::Inner;
 use crate::listing::asks_metadata;
-use crate::repo::{Inner, Repo};
+use crate::repo::Repo;
 
 impl Repo {
     /// The packet that answers `interest`; `None` where nothing here does.

@@ -51,6 +51,7 @@ pub mod disk;
 mod error;
 mod files;
 mod index;
+mod inner;
 mod listing;
 mod packets;
 pub mod protocol;

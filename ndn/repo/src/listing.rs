@@ -14,8 +14,9 @@ use ndn_packet::{Component, ComponentBuf, Interest, Name, SigningKey, tlv};
 
 use crate::error::{RepoError, Result};
 use crate::index::{self, FILES, FOLDERS, failed, successor};
+use crate::inner::{Inner, now_us};
 use crate::recent::Recent;
-use crate::repo::{FileInfo, Inner, METADATA_FRESHNESS, Repo, now_us};
+use crate::repo::{FileInfo, METADATA_FRESHNESS, Repo};
 
 /// Type of the element around each version's metadata.
 pub const VERSION_ELEMENT: u32 = 0xf590;

@@ -1,26 +1,20 @@
 //! The repository as its users see it: files in and out, listed and removed.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use ndn_packet::{Name, NameRef, SigningKey};
+use ndn_packet::{Name, SigningKey};
 
-use crate::disk::{Disk, DiskFile, RealDisk};
+use crate::disk::{Disk, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::files::{self, Facts, FileReader, FileWriter, PutOptions, Staged, incoming, settled};
-use crate::index::{self, DOOMED, FILES, FOLDERS, FileEntry, Index, Kept, failed, file_entry};
-use crate::listing::Listings;
-use crate::packets::{self, PacketStore};
-use crate::recent::Recent;
+use crate::index::{self, DOOMED, FILES, FOLDERS, FileEntry, Kept, failed, file_entry};
+use crate::inner::{Inner, now_us};
 
 /// How long caches may answer with a metadata packet: versions change while names stay.
 pub(crate) const METADATA_FRESHNESS: Duration = Duration::from_millis(10);
-/// Readers kept open.
-const OPEN_READERS: usize = 64;
 /// From this many files on, one sync of the whole file system is cheaper than one of each.
 const SYNC_ALL_FROM: usize = 8;
 /// Greatest size of a segment's content in bytes: with its headers it fits into a jumbo packet.
@@ -44,24 +38,6 @@ impl Default for RepoOptions {
 #[derive(Clone)]
 pub struct Repo {
     pub(crate) inner: Arc<Inner>,
-}
-
-/// A content id, its content and its manifest.
-type NewFiles = (u64, Arc<dyn DiskFile>, Arc<dyn DiskFile>);
-
-/// What the repository's parts share.
-pub(crate) struct Inner {
-    pub disk: Arc<dyn Disk>,
-    pub index: Arc<Index>,
-    pub packets: PacketStore,
-    /// Signs metadata: the owner's.
-    pub key: Arc<SigningKey>,
-    pub readers: Mutex<Recent<(Name, u64), Arc<FileReader>>>,
-    pub listings: Mutex<Listings>,
-    /// Content ids of files that are being written.
-    writing: Mutex<HashSet<u64>>,
-    /// Segments and packets that were found damaged when asked for.
-    pub rotten: AtomicU64,
 }
 
 /// One version of a file in the repository.
@@ -97,20 +73,7 @@ impl Repo {
     /// # Errors
     /// As there.
     pub fn open_on(disk: Arc<dyn Disk>, key: SigningKey, options: &RepoOptions) -> Result<Self> {
-        make_folders(&*disk)?;
-        let index = Arc::new(Index::open(&*disk)?);
-        files::recover(&*disk, &index)?;
-        let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
-        let inner = Inner {
-            disk,
-            index,
-            packets,
-            key: Arc::new(key),
-            readers: Mutex::new(Recent::new(OPEN_READERS)),
-            listings: Mutex::default(),
-            writing: Mutex::default(),
-            rotten: AtomicU64::new(0),
-        };
+        let inner = Inner::open(disk, key, options)?;
         Ok(Self {
             inner: Arc::new(inner),
         })
@@ -384,158 +347,6 @@ impl Repo {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // Without it the next start reads the logs from the last checkpoint on.
-        if let Err(error) = self.packets.close() {
-            tracing::warn!(%error, "the logs were not closed");
-        }
-    }
-}
-
-impl Inner {
-    /// The reader of a version, the newest if none is named.
-    pub fn reader(&self, name: &Name, version: Option<u64>) -> Result<Option<Arc<FileReader>>> {
-        if let Some(version) = version {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(reader) = readers.get(|(n, v)| *v == version && n == name) {
-                return Ok(Some(reader.clone()));
-            }
-        }
-        let found = {
-            let tx = self.index.read()?;
-            let files = tx.open_table(FILES).map_err(failed)?;
-            match version {
-                None => index::newest(&files, name.value())?,
-                Some(version) => files
-                    .get((name.value(), version))
-                    .map_err(failed)?
-                    .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
-                    .transpose()?,
-            }
-        };
-        let Some((found, entry)) = found else {
-            return Ok(None);
-        };
-        if version.is_none() {
-            // It may be open already.
-            return self.reader(name, Some(found));
-        }
-        let name = name.compact();
-        let (content, manifest) = self.open_content(&name, entry.content)?;
-        let reader = Arc::new(FileReader::new(&name, found, entry, content, manifest)?);
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.insert((name, found), reader.clone());
-        Ok(Some(reader))
-    }
-
-    /// The reader of version `version` of `versioned`'s parent. A reader that is open costs no name of its own.
-    pub fn reader_of(
-        &self,
-        versioned: NameRef<'_>,
-        version: u64,
-    ) -> Result<Option<Arc<FileReader>>> {
-        let name = versioned.parent();
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = readers.get(|(n, v)| *v == version && *n == name) {
-            return Ok(Some(reader.clone()));
-        }
-        drop(readers);
-        self.reader(&name.to_name(), Some(version))
-    }
-
-    fn open_content(
-        &self,
-        name: &Name,
-        content: u64,
-    ) -> Result<(
-        Arc<dyn crate::disk::DiskFile>,
-        Arc<dyn crate::disk::DiskFile>,
-    )> {
-        let open = |settled: &Path, incoming: &Path| match self.disk.open(settled) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Not moved yet; and if it is moved in this moment, it is there now.
-                self.disk
-                    .open(incoming)
-                    .or_else(|_| self.disk.open(settled))
-                    .map_err(|_| RepoError::Rotten {
-                        name: name.clone(),
-                        cause: format!("{} is gone", settled.display()),
-                    })
-            }
-            other => other.at(settled),
-        };
-        let (settled, incoming) = (settled(content), incoming(content));
-        Ok((
-            open(&settled.0, &incoming.0)?,
-            open(&settled.1, &incoming.1)?,
-        ))
-    }
-
-    /// A new content id, and its files.
-    fn create_incoming(&self) -> Result<NewFiles> {
-        let content = random();
-        self.take(content);
-        let paths = incoming(content);
-        let files = self
-            .disk
-            .create(&paths.0)
-            .at(&paths.0)
-            .and_then(|bytes| Ok((content, bytes, self.disk.create(&paths.1).at(&paths.1)?)));
-        if files.is_err() {
-            self.remove_incoming(content);
-            self.let_go(content);
-        }
-        files
-    }
-
-    /// Claims the files of a content for one writer; false where another has them.
-    pub fn take(&self, content: u64) -> bool {
-        self.writing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(content)
-    }
-
-    /// Ends a claim.
-    pub fn let_go(&self, content: u64) {
-        self.writing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&content);
-    }
-
-    /// Removes a file that is not to be published.
-    pub fn remove_incoming(&self, content: u64) {
-        files::remove_both(&*self.disk, &incoming(content));
-    }
-
-    /// Listings are no longer what they were.
-    pub fn changed(&self) {
-        self.listings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .changed();
-    }
-}
-
-fn make_folders(disk: &dyn Disk) -> Result<()> {
-    let root = Path::new("");
-    if disk.list(Path::new("incoming")).is_ok() && disk.list(Path::new("packets")).is_ok() {
-        return Ok(());
-    }
-    for shard in 0..=u8::MAX {
-        let folder = Path::new("files").join(format!("{shard:02x}"));
-        disk.make_dir(&folder).at(&folder)?;
-    }
-    for folder in ["incoming", "packets"] {
-        let folder = Path::new(folder);
-        disk.make_dir(folder).at(folder)?;
-    }
-    disk.sync_dir(Path::new("files")).at(Path::new("files"))?;
-    disk.sync_dir(root).at(Path::new("."))
-}
-
 /// Files have names of plain components: those of other kinds stand for versions, segments and listings.
 fn check_name(name: &Name) -> Result<()> {
     let bad = |cause| {
@@ -560,17 +371,4 @@ fn version_exists(name: &Name, version: u64) -> RepoError {
         name: name.clone(),
         version,
     }
-}
-
-/// Microseconds since the Unix epoch.
-pub(crate) fn now_us() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// A number that nobody else has.
-pub(crate) fn random() -> u64 {
-    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_us())
 }

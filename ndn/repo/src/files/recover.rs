@@ -14,7 +14,7 @@ use super::writer::{FileWriter, PutOptions, incoming, settled, shape};
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::index::{DOOMED, FILES, FileEntry, Index, Kept, failed};
-use crate::repo::Inner;
+use crate::inner::Inner;
 
 /// From so many folders on, one sync of the whole file system is cheaper than one of each.
 const SYNC_ALL_FROM: usize = 8;

@@ -13,7 +13,7 @@ use super::manifest::{Facts, encode_end};
 use super::segments::Shape;
 use crate::disk::DiskFile;
 use crate::error::{At, RepoError, Result};
-use crate::repo::Inner;
+use crate::inner::Inner;
 
 /// Bytes that are copied and hashed at once.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;

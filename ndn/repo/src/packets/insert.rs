@@ -8,7 +8,7 @@ use super::extent::{Extent, MAX_COUNT};
 use super::record::{Change, Key, Kind, record_len};
 use super::series::Entry;
 use crate::error::{RepoError, Result};
-use crate::repo::Inner;
+use crate::inner::Inner;
 
 /// Packets of one key being inserted; see [`crate::Repo::insert`]. Dropped before [`Insertion::commit`], it leaves nothing
 /// but room that `compact` gives back.

@@ -15,8 +15,9 @@ use super::series::{Entry, Series};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::index::{Index, SERIES, failed};
+use crate::inner::Inner;
 use crate::recent::Recent;
-use crate::repo::{Inner, Repo};
+use crate::repo::Repo;
 
 /// Series kept at hand.
 const SERIES_KEPT: usize = 64;
@@ -53,6 +54,8 @@ pub struct SeriesInfo {
     pub packets: u64,
     /// Bytes they take.
     pub bytes: u64,
+    /// Bytes of the index's entry.
+    pub index_bytes: u64,
 }
 
 impl PacketStore {
@@ -313,6 +316,8 @@ fn info(series: &Series) -> SeriesInfo {
         last: series.extents.last().map_or(0, |e| e.end() - 1),
         packets: series.extents.iter().map(|e| e.count).sum(),
         bytes: series.extents.iter().map(|e| e.bytes).sum(),
+        index_bytes: (series.key.name.value().len() + super::extent::encode(&series.extents).len())
+            as u64,
     }
 }
 

@@ -13,7 +13,8 @@ use super::message::{Parameters, Response, status};
 use super::trust::{Believed, Refusal, Seen, Trust};
 use crate::error::Result;
 use crate::index::{COMMANDS, Kept, failed};
-use crate::repo::{Repo, random};
+use crate::inner::random;
+use crate::repo::Repo;
 
 /// Commands so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
