@@ -274,3 +274,67 @@ fn two_repositories_on_a_folder_and_wrong_settings_are_refused() {
     let none = bench.run(&["repo", "ls", "-c", "none.toml"]);
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
 }
+
+#[test]
+fn a_repository_elsewhere_fetches_what_is_put_and_refuses_strangers() {
+    let bench = Bench::start("");
+    bench.ok(&["keygen", "ed25519", "alice"]);
+    bench.ok(&["keygen", "ed25519", "mallory"]);
+    fs::write(
+        bench.path("trust.toml"),
+        "[[key]]\npublic = \"alice.pub\"\nprefix = \"/data/alice\"\ndelete = true\n",
+    )
+    .expect("a policy");
+    let config = configure(&bench, "name = \"/repo\"\ntrust = \"trust.toml\"");
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let file = bench.file("a.bin", 1_000_000);
+    let put = |name: &str, key: &str| {
+        let key = format!("ed25519:{key}");
+        let words = [
+            "repo",
+            "put",
+            name,
+            "a.bin",
+            "--version",
+            "7",
+            "--to",
+            "/repo",
+            "--sign",
+        ];
+        bench.run(&[&words[..], &[&key]].concat())
+    };
+    let done = put("/data/alice/a", "alice");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    for (name, key) in [("/data/alice/b", "mallory"), ("/data/bob", "alice")] {
+        let refused = put(name, key);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            text(&refused.stderr).contains("status 401"),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+    // Nobody serves it any more but the repository.
+    bench.ok(&["get", "--no-metadata", "/data/alice/a/v=7", "-o", "b.bin"]);
+    assert!(same(&file, &bench.path("b.bin")));
+    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(told["packets"], 125);
+    assert_eq!(told["commands"]["wrong_signature"], 1);
+    assert_eq!(told["commands"]["forbidden"], 1);
+    bench.ok(&["repo", "verify", "-c", &config]);
+    let rm = [
+        "repo",
+        "rm",
+        "/data/alice/a",
+        "--version",
+        "7",
+        "--to",
+        "/repo",
+        "--sign",
+    ];
+    bench.ok(&[&rm[..], &["ed25519:alice"]].concat());
+    let again = bench.fails(&[&rm[..], &["ed25519:alice"]].concat());
+    assert_eq!(again.0, 4, "{}", again.1);
+    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(told["packets"], 0);
+}
