@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, transfer
+from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
 from .cluster import PACKET_SIZE, Properties
 from .figures import Figure
 from .say import say
@@ -224,6 +224,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("channel.",): lambda: channel(runs),
         ("hbase.put.",): lambda: hbase_puts(runs),
+        ("repo.",): lambda: repo_bench.measure(runs),
     }
     # Experiments that explain the figures above; they take their time, and run when they are asked for by name.
     explaining: dict[tuple[str, ...], Group] = {

@@ -1,0 +1,182 @@
+"""The repository's figures: files in beside `cp` and fsync, files out over a forwarder, many small files, scale of packets.
+
+Every run copies and puts the same file by turns; the file lies in the page cache. Repositories are made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import paths, payload
+from .figures import Figure
+from .procs import Stage, tail, wait_until
+from .routers import Router
+from .say import say
+
+BYTES = 10**9
+SMALL_FILES = 100_000
+SMALL_BYTES = 4096
+SEGMENTS = {"8000B": 8000, "jumbo": 60_000}
+
+
+@dataclass
+class Ran:
+    """A command that ran to its end: wall time, and the most memory it had resident at once."""
+
+    wall_s: float
+    rss_bytes: int
+    output: str
+
+
+def run(command: list[str], log: Path) -> Ran:
+    """Runs a command to a good end."""
+    began = time.monotonic()
+    with log.open("wb") as errors:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+        rss = 0
+        while process.poll() is None:
+            rss = max(rss, peak_rss(process.pid))
+            time.sleep(0.005)
+        wall = time.monotonic() - began
+        assert process.stdout is not None
+        output = process.stdout.read()
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:4])} … ended with status {process.returncode}:\n{tail(log)}")
+    return Ran(wall, rss, output)
+
+
+def peak_rss(pid: int) -> int:
+    """The most memory a process has had resident since it began its program; 0 once it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+class Repository:
+    """A folder, a configuration and the commands to it."""
+
+    def __init__(self, directory: Path, segment_bytes: int) -> None:
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        self.directory = directory
+        self.config = directory / "repo.toml"
+        self.config.write_text(
+            f'[repo]\ndirectory = "store"\nkey = "digest"\nsegment_size = "{segment_bytes}"\n[[serve]]\nprefix = "/bench"\n'
+        )
+
+    def command(self, verb: str, *arguments: str) -> list[str]:
+        return [str(paths.built(paths.TRUNKLINE)), "repo", verb, "--config", str(self.config), *arguments]
+
+    def put(self, name: str, source: Path) -> Ran:
+        return run(self.command("put", "--json", "--quiet", name, str(source)), self.directory / "put.log")
+
+    def status(self) -> dict[str, Any]:
+        return json.loads(run(self.command("status", "--json"), self.directory / "status.log").output)
+
+
+def measure(runs: int) -> Iterator[Figure]:
+    """All of them."""
+    directory = paths.OUT / "bench" / "repo"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    source = directory / "input"
+    payload.make(source, BYTES)
+    try:
+        yield from puts(directory, source, runs)
+        yield from serving(directory, source, runs)
+        yield from small_files(directory)
+        yield from scale(directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def puts(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
+    """One GB by `cp` and fsync, and by `repo put`, each into a place where nothing is yet."""
+    copies, ours = [], []
+    for number in range(runs + 1):  # the first warms up and is not counted
+        say(f"repo: put 1 GB, {f'run {number} of {runs}' if number else 'warm-up'}")
+        copy = directory / "copy"
+        copied = run(["sh", "-c", 'cp "$0" "$1" && sync -d "$1"', str(source), str(copy)], directory / "cp.log")
+        copy.unlink()
+        repository = Repository(directory / "put", SEGMENTS["8000B"])
+        put = repository.put("/bench/file", source)
+        shutil.rmtree(repository.directory)
+        subprocess.run(["sync", "-f", str(directory)], check=True)
+        if number:
+            copies.append(copied.wall_s)
+            ours.append(put)
+    cp_s, put_s = statistics.median(copies), statistics.median(p.wall_s for p in ours)
+    yield Figure("repo.put.1gb_over_cp", put_s / cp_s, "ratio", "cp and fsync, same run", 1.0, runs)
+    yield Figure("repo.put.1gb_s", put_s, "s", "cp and fsync, same run", cp_s, runs)
+    yield Figure("repo.put.rss_mib", max(p.rss_bytes for p in ours) / 2**20, "MiB", "", None, runs)
+
+
+def serving(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
+    """`trunkline get` of one GB out of `repo run`, over a forwarder without a content store."""
+    for label, segment_bytes in SEGMENTS.items():
+        repository = Repository(directory / label, segment_bytes)
+        repository.put("/bench/file", source)
+        with ExitStack() as stack:
+            stage = stack.enter_context(Stage(repository.directory / "logs"))
+            socket = repository.directory / "fwd.sock"
+            router = Router(stage, "router", repository.directory / "fwd.toml", socket)
+            router.start()
+            face = {"TRUNKLINE_FACE": f"unix://{socket}"}
+            server = stage.start("repo", "repo", repository.command("run"), env=face)
+            wait_until("the repository", lambda log=server.log: "serving" in log.read_text(), 20, server)
+            rates = []
+            for number in range(runs + 1):
+                say(f"repo: serve {label}, {f'run {number} of {runs}' if number else 'warm-up'}")
+                copy = repository.directory / "copy"
+                get = ["env", f"TRUNKLINE_FACE={face['TRUNKLINE_FACE']}", str(paths.TRUNKLINE), "get", "/bench/file"]
+                got = run([*get, "-o", "/dev/null", "--json"], repository.directory / "get.log")
+                if number:
+                    rates.append(json.loads(got.output)["mbit_s"] / 1000)
+                else:
+                    run([*get, "-o", str(copy)], repository.directory / "get.log")
+                    if payload.sha256(copy) != payload.sha256(source):
+                        raise RuntimeError(f"repo: serve {label}: the bytes read are not the bytes put")
+                    copy.unlink()
+            rss = peak_rss(server.pid) / 2**20
+        shutil.rmtree(repository.directory)
+        yield Figure(f"repo.serve.{label}.gbit_s", statistics.median(rates), "Gbit/s", "", None, runs)
+        yield Figure(f"repo.serve.{label}.rss_mib", rss, "MiB", "", None, runs)
+
+
+def small_files(directory: Path) -> Iterator[Figure]:
+    """A folder of small files, put by one command; and what the index takes for each."""
+    say(f"repo: put {SMALL_FILES} files of {SMALL_BYTES} bytes")
+    tree = directory / "small"
+    for number in range(SMALL_FILES):
+        path = tree / f"{number // 1000:03}" / f"{number:06}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(number.to_bytes(8, "big") * (SMALL_BYTES // 8))
+    repository = Repository(directory / "many", SEGMENTS["8000B"])
+    put = repository.put("/bench", tree)
+    status = repository.status()
+    if status["files"] != SMALL_FILES:
+        raise RuntimeError(f"repo: {status['files']} files of {SMALL_FILES} are there")
+    yield Figure("repo.put.100k_files_s", put.wall_s, "s", "", None, 1)
+    yield Figure("repo.put.100k_files_rss_mib", put.rss_bytes / 2**20, "MiB", "", None, 1)
+    yield Figure("repo.index.per_file_bytes", status["index_bytes"] / SMALL_FILES, "bytes", "", None, 1)
+
+
+def scale(directory: Path) -> Iterator[Figure]:
+    """`ndn/repo`'s scale example: what a million packets of a series take in the index, and a start with ten million."""
+    say("repo: 10,000,000 packets")
+    command = ["cargo", "run", "-q", "--release", "-p", "ndn-repo", "--example", "scale", "--", str(directory)]
+    done = subprocess.run(command, cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        yield Figure(told["name"], told["value"], told["unit"], "", None, 1)
