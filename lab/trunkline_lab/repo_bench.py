@@ -1,4 +1,4 @@
-"""The repository's figures: files in beside `cp` and fsync, files out over a forwarder, many small files, scale of packets.
+"""The repository's figures: files in beside `cp` and fsync, out over a forwarder, many small ones; packets at scale.
 
 Every run copies and puts the same file by turns; the file lies in the page cache. Repositories are made anew.
 """
@@ -72,7 +72,8 @@ class Repository:
         self.directory = directory
         self.config = directory / "repo.toml"
         self.config.write_text(
-            f'[repo]\ndirectory = "store"\nkey = "digest"\nsegment_size = "{segment_bytes}"\n[[serve]]\nprefix = "/bench"\n'
+            f'[repo]\ndirectory = "store"\nkey = "digest"\nsegment_size = "{segment_bytes}"\n'
+            '[[serve]]\nprefix = "/bench"\n'
         )
 
     def command(self, verb: str, *arguments: str) -> list[str]:
@@ -173,7 +174,7 @@ def small_files(directory: Path) -> Iterator[Figure]:
 
 
 def scale(directory: Path) -> Iterator[Figure]:
-    """`ndn/repo`'s scale example: what a million packets of a series take in the index, and a start with ten million."""
+    """`ndn/repo`'s scale example: the index of a series of a million packets, and a start with ten million."""
     say("repo: 10,000,000 packets")
     command = ["cargo", "run", "-q", "--release", "-p", "ndn-repo", "--example", "scale", "--", str(directory)]
     done = subprocess.run(command, cwd=paths.ROOT, stdout=subprocess.PIPE, text=True, check=True)
