@@ -24,7 +24,9 @@ import org.openucx.jucx.ucp.UcpRequest;
  *
  * <pre>
  *   connector  CONNECTING --WELCOME--> OPEN --idle, GOODBYE sent--> LEAVING --> GONE
- *   acceptor   CONNECTING --HELLO----> OPEN --GOODBYE came---------------------> GONE
+ *   acceptor   CONNECTING --HELLO----> OPEN
+ *   both       OPEN --the JVM ends, GOODBYE sent--> LEAVING --> GONE
+ *   both       OPEN --GOODBYE came--> GONE, and with it all streams
  *   both       any state --error, silence--> GONE
  * </pre>
  */
@@ -239,11 +241,8 @@ final class Connection {
       }
       case Frame.OPEN -> onOpen(frame.stream());
       case Frame.GOODBYE -> {
-        if (!streams.isEmpty()) {
-          throw new IOException("GOODBYE with open streams");
-        }
         change(State.LEAVING);
-        doom(new IOException("peer has left"));
+        doom(new IOException("UCX peer " + remote + " has ended"));
       }
       default -> {
         StreamEnd stream = streams.get(frame.stream());
@@ -318,6 +317,14 @@ final class Connection {
   private void count() {
     streamCount = streams.size();
     changedNanos = System.nanoTime();
+  }
+
+  /** Tells the peer that this side gives the connection up, which is no failure. */
+  void leave() {
+    if (state == State.OPEN) {
+      control(Frame.GOODBYE, 0, 0, 0);
+      change(State.LEAVING);
+    }
   }
 
   /** Sends a frame without data. */
@@ -444,8 +451,7 @@ final class Connection {
       }
       case OPEN -> {
         if (listener == null && streams.isEmpty() && sinceNanos > connections.idleNanos()) {
-          control(Frame.GOODBYE, 0, 0, 0);
-          change(State.LEAVING);
+          leave();
         }
         checkLingering(nowNanos);
       }

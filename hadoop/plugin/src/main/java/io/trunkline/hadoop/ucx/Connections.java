@@ -287,8 +287,10 @@ final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
 
   // ---- the end
 
-  /** Gives every connection up. */
+  /** Gives every connection up, telling the peers as far as that goes without waiting. */
   void endAll() {
+    byEndpoint.values().forEach(Connection::leave);
+    run();
     for (Connection connection : new ArrayList<>(byEndpoint.values())) {
       connection.doom(new IOException("UCX is being closed in this JVM"));
     }

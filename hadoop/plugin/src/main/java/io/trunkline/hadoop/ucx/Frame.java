@@ -52,7 +52,7 @@ record Frame(int type, int detail, int stream, long token, long sequence, int le
   /** The stream is given up. */
   static final int RESET = 10;
 
-  /** The connection is given up, it has no streams. */
+  /** The connection is given up, with all of its streams. */
   static final int GOODBYE = 11;
 
   /** REFUSE: too many streams. */

@@ -213,6 +213,24 @@ class UcxStreamsTest {
     return sum;
   }
 
+  /** A client that ends without closing its streams, as many do, is no failure. */
+  @Test
+  void anEndedPeerIsNotAFailedOne() throws Exception {
+    open(UcxSettings.builder());
+    UcxChannel server;
+    try (UcxNode other = UcxNode.open(UcxSettings.builder().tls("posix,cma,tcp").build())) {
+      UcxChannel client = other.connect(listener.address(), LIMIT_MS);
+      server = listener.accept(LIMIT_MS);
+      client.write(ByteBuffer.allocate(10), LIMIT_MS);
+      assertEquals(10, server.read(ByteBuffer.allocate(10), LIMIT_MS));
+    }
+    IOException ended =
+        assertThrows(IOException.class, () -> server.read(ByteBuffer.allocate(1), LIMIT_MS));
+    assertTrue(ended.getMessage().contains("has ended"), ended.getMessage());
+    UcxTests.eventually("its endpoint is gone", () -> node.metrics().endpointsOpen() == 0);
+    assertEquals(0, node.metrics().endpointsFailed());
+  }
+
   @Test
   void aSlowReaderStopsItsWriterWithinTheWindow() throws Exception {
     open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
