@@ -3,10 +3,12 @@
 What goes wrong in mid-write is in test_faults.py, for all planes.
 """
 
+import os
+import re
 import subprocess
 
 import pytest
-from conftest import MIB, SlowWriter, under_way
+from conftest import MIB, SlowWriter, in_mid_write, under_way
 
 from trunkline_lab import planes, replicas
 from trunkline_lab.cluster import FSSHELL
@@ -45,6 +47,39 @@ def test_a_datanode_without_ucx_is_served_over_stock_tcp(make_bed, data, tmp_pat
         said = [p.log.read_text(errors="replace").count("by stock TCP instead of ucx") for p in bed.stage.processes]
         assert sum(said) > 0
         assert max(said) == 1, "each process says it once, not at every block"
+
+
+def tcp_between(one: int, other: int) -> list[tuple[str, str]]:
+    """Ends, `one`'s first, of the TCP connections between two processes."""
+    said = subprocess.run(["ss", "-Htnp", "state", "established"], capture_output=True, text=True, check=True).stdout
+    ends: dict[int, dict[str, str]] = {one: {}, other: {}}
+    for line in said.splitlines():
+        _, _, local, remote, *owners = line.split()
+        for pid in ends:
+            if re.search(rf"pid={pid}\b", " ".join(owners)):
+                ends[pid][local] = remote
+    return [(local, remote) for local, remote in ends[one].items() if ends[other].get(remote) == local]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="destroying a socket of another process needs root")
+def test_ucx_loses_its_connection_in_mid_write(make_bed, data, tmp_path):
+    """Both processes live on, as do their other sockets: in the middle of a block UCX reports an error."""
+    bed = make_bed(extra={"trunkline.ucx.tls": "tcp"})
+    writer = in_mid_write(bed, data)
+    client, first = writer.process.pid, bed.pipeline("/file")[0].process.pid
+    connections = tcp_between(client, first)
+    assert connections, "UCX goes over TCP here"
+    for local, remote in connections:
+        subprocess.run(["ss", "-K", "src", local, "dst", remote], capture_output=True, check=True)
+    if set(connections) & set(tcp_between(client, first)):
+        pytest.skip("this kernel does not let sockets be destroyed (CONFIG_INET_DIAG_DESTROY)")
+    writer.write(data[24 * MIB :])
+    writer.finish()
+    bed.assert_whole("/file", data, tmp_path)
+    bed.assert_carried()
+    bed.assert_all_alive()
+    if bed.plane.name == "ucx":
+        assert bed.total("ucx_endpoints_failed") > 0
 
 
 def test_a_datanode_is_restarted_while_connections_to_it_are_pooled(bed, data, tmp_path):
