@@ -183,7 +183,8 @@ def run(options: Options) -> Result:
         "what is local over TCP is read by name, too"
     )
     result.notes.append(
-        "DataNodes may give more than readers take: segments asked for ahead that nobody took, or given by several replicas"
+        "DataNodes may give more than readers take: segments asked for ahead that nobody took, "
+        "or given by several replicas"
     )
     result.plots += [_over_time(tcp), _levels(tcp)]
     return result
