@@ -55,9 +55,9 @@ def tcp_between(one: int, other: int) -> list[tuple[str, str]]:
     ends: dict[int, dict[str, str]] = {one: {}, other: {}}
     for line in said.splitlines():
         _, _, local, remote, *owners = line.split()
-        for pid in ends:
+        for pid, found in ends.items():
             if re.search(rf"pid={pid}\b", " ".join(owners)):
-                ends[pid][local] = remote
+                found[local] = remote
     return [(local, remote) for local, remote in ends[one].items() if ends[other].get(remote) == local]
 
 
