@@ -117,6 +117,41 @@ fn two_that_wait_for_each_other_are_released() {
 }
 
 #[test]
+fn a_flood_reaches_its_first_asker_when_another_asks() {
+    let mut w = World::new(|_| {});
+    let (first, second, other) = (w.remote(), w.remote(), w.remote());
+    assert!(w.fw.set_strategy(&name("/"), StrategyKind::SelfLearning));
+    let flood = w.receive(first, interest("/a/1", 1));
+    assert_eq!(faces(&flood), [second, other]);
+    // The producer is behind the first asker, which has aggregated: only the second's Interest leads there.
+    let back = w.receive(second, interest("/a/1", 2));
+    assert_eq!(brief(&back), ["256 interest /a/1"]);
+    assert!(
+        w.receive(second, interest("/a/1", 3)).is_empty(),
+        "asked once for all, and suppressed when asked again at once"
+    );
+    let refused = w.receive(other, nack_of(&flood[1].1, NackReason::NoRoute));
+    assert!(refused.is_empty(), "two are still to answer");
+    let refused = w.receive(second, nack_of(&flood[0].1, NackReason::NoRoute));
+    assert_eq!(
+        brief(&refused),
+        ["256 nack(no route) /a/1"],
+        "nobody is left for the first asker but itself"
+    );
+    assert_eq!(faces(&w.receive(first, data("/a/1"))), [second]);
+    w.assert_idle();
+    assert_eq!(
+        faces(&w.receive(second, interest("/a/2", 4))),
+        [first],
+        "learned"
+    );
+    assert!(
+        w.receive(other, interest("/a/2", 5)).is_empty(),
+        "who is asked alone is asked once"
+    );
+}
+
+#[test]
 fn self_learning_floods_once_for_a_block_and_then_asks_who_answered() {
     let (mut w, app, ups) = star(StrategyKind::SelfLearning);
     let sent = w.receive(app, interest("/a/block/seg=0", 1));

@@ -15,16 +15,24 @@
 //!
 //! A retransmission goes to the learned face once more, since a packet may just have been lost; the next one is
 //! flooded.
+//!
+//! While a flood waits, the Interest of a second downstream goes to the first one's face: the only one that the flood
+//! has left out, and the producer may be behind it. Without that, forwarders that flood the same name at the same time
+//! wait for each other until the Interests' lifetime is over.
 
 use crate::face::FaceSlot;
 use crate::forwarder::{Forwarder, nanos};
 use crate::interest::{Arrival, Hops};
 use crate::table::fib::NextHop;
 use crate::table::hash::{HashedName, NameHashes};
+use smallvec::SmallVec;
 
 impl Forwarder {
     pub(super) fn self_learning(&mut self, id: u32, arrival: &Arrival<'_>) {
         let is_new = !self.pit.get(id).has_pending_out(self.now);
+        if !is_new && !arrival.again {
+            return self.complete_flood(id, arrival);
+        }
         if !is_new && self.is_suppressed(id, arrival) {
             return;
         }
@@ -40,6 +48,27 @@ impl Forwarder {
         let sent = self.flood(id, arrival, &candidates);
         if !sent && is_new {
             self.refuse(id);
+        }
+    }
+
+    /// Another downstream of an Interest that is out already: it waits with the others; but downstreams that were not
+    /// asked themselves, because they asked, are asked now.
+    fn complete_flood(&mut self, id: u32, arrival: &Arrival<'_>) {
+        let entry = self.pit.get(id);
+        if entry.outs.iter().any(|r| r.learned) {
+            return;
+        }
+        let askers = entry.ins.iter().map(|r| r.face);
+        let left_out: SmallVec<[FaceSlot; 4]> = askers
+            .filter(|&face| face != arrival.face && !entry.has_out(face))
+            .collect();
+        if left_out.is_empty() {
+            return;
+        }
+        let mut candidates = self.candidates(arrival);
+        candidates.retain(|h| left_out.contains(&h.face));
+        for hop in candidates {
+            self.forward(id, hop.face, arrival);
         }
     }
 
