@@ -384,7 +384,14 @@ const SETTINGS: &[Setting] = &[
             max: 17_592_186_044_416,
         },
         default: Some("256MiB"),
-        help: "Bytes of packets kept; the longest unused go first. 0 keeps nothing.",
+        help: "Bytes of packets kept. 0 keeps nothing.",
+    },
+    Setting {
+        section: "content_store",
+        key: "policy",
+        kind: Kind::Choice(&["lru", "s3-fifo"]),
+        default: Some("lru"),
+        help: "What goes first when it is full: lru what was not asked for the longest, s3-fifo what came once and was not asked for again.",
     },
     Setting {
         section: "content_store",

@@ -2,6 +2,7 @@
 
 use crate::mgmt::CommandPolicy;
 use crate::strategy::StrategyKind;
+use crate::table::cs::CachePolicy;
 use ndn_packet::Name;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Config {
     /// Content store: packets below this size are copied, so that one of them does not keep the whole receive buffer
     /// it came in. Bytes; default 4096.
     pub cs_copy_below_bytes: usize,
+    /// Content store: which packets are given up first when it is full. Default LRU.
+    pub cs_policy: CachePolicy,
     /// Pending Interests in all. More are dropped and counted. Default 262,144; at most 2^31.
     pub pit_max_entries: usize,
     /// Pending Interests that one face may have as a downstream. More are dropped and counted. Default 65,536.
@@ -61,6 +64,7 @@ impl Default for Config {
         Config {
             cs_capacity_bytes: 256 << 20,
             cs_copy_below_bytes: 4096,
+            cs_policy: CachePolicy::default(),
             pit_max_entries: 1 << 18,
             pit_max_per_face: 1 << 16,
             pit_max_bytes: 128 << 20,

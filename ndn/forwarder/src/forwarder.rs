@@ -67,7 +67,11 @@ impl Forwarder {
             fib: Fib::new(),
             rib: Rib::default(),
             pit: Pit::new(),
-            cs: ContentStore::new(config.cs_capacity_bytes, config.cs_copy_below_bytes),
+            cs: ContentStore::new(
+                config.cs_capacity_bytes,
+                config.cs_copy_below_bytes,
+                config.cs_policy,
+            ),
             dead_nonces: DeadNonces::new(
                 nanos(config.dead_nonce_lifetime),
                 config.dead_nonce_max_entries,

@@ -53,3 +53,4 @@ pub use output::{CreateFace, CreateFaceError, Output, RouteError, UpdateFace};
 pub use rib::{CAPTURE, CHILD_INHERIT, origin};
 pub use status::{Queues, Status};
 pub use strategy::StrategyKind;
+pub use table::cs::CachePolicy;

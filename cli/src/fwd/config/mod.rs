@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ndn_forwarder::mgmt::Trust;
-use ndn_forwarder::{FaceScope, StrategyKind};
+use ndn_forwarder::{CachePolicy, FaceScope, StrategyKind};
 use ndn_io::{FaceConfig, LinkOptions, ListenConfig, NodeConfig};
 use ndn_packet::Name;
 
@@ -188,6 +188,8 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
     let store = document.table("content_store");
     set(&mut config.cs_capacity_bytes, size(&store, "capacity")?);
     set(&mut config.cs_copy_below_bytes, size(&store, "copy_below")?);
+    let policy = store.choice("policy")?.and_then(CachePolicy::from_label);
+    set(&mut config.cs_policy, policy);
     let pit = document.table("pit");
     set(&mut config.pit_max_entries, count(&pit, "capacity")?);
     set(&mut config.pit_max_per_face, count(&pit, "per_face")?);

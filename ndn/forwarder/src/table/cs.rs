@@ -1,4 +1,4 @@
-//! Content store: Data kept for later Interests, bounded in bytes, least recently used out first.
+//! Content store: Data kept for later Interests, bounded in bytes; `order.rs` says what goes first.
 //!
 //! A tree of names over a hash index: each Data is a node, and so is each prefix of its name, so that an Interest with
 //! CanBePrefix finds its node by one probe and goes down from there. Of a name too long for its node the rest is read
@@ -8,12 +8,15 @@ use super::NIL;
 use super::hash::HashedName;
 use super::id_map::IdMap;
 use super::index::{HashIndex, tag_of};
-use super::list::List;
 use super::slab::Slab;
 use entry::{Branch, Entry};
 use ndn_packet::{Data, tlv};
+use order::Order;
 
 mod entry;
+mod order;
+
+pub use order::CachePolicy;
 
 /// Data whose names have more components are not kept.
 const MAX_COMPONENTS: usize = 64;
@@ -36,7 +39,7 @@ pub(crate) struct ContentStore {
     nodes: Slab<Entry, 10>,
     /// How the nodes of the same numbers hang together.
     tree: Slab<Branch, 10>,
-    order: List,
+    order: Order,
     /// Implicit digests of the Data that were asked for by digest, by node.
     digests: IdMap<[u8; 32]>,
     capacity: usize,
@@ -57,12 +60,12 @@ const BUFFER_BYTES: usize = 32;
 const DIGEST_BYTES: usize = 2 * (32 + 8);
 
 impl ContentStore {
-    pub(crate) fn new(capacity: usize, copy_below: usize) -> Self {
+    pub(crate) fn new(capacity: usize, copy_below: usize, policy: CachePolicy) -> Self {
         ContentStore {
             index: HashIndex::new(),
             nodes: Slab::new(),
             tree: Slab::new(),
-            order: List::new(),
+            order: Order::new(policy),
             digests: IdMap::default(),
             capacity,
             copy_below,
@@ -226,7 +229,7 @@ impl ContentStore {
         self.bytes += DIGEST_BYTES;
         self.order.touch(id);
         self.evict();
-        Some(digest)
+        self.nodes.get(id).has_data().then_some(digest)
     }
 
     fn forget_digest(&mut self, id: u32) {
@@ -277,7 +280,7 @@ impl ContentStore {
         match old {
             None => {
                 self.entries += 1;
-                self.order.push_front(id);
+                self.order.add(id, name.full());
             }
             Some(old) => {
                 self.bytes -= self.packet_bytes(&old);
@@ -327,7 +330,7 @@ impl ContentStore {
 
     fn evict(&mut self) {
         while self.bytes > self.capacity
-            && let Some(id) = self.order.last()
+            && let Some(id) = self.order.victim()
         {
             self.remove(id);
         }

@@ -46,7 +46,7 @@ fn get(
 
 #[test]
 fn exact_and_prefix_matches() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     put(&mut cs, "/a/b/c", b"", 0);
     assert_eq!(
         get(&mut cs, "/a/b/c", false, false, 0).as_deref(),
@@ -64,7 +64,7 @@ fn exact_and_prefix_matches() {
 
 #[test]
 fn only_fresh_data_answers_who_wants_it_fresh() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     put(&mut cs, "/a/v=1", b"", 100);
     put(&mut cs, "/a/v=2", b"", 0);
     assert_eq!(
@@ -89,7 +89,7 @@ fn only_fresh_data_answers_who_wants_it_fresh() {
 
 #[test]
 fn a_newer_packet_takes_the_place_of_an_older_one_of_the_same_name() {
-    let mut cs = ContentStore::new(1 << 20, 0);
+    let mut cs = ContentStore::new(1 << 20, 0, CachePolicy::Lru);
     let old = put(&mut cs, "/a", b"old", 0);
     let bytes = cs.bytes();
     let new = put(&mut cs, "/a", b"new", 0);
@@ -100,7 +100,7 @@ fn a_newer_packet_takes_the_place_of_an_older_one_of_the_same_name() {
 
 #[test]
 fn the_least_recently_used_goes_first_and_takes_its_prefixes_along() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     for n in 0..10 {
         put(&mut cs, &format!("/block/{n}/seg=0"), &[0; 1000], 0);
     }
@@ -124,7 +124,7 @@ fn small_packets_do_not_keep_the_buffer_they_came_in() {
     let mut buffer = chunk.to_vec();
     buffer[..wire.len()].copy_from_slice(&wire);
     let chunk = Bytes::from(buffer);
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     let data = Data::parse(chunk.slice(..wire.len())).unwrap();
     with(&name, |n| cs.insert(n, &data, 0));
     drop(data);
@@ -133,7 +133,7 @@ fn small_packets_do_not_keep_the_buffer_they_came_in() {
 
 #[test]
 fn packets_that_cannot_fit_or_are_not_admitted_are_left_out() {
-    let mut cs = ContentStore::new(1000, 4096);
+    let mut cs = ContentStore::new(1000, 4096, CachePolicy::Lru);
     put(&mut cs, "/a", &[0; 1000], 0);
     assert_eq!(cs.len(), 0);
     cs.admit = false;
@@ -147,7 +147,7 @@ fn packets_that_cannot_fit_or_are_not_admitted_are_left_out() {
 
 #[test]
 fn erases_under_a_prefix_up_to_a_limit() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     for n in 0..10 {
         put(&mut cs, &format!("/a/{n}"), b"", 0);
     }
@@ -161,7 +161,7 @@ fn erases_under_a_prefix_up_to_a_limit() {
 
 #[test]
 fn a_digest_is_computed_once_and_forgotten_with_its_packet() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     let old = put(&mut cs, "/a", b"old", 0).full_name().to_string();
     let bytes = cs.bytes();
     for n in 0..100 {
@@ -186,7 +186,7 @@ fn a_digest_is_computed_once_and_forgotten_with_its_packet() {
 
 #[test]
 fn digests_count_for_the_capacity() {
-    let mut cs = ContentStore::new(1 << 20, 4096);
+    let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     let packets: Vec<_> = (0..10)
         .map(|n| put(&mut cs, &format!("/{n}"), b"", 0))
         .collect();
@@ -232,8 +232,9 @@ proptest! {
     fn agrees_with_a_naive_store(
         ops in prop::collection::vec((0u8..8, names(), any::<bool>(), any::<bool>(), 0u64..100), 1..120),
         capacity in prop_oneof![Just(1usize << 20), 4_000usize..40_000],
+        policy in prop::sample::select(CachePolicy::ALL.to_vec()),
     ) {
-        let mut cs = ContentStore::new(capacity, 4096);
+        let mut cs = ContentStore::new(capacity, 4096, policy);
         let mut naive = Naive::default();
         for (op, name, can_be_prefix, must_be_fresh, time) in ops {
             match op {
