@@ -29,6 +29,7 @@
 //! | driving it | [`Forwarder`], [`Output`], [`FaceSpec`], [`FaceId`] |
 //! | settings, memory bounds | [`Config`] |
 //! | forwarding strategies | [`StrategyKind`] |
+//! | congestion marks, for its driver's queues | [`CongestionMarker`] |
 //! | NFD's management protocol, for clients too | [`mgmt`] |
 
 mod burst;
@@ -37,6 +38,7 @@ mod data;
 mod face;
 mod forwarder;
 mod interest;
+mod mark;
 pub mod mgmt;
 mod nack;
 mod output;
@@ -49,6 +51,7 @@ mod table;
 pub use config::Config;
 pub use face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
 pub use forwarder::Forwarder;
+pub use mark::{CongestionMarker, MARK_INTERVAL};
 pub use output::{CreateFace, CreateFaceError, Output, RouteError, UpdateFace};
 pub use rib::{CAPTURE, CHILD_INHERIT, origin};
 pub use status::{Queues, Status};

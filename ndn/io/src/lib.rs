@@ -31,7 +31,6 @@ mod find;
 mod foreign;
 mod hello;
 mod link;
-mod mark;
 mod node;
 mod queue;
 mod reader;

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use ndn_forwarder::CongestionMarker;
 use ndn_packet::lp::{LpPacket, Reassembler, ReassemblerConfig};
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
 
 use crate::config::LinkOptions;
 use crate::hello::{Hello, MAX_HELLO_BYTES};
-use crate::mark::Marker;
 
 /// An incomplete packet is given up this long after its last fragment.
 const REASSEMBLY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -78,7 +78,7 @@ pub(crate) struct Link {
     said_hello: bool,
     peer_max: Option<usize>,
     reassembler: Option<Reassembler>,
-    marker: Marker,
+    marker: CongestionMarker,
     pub counters: LinkCounters,
 }
 
@@ -99,7 +99,7 @@ impl Link {
             said_hello: false,
             peer_max: None,
             reassembler,
-            marker: Marker::new(options.mark_threshold_bytes),
+            marker: CongestionMarker::new(options.mark_threshold_bytes),
             counters: LinkCounters::default(),
         }
     }
@@ -269,7 +269,8 @@ impl Link {
             self.counters.oversize_out += 1;
             return None;
         }
-        if self.marker.marks(now, queued) {
+        // Of a pair of Interest and Data the Data tells the consumer, and it is what fills the queue.
+        if matches!(packet.packet, NetKind::Data(_)) && self.marker.marks(now, queued) {
             lp.congestion_mark = Some(1);
             self.counters.marks += 1;
         }

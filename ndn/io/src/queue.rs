@@ -2,7 +2,10 @@
 //!
 //! Link headers and small packets are copied together into one run of bytes; large packets
 //! are kept by reference and go to the kernel from where they lie. One gathered write takes
-//! both, in order.
+//! both.
+//!
+//! Where `overtaking` is allowed, small packets go before large ones: an Interest does not wait
+//! behind megabytes of Data that go the same way, or the Data that it asks for comes so much later.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -11,7 +14,7 @@ use bytes::{Buf, Bytes};
 
 use crate::room::QueueRoom;
 
-/// Payloads up to this many bytes are copied into the run of small bytes.
+/// Payloads up to this many bytes are small: they are copied into the run of small bytes.
 const INLINE_PAYLOAD: usize = 512;
 /// Pieces that one gathered write takes.
 pub(crate) const GATHER: usize = 64;
@@ -24,45 +27,17 @@ enum Piece {
     Shared(Bytes),
 }
 
-/// A queue of bytes to send, in whole packets.
-pub(crate) struct SendQueue {
+/// Bytes in their order.
+#[derive(Default)]
+struct Lane {
     pieces: VecDeque<Piece>,
     small: Vec<u8>,
     small_head: usize,
-    bytes: usize,
-    limit: usize,
-    room: QueueRoom,
 }
 
-impl SendQueue {
-    /// A queue that holds at most `limit` bytes (but always one packet) and what `room` admits.
-    pub fn new(limit: usize, room: QueueRoom) -> Self {
-        Self {
-            pieces: VecDeque::new(),
-            small: Vec::new(),
-            small_head: 0,
-            bytes: 0,
-            limit,
-            room,
-        }
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
-    /// Whether a packet of `len` bytes finds room.
-    pub fn has_room(&self, len: usize) -> bool {
-        (self.bytes == 0 || self.bytes + len <= self.limit) && self.room.ask(len)
-    }
-
-    /// Adds one packet, its link header written by `header`. The caller has asked
-    /// [`Self::has_room`]. Returns the bytes added.
-    pub fn push(&mut self, header: impl FnOnce(&mut Vec<u8>), payload: Bytes) -> usize {
+impl Lane {
+    /// Adds a packet; returns its bytes.
+    fn push(&mut self, header: impl FnOnce(&mut Vec<u8>), payload: Bytes) -> usize {
         let before = self.small.len();
         header(&mut self.small);
         let shared = payload.len() > INLINE_PAYLOAD;
@@ -79,44 +54,23 @@ impl SendQueue {
             added += payload.len();
             self.pieces.push_back(Piece::Shared(payload));
         }
-        self.bytes += added;
-        self.room.take(added);
         added
     }
 
-    /// Adds a short message of the link itself, whatever the limit.
-    pub fn push_message(&mut self, message: &[u8]) {
-        self.push(|small| small.extend_from_slice(message), Bytes::new());
-    }
-
-    /// The next pieces to write, `max` bytes at most; returns how many of `slots` were filled.
-    pub fn gather<'a>(&'a self, slots: &mut [IoSlice<'a>; GATHER], mut max: usize) -> usize {
+    fn slices(&self) -> impl Iterator<Item = &[u8]> {
         let mut small = &self.small[self.small_head..];
-        let mut filled = 0;
-        for (slot, piece) in slots.iter_mut().zip(&self.pieces) {
-            if max == 0 {
-                break;
+        self.pieces.iter().map(move |piece| match piece {
+            Piece::Inline(len) => {
+                let (this, rest) = small.split_at(*len);
+                small = rest;
+                this
             }
-            let bytes = match piece {
-                Piece::Inline(len) => {
-                    let (this, rest) = small.split_at(*len);
-                    small = rest;
-                    this
-                }
-                Piece::Shared(bytes) => bytes,
-            };
-            let taken = bytes.len().min(max);
-            *slot = IoSlice::new(&bytes[..taken]);
-            max -= taken;
-            filled += 1;
-        }
-        filled
+            Piece::Shared(bytes) => bytes,
+        })
     }
 
     /// Takes `written` bytes off the front.
-    pub fn advance(&mut self, mut written: usize) {
-        self.bytes -= written;
-        self.room.give_back(written);
+    fn advance(&mut self, mut written: usize) {
         while written > 0 {
             match self.pieces.front_mut() {
                 Some(Piece::Inline(len)) => {
@@ -150,6 +104,157 @@ impl SendQueue {
     }
 }
 
+/// A queue of bytes to send, in whole packets.
+///
+/// ```text
+///   written next ──▶ rest of the packet begun │ small ones │ the others
+///                            (large)          (express)      (large)
+/// ```
+pub(crate) struct SendQueue {
+    large: Lane,
+    /// Lengths of the packets in `large`, but for the one begun.
+    lengths: VecDeque<usize>,
+    /// Bytes left of the first packet in `large`, part of which is written.
+    begun: usize,
+    express: Box<Lane>,
+    express_bytes: usize,
+    overtaking: bool,
+    bytes: usize,
+    limit: usize,
+    room: QueueRoom,
+}
+
+impl SendQueue {
+    /// A queue that holds at most `limit` bytes (but always one packet) and what `room` admits; `overtaking` lets small
+    /// packets go first.
+    pub fn new(limit: usize, room: QueueRoom, overtaking: bool) -> Self {
+        Self {
+            large: Lane::default(),
+            lengths: VecDeque::new(),
+            begun: 0,
+            express: Box::default(),
+            express_bytes: 0,
+            overtaking,
+            bytes: 0,
+            limit,
+            room,
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Whether a packet of `len` bytes finds room.
+    pub fn has_room(&self, len: usize) -> bool {
+        (self.bytes == 0 || self.bytes + len <= self.limit) && self.room.ask(len)
+    }
+
+    /// Adds one packet, its link header written by `header`. The caller has asked
+    /// [`Self::has_room`]. Returns the bytes added.
+    pub fn push(&mut self, header: impl FnOnce(&mut Vec<u8>), payload: Bytes) -> usize {
+        let added = if self.overtaking && payload.len() <= INLINE_PAYLOAD {
+            let added = self.express.push(header, payload);
+            self.express_bytes += added;
+            added
+        } else {
+            let added = self.large.push(header, payload);
+            self.lengths.push_back(added);
+            added
+        };
+        self.bytes += added;
+        self.room.take(added);
+        added
+    }
+
+    /// Adds a short message of the link itself, whatever the limit.
+    pub fn push_message(&mut self, message: &[u8]) {
+        self.push(|small| small.extend_from_slice(message), Bytes::new());
+    }
+
+    /// The next pieces to write, `max` bytes at most; returns how many of `slots` were filled.
+    pub fn gather<'a>(&'a self, slots: &mut [IoSlice<'a>; GATHER], max: usize) -> usize {
+        let mut left = max;
+        let mut filled = fill(slots, &mut left, self.large.slices(), 0, self.begun);
+        filled += fill(
+            &mut slots[filled..],
+            &mut left,
+            self.express.slices(),
+            0,
+            usize::MAX,
+        );
+        let rest = self.large.slices();
+        filled
+            + fill(
+                &mut slots[filled..],
+                &mut left,
+                rest,
+                self.begun,
+                usize::MAX,
+            )
+    }
+
+    /// Takes `written` bytes off the front, of what [`Self::gather`] has given since the last push.
+    pub fn advance(&mut self, written: usize) {
+        self.bytes -= written;
+        self.room.give_back(written);
+        let finishing = written.min(self.begun);
+        self.advance_large(finishing);
+        let express = (written - finishing).min(self.express_bytes);
+        self.express.advance(express);
+        self.express_bytes -= express;
+        self.advance_large(written - finishing - express);
+    }
+
+    fn advance_large(&mut self, written: usize) {
+        self.large.advance(written);
+        let mut left = written;
+        while left > 0 {
+            if self.begun == 0 {
+                let Some(next) = self.lengths.pop_front() else {
+                    return;
+                };
+                self.begun = next;
+            }
+            let taken = left.min(self.begun);
+            self.begun -= taken;
+            left -= taken;
+        }
+    }
+}
+
+/// Fills slots with `slices` from `skip` bytes on, `take` bytes of them and `left` at most; returns how many slots.
+fn fill<'a>(
+    slots: &mut [IoSlice<'a>],
+    left: &mut usize,
+    slices: impl Iterator<Item = &'a [u8]>,
+    mut skip: usize,
+    mut take: usize,
+) -> usize {
+    let mut filled = 0;
+    for slice in slices {
+        if filled == slots.len() || take == 0 || *left == 0 {
+            break;
+        }
+        if skip >= slice.len() {
+            skip -= slice.len();
+            continue;
+        }
+        let slice = &slice[skip..];
+        skip = 0;
+        let taken = slice.len().min(take).min(*left);
+        slots[filled] = IoSlice::new(&slice[..taken]);
+        filled += 1;
+        take -= taken;
+        *left -= taken;
+    }
+    filled
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +279,7 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_kernel_takes() {
         for step in [1, 7, 600, 1500, 100_000] {
-            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue());
+            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), false);
             let mut sent = Vec::new();
             for i in 0..200usize {
                 let header = vec![i as u8; i % 5];
@@ -186,13 +291,13 @@ mod tests {
             }
             assert_eq!(queue.bytes(), sent.len());
             assert_eq!(drain(&mut queue, step), sent);
-            assert!(queue.small.is_empty() && queue.pieces.is_empty());
+            assert!(queue.large.small.is_empty() && queue.large.pieces.is_empty());
         }
     }
 
     #[test]
     fn bounded_but_one_packet_always_fits() {
-        let mut queue = SendQueue::new(1000, NodeRoom::unbounded().queue());
+        let mut queue = SendQueue::new(1000, NodeRoom::unbounded().queue(), true);
         assert!(queue.has_room(5000));
         queue.push(
             |small| small.extend_from_slice(b"hh"),
@@ -201,5 +306,64 @@ mod tests {
         assert!(!queue.has_room(1));
         drain(&mut queue, 100);
         assert!(queue.is_empty() && queue.has_room(5000));
+    }
+
+    /// What one write of `step` bytes at most takes.
+    fn take(queue: &mut SendQueue, step: usize) -> Vec<u8> {
+        let mut slots = [IoSlice::new(&[]); GATHER];
+        let filled = queue.gather(&mut slots, step);
+        let bytes = slots[..filled].iter().flat_map(|slot| slot.to_vec());
+        let bytes: Vec<u8> = bytes.collect();
+        queue.advance(bytes.len());
+        bytes
+    }
+
+    #[test]
+    fn small_packets_go_before_large_ones_that_have_not_begun() {
+        let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+        let mut push = |byte: u8, len| queue.push(|_| {}, Bytes::from(vec![byte; len]));
+        push(1, 1000);
+        push(2, 1000);
+        push(3, 20);
+        assert_eq!(take(&mut queue, 5), [3; 5]);
+        assert_eq!(
+            take(&mut queue, 25),
+            [[3; 15].as_slice(), &[1; 10]].concat()
+        );
+        queue.push(|small| small.push(4), Bytes::from_static(&[4; 9]));
+        let rest = take(&mut queue, usize::MAX);
+        assert_eq!(rest, [[1; 990].as_slice(), &[4; 10], &[2; 1000]].concat());
+        assert!(queue.is_empty());
+    }
+
+    /// Packets are a length and that many bytes of their number: what was mixed up does not parse.
+    #[test]
+    fn no_packet_is_split_by_one_that_overtakes() {
+        for step in [1, 7, 33, 600, 1500] {
+            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+            let mut wire = Vec::new();
+            for i in 0..120u8 {
+                let len: u16 = if i % 3 == 0 { 900 } else { 20 };
+                let payload = Bytes::from(vec![i; usize::from(len)]);
+                queue.push(|small| small.extend_from_slice(&len.to_be_bytes()), payload);
+                wire.extend(take(&mut queue, step));
+            }
+            wire.extend(drain(&mut queue, step));
+            assert!(queue.is_empty() && queue.begun == 0 && queue.lengths.is_empty());
+            let (mut at, mut numbers) = (0, Vec::new());
+            while at < wire.len() {
+                let len = usize::from(u16::from_be_bytes([wire[at], wire[at + 1]]));
+                let body = &wire[at + 2..at + 2 + len];
+                assert!(body.iter().all(|&b| b == body[0]), "mixed up at {at}");
+                numbers.push(body[0]);
+                at += 2 + len;
+            }
+            for large in [true, false] {
+                let of_kind: Vec<_> = numbers.iter().filter(|&n| (n % 3 == 0) == large).collect();
+                assert!(of_kind.is_sorted(), "order within a kind is kept");
+            }
+            numbers.sort_unstable();
+            assert_eq!(numbers, (0..120).collect::<Vec<u8>>());
+        }
     }
 }

@@ -31,7 +31,8 @@ impl StreamFace {
         let mut face = Self {
             link: Link::new(options, false),
             conn,
-            queue: SendQueue::new(options.send_queue_bytes, room),
+            // Where shared memory takes over, the bytes before the switch are to stay before it.
+            queue: SendQueue::new(options.send_queue_bytes, room, !unix),
             reader: FrameReader::new(),
             side,
             ring_bytes: (unix && options.shared_memory).then_some(options.ring_bytes),

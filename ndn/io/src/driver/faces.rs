@@ -17,7 +17,6 @@ use super::{Driver, is_loopback, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::conn::Conn;
 use crate::link::LinkCounters;
-use crate::mark::MARK_INTERVAL;
 use crate::seldom::Seldom;
 use crate::shm::Side;
 use crate::socket;
@@ -417,7 +416,7 @@ fn spec(
         persistency,
         discovery: link.discovery.unwrap_or(scope == FaceScope::NonLocal),
         congestion_marking: link.mark_threshold_bytes > 0,
-        base_congestion_marking_interval_ns: Some(MARK_INTERVAL.as_nanos() as u64),
+        base_congestion_marking_interval_ns: Some(ndn_forwarder::MARK_INTERVAL.as_nanos() as u64),
         default_congestion_threshold: Some(link.mark_threshold_bytes as u64),
         ..FaceSpec::remote(remote_uri, local_uri)
     }

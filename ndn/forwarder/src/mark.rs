@@ -1,14 +1,15 @@
-//! When congestion is marked on a face.
+//! When congestion is marked on a face: for whoever keeps its send queue.
 
 use std::time::Duration;
 
 /// The first wait between two congestion marks while a queue stays long; it shrinks with the
 /// square root of the marks given, as CoDel's does.
-pub(crate) const MARK_INTERVAL: Duration = Duration::from_millis(5);
+pub const MARK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Decides which packets carry a congestion mark: the first one once the queue has been long
 /// for an interval, then one each interval, which shrinks while the queue stays long.
-pub(crate) struct Marker {
+#[derive(Debug, Clone)]
+pub struct CongestionMarker {
     on: bool,
     threshold: usize,
     interval: Duration,
@@ -16,7 +17,8 @@ pub(crate) struct Marker {
     given: u32,
 }
 
-impl Marker {
+impl CongestionMarker {
+    /// Marks where more than `threshold` bytes wait; never with 0.
     pub fn new(threshold: usize) -> Self {
         Self {
             on: threshold > 0,
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn marks_start_after_an_interval_and_come_faster() {
-        let mut marker = Marker::new(1000);
+        let mut marker = CongestionMarker::new(1000);
         let ms = Duration::from_millis;
         let marked: Vec<u64> = (0..40).filter(|&t| marker.marks(ms(t), 2000)).collect();
         assert_eq!(marked[0], 5);
