@@ -12,7 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, State, VerifyPolicy, WindowConfig};
+use ndn_endpoint::{
+    Consumer, ConsumerConfig, ConsumerStats, CubicConfig, State, VerifyPolicy, WindowConfig,
+};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
@@ -107,7 +109,10 @@ impl Pull {
         let config = ConsumerConfig {
             first: settings.first,
             last: settings.last,
-            window: WindowConfig::Fixed(settings.window),
+            window: WindowConfig::Cubic(CubicConfig {
+                max: settings.window as f64,
+                ..CubicConfig::default()
+            }),
             interest_lifetime: INTEREST_LIFETIME,
             max_retries: u32::MAX,
             max_stall: MAX_STALL,

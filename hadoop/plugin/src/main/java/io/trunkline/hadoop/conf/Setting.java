@@ -43,7 +43,7 @@ public enum Setting {
       Kind.COUNT,
       "64",
       "1 .. 4096",
-      "Most segments asked for at once by one pull.",
+      "Most segments asked for at once by one pull; congestion makes it fewer.",
       1,
       4096),
   /** How pulled segments are verified. */
