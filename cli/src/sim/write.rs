@@ -133,6 +133,12 @@ fn plans(
     let writers = match &args.client {
         Some(name) => vec![host(name)?],
         None => {
+            let most = writers.len();
+            if args.writers as usize > most {
+                let few = format!("{most} hosts of {} may write", topology.name());
+                return Err(CliError::usage("--writers", few)
+                    .or("name more of them in the file under roles, clients"));
+            }
             let mut all = writers.to_vec();
             rng.shuffle(&mut all);
             all.truncate(args.writers as usize);

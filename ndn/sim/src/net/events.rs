@@ -8,6 +8,10 @@ use std::collections::BinaryHeap;
 pub(crate) enum Event {
     /// The first thing on its way over this direction of a link comes out.
     Line(u32),
+    /// The first thing that has overtaken others on it.
+    Express(u32),
+    /// The first message on its way over a connection arrives; connection `c` is `2c + 1` forward and `2c` back.
+    Message(u32),
     /// A forwarder's deadline.
     Node(u32),
     /// A deadline of whoever drives the network.

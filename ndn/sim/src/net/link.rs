@@ -3,6 +3,9 @@
 use crate::topology::LinkSpec;
 use std::collections::VecDeque;
 
+/// Bits of a byte times nanoseconds of a second.
+const BITS_AND_NANOS: u64 = 8 * 1_000_000_000;
+
 /// What one direction of a link has carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
@@ -43,6 +46,9 @@ pub(crate) struct Line<T> {
     /// Payload not acknowledged yet, by whose acknowledgement the other direction will be charged.
     pub(crate) unacked: u64,
     in_flight: VecDeque<(u64, u64, T)>,
+    /// What has overtaken the rest, and when the last of it leaves.
+    express: VecDeque<(u64, u64, T)>,
+    express_until: u64,
     pub(crate) counters: LinkCounters,
 }
 
@@ -54,13 +60,17 @@ impl<T> Line<T> {
             busy_until: 0,
             unacked: 0,
             in_flight: VecDeque::new(),
+            express: VecDeque::new(),
+            express_until: 0,
             counters: LinkCounters::default(),
         }
     }
 
     fn nanos(&self, bytes: u64) -> u64 {
-        const BITS_AND_NANOS: u128 = 8 * 1_000_000_000;
-        let nanos = u128::from(bytes) * BITS_AND_NANOS / u128::from(self.spec.rate_bps);
+        if let Some(product) = bytes.checked_mul(BITS_AND_NANOS) {
+            return product / self.spec.rate_bps;
+        }
+        let nanos = u128::from(bytes) * u128::from(BITS_AND_NANOS) / u128::from(self.spec.rate_bps);
         u64::try_from(nanos).unwrap_or(u64::MAX)
     }
 
@@ -75,7 +85,10 @@ impl<T> Line<T> {
         if left == 0 {
             return 0;
         }
-        let bytes = u128::from(left) * u128::from(self.spec.rate_bps) / 8_000_000_000;
+        if let Some(product) = left.checked_mul(self.spec.rate_bps) {
+            return product / BITS_AND_NANOS;
+        }
+        let bytes = u128::from(left) * u128::from(self.spec.rate_bps) / u128::from(BITS_AND_NANOS);
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
@@ -110,6 +123,22 @@ impl<T> Line<T> {
         })
     }
 
+    /// Takes in something small that goes before what a face keeps back for the link: it waits for the link's own queue
+    /// alone, and is never dropped. Returns when it comes out.
+    pub(crate) fn take_express(&mut self, now: u64, bytes: u64) -> u64 {
+        let own_queue = now.saturating_add(self.nanos(self.spec.queue_bytes));
+        let start = self
+            .busy_until
+            .clamp(now, own_queue)
+            .max(self.express_until);
+        let took = self.nanos(bytes);
+        self.express_until = start + took;
+        self.busy_until = self.busy_until.max(now) + took;
+        self.counters.packets += 1;
+        self.counters.sent_bytes += bytes;
+        self.express_until + self.delay
+    }
+
     /// Charges bytes that nothing waits for, such as a bare acknowledgement.
     pub(crate) fn charge(&mut self, now: u64, bytes: u64) {
         self.busy_until = self.busy_until.max(now) + self.nanos(bytes);
@@ -124,6 +153,30 @@ impl<T> Line<T> {
         self.in_flight.len() == 1
     }
 
+    /// Takes in a few bytes that will be here `at` some time and go before what faces keep back; nothing waits for them.
+    /// Returns when they come out, as the line looks at `now`.
+    pub(crate) fn pass(&mut self, now: u64, at: u64, bytes: u64) -> u64 {
+        let own_queue = at.saturating_add(self.nanos(self.spec.queue_bytes));
+        let took = self.nanos(bytes);
+        let leaves = self.busy_until.clamp(at, own_queue) + took;
+        self.charge(now, bytes);
+        self.counters.packets += 1;
+        leaves + self.delay
+    }
+
+    /// As [`Line::push`], for what was taken in by [`Line::take_express`].
+    pub(crate) fn push_express(&mut self, at: u64, bytes: u64, what: T) -> bool {
+        self.express.push_back((at, bytes, what));
+        self.express.len() == 1
+    }
+
+    /// As [`Line::pop`], of what has overtaken the rest.
+    pub(crate) fn pop_express(&mut self) -> Option<(T, Option<u64>)> {
+        let (_, bytes, what) = self.express.pop_front()?;
+        self.counters.delivered_bytes += bytes;
+        Some((what, self.express.front().map(|&(at, ..)| at)))
+    }
+
     /// Takes out the first, and tells when the next one comes.
     pub(crate) fn pop(&mut self) -> Option<(T, Option<u64>)> {
         let (_, bytes, what) = self.in_flight.pop_front()?;
@@ -133,7 +186,8 @@ impl<T> Line<T> {
 
     /// Bytes of what is on its way.
     pub(crate) fn in_flight_bytes(&self) -> u64 {
-        self.in_flight.iter().map(|&(_, bytes, _)| bytes).sum()
+        let all = self.in_flight.iter().chain(&self.express);
+        all.map(|&(_, bytes, _)| bytes).sum()
     }
 }
 
@@ -170,6 +224,17 @@ mod tests {
             .take(70_000, 200_000, 60_000, 1500, u64::MAX)
             .expect("idle");
         assert_eq!((late.head, late.tail), (71_600, 201_600));
+    }
+
+    #[test]
+    fn what_is_small_waits_for_the_links_own_queue_alone() {
+        let mut line = line(8_000_000_000);
+        assert!(line.take(0, 0, 50_000, u64::MAX, u64::MAX).is_some());
+        assert_eq!(line.take_express(0, 100), 1000 + 100 + 100);
+        assert_eq!(line.take_express(0, 100), 1000 + 200 + 100);
+        let after = line.take(0, 0, 1000, u64::MAX, u64::MAX).expect("room");
+        assert_eq!(after.tail, 51_300, "what was overtaken comes so much later");
+        assert_eq!(line.take_express(60_000, 100), 60_200);
     }
 
     #[test]

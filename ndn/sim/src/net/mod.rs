@@ -13,8 +13,8 @@ use crate::topology::{NodeId, Path, Routes, Topology};
 use crate::wire::{Wire, packet_bytes};
 use events::{Event, Events};
 use link::Line;
-use ndn_forwarder::{FaceId, Forwarder, StrategyKind};
-use ndn_packet::{Name, NetPacket};
+use ndn_forwarder::{CongestionMarker, FaceId, Forwarder, StrategyKind};
+use ndn_packet::{Name, NetKind, NetPacket};
 use node::Node;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct NetworkConfig {
     /// Bytes of named data that a face keeps for its link before that link's own queue: a face is a TCP connection, which
     /// waits rather than overrun the queue, and what waits beyond this is dropped.
     pub face_queue_bytes: u64,
-    /// Named data that queues behind more bytes than this carries a congestion mark.
+    /// Data that queues behind more bytes than this carries a congestion mark now and then, as faces do it.
     pub mark_bytes: u64,
     /// Of nonces and hash tables.
     pub seed: u64,
@@ -100,19 +100,19 @@ enum Transit {
 #[derive(Debug, Clone, Copy)]
 struct Train {
     conn: ConnId,
-    forward: bool,
     tag: u64,
     hop: u16,
     bytes: u64,
     /// When the last of its frames is where the first one is.
     tail: u64,
-    may_drop: bool,
 }
 
 #[derive(Debug)]
 struct Conn {
     there: Path,
     back: Path,
+    /// Messages on their way back, and forward: when they arrive, and what they say.
+    messages: [VecDeque<(u64, u64)>; 2],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +129,8 @@ pub struct Network<'a> {
     routes: Routes<'a>,
     nodes: Vec<Node>,
     lines: Vec<Line<Transit>>,
+    /// One for each line.
+    markers: Vec<CongestionMarker>,
     apps: Vec<Option<App>>,
     conns: Vec<Conn>,
     events: Events,
@@ -147,8 +149,11 @@ impl<'a> Network<'a> {
             let line = || Line::new(link.spec);
             [line(), line()]
         });
+        let lines: Vec<_> = lines.collect();
+        let marker = CongestionMarker::new(config.mark_bytes as usize);
         Network {
-            lines: lines.collect(),
+            markers: vec![marker; lines.len()],
+            lines,
             nodes: topology.nodes().iter().map(|_| Node::default()).collect(),
             routes: Routes::new(topology),
             apps: Vec::new(),
@@ -216,7 +221,19 @@ impl<'a> Network<'a> {
             match event {
                 Event::Timer(token) => return Some(Arrival::Timer(token)),
                 Event::Node(node) => self.on_deadline(node),
-                Event::Line(direction) => self.on_line(direction),
+                Event::Message(end) => {
+                    if let Some(arrival) = self.on_message(end) {
+                        return Some(arrival);
+                    }
+                }
+                Event::Line(direction) => {
+                    let out = self.lines[direction as usize].pop();
+                    self.on_line(direction, Event::Line(direction), out);
+                }
+                Event::Express(direction) => {
+                    let out = self.lines[direction as usize].pop_express();
+                    self.on_line(direction, event, out);
+                }
             }
         }
     }
@@ -345,6 +362,12 @@ impl<'a> Network<'a> {
         let bytes = self.config.wire.bytes(payload);
         let now = self.now;
         let line = &mut self.lines[direction as usize];
+        if !matches!(packet.packet, NetKind::Data(_)) {
+            let at = line.take_express(now, bytes);
+            line.counters.named_bytes += bytes;
+            self.put_on_express(direction, at, bytes, Transit::Packet(packet));
+            return;
+        }
         // A named-data packet is taken in whole before it is passed on.
         let room = line
             .queue_bytes()
@@ -353,7 +376,8 @@ impl<'a> Network<'a> {
             return;
         };
         line.counters.named_bytes += bytes;
-        if passage.waiting > self.config.mark_bytes {
+        let waiting = passage.waiting as usize;
+        if self.markers[direction as usize].marks(Duration::from_nanos(now), waiting) {
             packet.congestion_mark = Some(1);
             line.counters.marked += 1;
         }
@@ -380,6 +404,7 @@ impl<'a> Network<'a> {
         let conn = Conn {
             there: self.routes.path(from, to, selector),
             back: self.routes.path(to, from, selector),
+            messages: Default::default(),
         };
         self.conns.push(conn);
         ConnId(self.conns.len() as u32 - 1)
@@ -390,37 +415,63 @@ impl<'a> Network<'a> {
         self.conns[conn.0 as usize].there.len()
     }
 
-    /// Sends `bytes` of frames over a connection, forward or back. What `may_drop` is dropped where a queue is full.
-    pub fn send_train(
-        &mut self,
-        conn: ConnId,
-        forward: bool,
-        bytes: u64,
-        tag: u64,
-        may_drop: bool,
-    ) {
+    /// Sends `bytes` of frames forward over a connection. They are dropped where a queue is full.
+    pub fn send_train(&mut self, conn: ConnId, bytes: u64, tag: u64) {
         self.pass_on(Train {
             conn,
-            forward,
             tag,
             hop: 0,
             bytes,
             tail: self.now,
-            may_drop,
         });
     }
 
+    /// Sends a small message of `bytes` over a connection, forward or back. It waits for the links' own queues alone and
+    /// is never dropped: a TCP that sends again is not simulated for so little. The way is gone at once, by what the
+    /// lines look like now.
+    pub fn send_message(&mut self, conn: ConnId, forward: bool, bytes: u64, tag: u64) {
+        let end = &mut self.conns[conn.0 as usize];
+        let path = if forward { &end.there } else { &end.back };
+        if path.is_empty() {
+            return self
+                .arrived
+                .push_back(Arrival::Train { conn, forward, tag });
+        }
+        let mut at = self.now;
+        for &direction in path {
+            at = self.lines[direction as usize].pass(self.now, at, bytes);
+        }
+        let messages = &mut end.messages[usize::from(forward)];
+        if let Some(&(last, _)) = messages.back() {
+            at = at.max(last);
+        }
+        messages.push_back((at, tag));
+        if messages.len() == 1 {
+            let end = 2 * conn.0 + u32::from(forward);
+            self.events.push(at, Event::Message(end));
+        }
+    }
+
+    fn on_message(&mut self, end: u32) -> Option<Arrival> {
+        let (conn, forward) = (end / 2, end % 2);
+        let messages = &mut self.conns[conn as usize].messages[forward as usize];
+        let (_, tag) = messages.pop_front()?;
+        if let Some(&(at, _)) = messages.front() {
+            self.events.push(at, Event::Message(end));
+        }
+        Some(Arrival::Train {
+            conn: ConnId(conn),
+            forward: forward == 1,
+            tag,
+        })
+    }
+
     fn pass_on(&mut self, mut train: Train) {
-        let conn = &self.conns[train.conn.0 as usize];
-        let path = if train.forward {
-            &conn.there
-        } else {
-            &conn.back
-        };
+        let path = &self.conns[train.conn.0 as usize].there;
         let Some(&direction) = path.get(usize::from(train.hop)) else {
             self.arrived.push_back(Arrival::Train {
                 conn: train.conn,
-                forward: train.forward,
+                forward: true,
                 tag: train.tag,
             });
             return;
@@ -428,12 +479,7 @@ impl<'a> Network<'a> {
         let is_last = usize::from(train.hop) + 1 == path.len();
         let frame = self.config.wire.frame();
         let line = &mut self.lines[direction as usize];
-        let room = if train.may_drop {
-            line.queue_bytes()
-        } else {
-            u64::MAX
-        };
-        let passage = line.take(self.now, train.tail, train.bytes, frame, room);
+        let passage = line.take(self.now, train.tail, train.bytes, frame, line.queue_bytes());
         if let Some(passage) = passage {
             train.hop += 1;
             train.tail = passage.tail;
@@ -451,12 +497,19 @@ impl<'a> Network<'a> {
         }
     }
 
-    fn on_line(&mut self, direction: u32) {
-        let Some((what, next)) = self.lines[direction as usize].pop() else {
+    fn put_on_express(&mut self, direction: u32, at: u64, bytes: u64, what: Transit) {
+        if self.lines[direction as usize].push_express(at, bytes, what) {
+            self.events.push(at, Event::Express(direction));
+        }
+    }
+
+    /// What came out of a line, and when the next thing does.
+    fn on_line(&mut self, direction: u32, again: Event, out: Option<(Transit, Option<u64>)>) {
+        let Some((what, next)) = out else {
             return;
         };
         if let Some(at) = next {
-            self.events.push(at, Event::Line(direction));
+            self.events.push(at, again);
         }
         match what {
             Transit::Train(train) => self.pass_on(train),

@@ -18,6 +18,7 @@ use crate::net::{AppId, Arrival, ConnId, Network, NetworkConfig, mix};
 use crate::report::{Hosts, Traffic};
 use crate::topology::{NodeId, Topology};
 use crate::wire::elided_capacity;
+use ndn_endpoint::{CubicConfig, WindowConfig};
 use ndn_packet::Name;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -54,8 +55,10 @@ pub struct WriteConfig {
     pub ack_bytes: u64,
     /// Segments on their way that are not acknowledged. Default 80.
     pub in_flight: u64,
-    /// Segments that a replica asks for at once. Default 64.
-    pub window: usize,
+    /// Congestion control of a replica's pull. Default CUBIC of at most 64 segments, as the plug-in has it.
+    pub window: WindowConfig,
+    /// Most segments that a replica holds and asks for together. Default 128.
+    pub buffered: usize,
     /// Newest segments that a writer keeps. Default 256.
     pub retain: usize,
     /// Most segments that TCP has on its way. Default 64, that is 4 MiB.
@@ -75,7 +78,11 @@ impl Default for WriteConfig {
             record_bytes: 38,
             ack_bytes: 24,
             in_flight: 80,
-            window: 64,
+            window: WindowConfig::Cubic(CubicConfig {
+                max: 64.0,
+                ..CubicConfig::default()
+            }),
+            buffered: 128,
             retain: 256,
             tcp_window: 64,
         }
@@ -375,8 +382,7 @@ impl<'a> Writes<'a> {
             Message::Arrived(_) => 0,
         };
         let bytes = self.net.wire().bytes(payload);
-        self.net
-            .send_train(conn, forward, bytes, message.tag(), false);
+        self.net.send_message(conn, forward, bytes, message.tag());
     }
 
     fn handle(&mut self, arrival: Arrival) -> Result<(), WriteError> {

@@ -7,7 +7,7 @@ use crate::wire::elided_data;
 use crate::write::BlockPlan;
 use bytes::Bytes;
 use ndn_endpoint::{
-    Answer, Consumer, ConsumerConfig, Producer, ProducerConfig, State, VerifyPolicy, WindowConfig,
+    Answer, Consumer, ConsumerConfig, Producer, ProducerConfig, State, VerifyPolicy,
 };
 use ndn_packet::{Data, Interest, Name, NetKind, NetPacket, PitToken};
 use std::time::Duration;
@@ -96,10 +96,10 @@ impl Writes<'_> {
         let app = self.add_app(node, id, Role::Consumer(at as u32));
         let now = self.net.now();
         let config = ConsumerConfig {
-            window: WindowConfig::Fixed(self.config.window),
+            window: self.config.window.clone(),
             max_retries: u32::MAX,
             max_stall: Duration::from_secs(300),
-            max_buffered_segments: self.config.window * 2,
+            max_buffered_segments: self.config.buffered,
             no_route_wait: Duration::from_millis(10),
             live: true,
             last: Some(self.config.segments() - 1),

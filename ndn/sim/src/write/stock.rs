@@ -49,7 +49,7 @@ impl Writes<'_> {
     fn send_unit(&mut self, conn: ConnId, segment: u64) {
         let bytes = self.net.wire().bytes(self.unit_bytes(segment));
         let tag = Message::Segment(segment).tag();
-        self.net.send_train(conn, true, bytes, tag, true);
+        self.net.send_train(conn, bytes, tag);
     }
 
     /// Sends into a stage what its stream lets out.
@@ -104,7 +104,7 @@ impl Writes<'_> {
         };
         let first = std::mem::replace(&mut chain.stages[at].taken, came);
         let tag = Message::Arrived(segment).tag();
-        self.net.send_train(conn, false, acks, tag, false);
+        self.net.send_message(conn, false, acks, tag);
         for segment in first..came {
             self.pass_on(id, at, segment);
         }
