@@ -179,6 +179,35 @@ fn faces_wait_for_short_queues() {
     assert_eq!((outcome.traffic.dropped, outcome.retransmitted), (0, 0));
 }
 
+/// What the lab counted of the paper's Table 2 (docs/sim.md): bytes of all hosts together and between routers.
+#[test]
+fn bytes_agree_with_the_lab() {
+    let text = include_str!("../../../lab/topologies/paper-fig5.toml");
+    let (topology, _) = Topology::from_toml("paper-fig5", text).expect("a topology");
+    for (plane, hosts, of_hosts, of_core) in [
+        (Plane::Tcp, ["h3", "h3", "h8", "h5"], 567.03, 283.47),
+        (Plane::Named, ["h3", "h3", "h13", "h8"], 428.39, 428.51),
+    ] {
+        let network = NetworkConfig {
+            face_queue_bytes: 16 << 20,
+            ..network(Wire::ETHERNET, Routing::Learned, 1)
+        };
+        let plans = [plan(&topology, &hosts)];
+        let outcome = write(&topology, network, config(128 << 20), plane, &plans);
+        let traffic = &outcome.traffic;
+        for (simulated, lab) in [
+            (traffic.hosts_bytes, of_hosts),
+            (traffic.core_bytes, of_core),
+        ] {
+            let off = simulated as f64 / 1e6 / lab - 1.0;
+            assert!(
+                off.abs() < 0.03,
+                "{plane:?}: {simulated} bytes, {lab} MB in the lab"
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
