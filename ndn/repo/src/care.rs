@@ -213,12 +213,9 @@ impl Repo {
         let inner = &self.inner;
         let before = inner.disk.free_bytes().at(Path::new("."))?;
         files::remove_doomed(&*inner.disk, &inner.index)?;
-        for content in interrupted(self)? {
+        for content in inner.interrupted() {
             if inner.take(content) {
-                if !files::is_published_content(&*inner.disk, &inner.index, content)? {
-                    inner.remove_incoming(content);
-                }
-                inner.let_go(content);
+                inner.remove_incoming(content);
             }
         }
         inner.packets.compact()?;

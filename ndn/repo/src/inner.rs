@@ -33,8 +33,8 @@ pub(crate) struct Inner {
     pub key: Arc<SigningKey>,
     pub readers: Mutex<Recent<(Name, u64), Arc<FileReader>>>,
     pub listings: Mutex<Listings>,
-    /// Content ids of files that are being written.
-    writing: Mutex<HashSet<u64>>,
+    /// Content ids of interrupted transfers that nobody goes on with yet.
+    interrupted: Mutex<HashSet<u64>>,
     /// Segments and packets that were found damaged when asked for.
     pub rotten: AtomicU64,
 }
@@ -53,7 +53,7 @@ impl Inner {
     pub fn open(disk: Arc<dyn Disk>, key: SigningKey, options: &RepoOptions) -> Result<Self> {
         make_folders(&*disk)?;
         let index = Arc::new(Index::open(&*disk)?);
-        files::recover(&*disk, &index)?;
+        let interrupted = files::recover(&*disk, &index)?;
         let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
         Ok(Inner {
             disk,
@@ -62,7 +62,7 @@ impl Inner {
             key: Arc::new(key),
             readers: Mutex::new(Recent::new(OPEN_READERS)),
             listings: Mutex::default(),
-            writing: Mutex::default(),
+            interrupted: Mutex::new(interrupted),
             rotten: AtomicU64::new(0),
         })
     }
@@ -148,7 +148,6 @@ impl Inner {
     /// A new content id, and its files.
     pub fn create_incoming(&self) -> Result<NewFiles> {
         let content = random();
-        self.take(content);
         let paths = incoming(content);
         let files = self
             .disk
@@ -157,25 +156,33 @@ impl Inner {
             .and_then(|bytes| Ok((content, bytes, self.disk.create(&paths.1).at(&paths.1)?)));
         if files.is_err() {
             self.remove_incoming(content);
-            self.let_go(content);
         }
         files
     }
 
-    /// Claims the files of a content for one writer; false where another has them.
-    pub fn take(&self, content: u64) -> bool {
-        self.writing
+    /// Interrupted transfers.
+    pub fn interrupted(&self) -> Vec<u64> {
+        let interrupted = self
+            .interrupted
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(content)
+            .unwrap_or_else(PoisonError::into_inner);
+        interrupted.iter().copied().collect()
     }
 
-    /// Ends a claim.
-    pub fn let_go(&self, content: u64) {
-        self.writing
+    /// Claims an interrupted transfer; false where another has it.
+    pub fn take(&self, content: u64) -> bool {
+        self.interrupted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .remove(&content);
+            .remove(&content)
+    }
+
+    /// A transfer is interrupted: whoever puts the same again may go on with it.
+    pub fn interrupt(&self, content: u64) {
+        self.interrupted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(content);
     }
 
     /// Removes a file that is not to be published.

@@ -115,7 +115,6 @@ impl Repo {
         });
         if made.is_err() {
             self.inner.remove_incoming(content);
-            self.inner.let_go(content);
         }
         made
     }
@@ -220,7 +219,6 @@ impl Repo {
         })();
         if linked.is_err() {
             self.inner.remove_incoming(content);
-            self.inner.let_go(content);
         }
         linked
     }

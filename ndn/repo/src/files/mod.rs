@@ -19,7 +19,5 @@ pub use reader::{FileReader, manifest_digests, manifest_name};
 pub use writer::{FileWriter, PutOptions, Staged};
 
 pub(crate) use manifest::Facts;
-pub(crate) use recover::{
-    is_published_content, partial_upload, recover, remove_both, remove_doomed, settle,
-};
+pub(crate) use recover::{partial_upload, recover, remove_both, remove_doomed, settle};
 pub(crate) use writer::{incoming, settled};

@@ -1,6 +1,6 @@
 //! What a crash has left of files: moved to its place, kept so that its transfer can go on, or removed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ const SYNC_ALL_FROM: usize = 8;
 /// Entries of a manifest that are checked at once.
 const ENTRIES_AT_ONCE: usize = 1024;
 
-/// Puts `incoming` and the files that are to go in order.
-pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<()> {
+/// Puts `incoming` and the files that are to go in order; gives the transfers that can go on.
+pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<HashSet<u64>> {
     remove_doomed(disk, index)?;
     let folder = Path::new("incoming");
     let mut contents = BTreeSet::new();
@@ -35,21 +35,28 @@ pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<()> {
             Err(_) => disk.remove(&folder.join(&name)).at(folder)?,
         }
     }
+    let mut interrupted = HashSet::new();
     for content in contents {
-        recover_one(disk, index, content)?;
+        if recover_one(disk, index, content)? {
+            interrupted.insert(content);
+        }
     }
-    Ok(())
+    Ok(interrupted)
 }
 
-fn recover_one(disk: &dyn Disk, index: &Index, content: u64) -> Result<()> {
+/// Whether it is a transfer that can go on.
+fn recover_one(disk: &dyn Disk, index: &Index, content: u64) -> Result<bool> {
     let facts = facts_of(disk, content);
     match facts {
-        Some(facts) if is_published(index, &facts, content)? => settle(disk, content),
+        Some(facts) if is_published(index, &facts, content)? => {
+            settle(disk, content)?;
+            Ok(false)
+        }
         // Its size is known: whoever puts it again can go on from here.
-        Some(facts) if facts.entry.size > 0 => Ok(()),
+        Some(facts) if facts.entry.size > 0 => Ok(true),
         _ => {
             remove_both(disk, &incoming(content));
-            Ok(())
+            Ok(false)
         }
     }
 }
@@ -61,14 +68,6 @@ fn facts_of(disk: &dyn Disk, content: u64) -> Option<Facts> {
         .find_map(|path| disk.open(path).ok())
         .and_then(|file| Facts::read(&*file))
         .map(|(facts, _)| facts)
-}
-
-/// Whether the index names this content.
-pub(crate) fn is_published_content(disk: &dyn Disk, index: &Index, content: u64) -> Result<bool> {
-    match facts_of(disk, content) {
-        Some(facts) => is_published(index, &facts, content),
-        None => Ok(false),
-    }
 }
 
 fn is_published(index: &Index, facts: &Facts, content: u64) -> Result<bool> {
@@ -151,20 +150,13 @@ pub(crate) fn partial_upload(
     let (Some(size), Some(mtime_ns)) = (options.size, options.mtime_ns) else {
         return Ok(None);
     };
-    let folder = Path::new("incoming");
-    for file in repo.disk.list(folder).at(folder)? {
-        let Some(content) = file
-            .strip_suffix(".m")
-            .and_then(|id| u64::from_str_radix(id, 16).ok())
-        else {
-            continue;
-        };
+    for content in repo.interrupted() {
         if !repo.take(content) {
-            continue; // Somebody writes it now.
+            continue; // Somebody goes on with it in this moment.
         }
         let found = continued(repo, content, name, size, mtime_ns, options);
         if !matches!(found, Ok(Some(_))) {
-            repo.let_go(content);
+            repo.interrupt(content);
         }
         if let Some(writer) = found? {
             return Ok(Some(writer));

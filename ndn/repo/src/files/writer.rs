@@ -304,7 +304,9 @@ impl FileWriter {
             Some(Lane::Thread(thread)) => thread.join().and_then(Hasher::suspend),
             None => Ok(()),
         }
-        .at(&paths.1)
+        .at(&paths.1)?;
+        self.repo.interrupt(self.facts.entry.content);
+        Ok(())
     }
 }
 
@@ -331,7 +333,6 @@ impl Drop for FileWriter {
         if !self.keep {
             self.repo.remove_incoming(self.facts.entry.content);
         }
-        self.repo.let_go(self.facts.entry.content);
     }
 }
 
