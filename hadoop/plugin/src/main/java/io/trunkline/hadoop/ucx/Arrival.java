@@ -36,9 +36,6 @@ final class Arrival {
   /** Where the bytes are, null when on the heap. */
   PooledBuffer buffer;
 
-  /** Whose memory the bytes go to, null when a buffer holds them. */
-  LentMemory lent;
-
   /** The bytes not read yet, of a READY one. */
   ByteBuffer data;
 

@@ -175,11 +175,6 @@ final class BufferPool {
     }
   }
 
-  /** Memory of a reader, not registered. */
-  static PooledBuffer lent(ByteBuffer memory) {
-    return new PooledBuffer(memory, UcxUtils.getAddress(memory), hostMemory());
-  }
-
   /** Wakes a waiter once, when a buffer comes back. */
   synchronized void tellWhenFree(Waiter waiter) {
     if (!starving.contains(waiter)) {

@@ -2,10 +2,7 @@ package io.trunkline.hadoop.ucx;
 
 import java.io.IOException;
 import java.net.ConnectException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -45,7 +42,6 @@ final class Connection {
   private final UcxListener listener;
   private final InetSocketAddress remote;
   private final long token;
-  private final boolean onThisHost;
   private final ControlFrames control = new ControlFrames();
   private final Map<Integer, StreamEnd> streams = new HashMap<>();
   private final Waiters changed = new Waiters();
@@ -68,7 +64,6 @@ final class Connection {
     this.listener = listener;
     this.remote = remote;
     token = connections.newToken();
-    onThisHost = isOurs(remote.getAddress());
   }
 
   /** A connection to a listener; {@link #connect} makes it. */
@@ -96,20 +91,6 @@ final class Connection {
 
   InetSocketAddress remote() {
     return remote;
-  }
-
-  /** Whether the peer is a process of this host. */
-  boolean onThisHost() {
-    return onThisHost;
-  }
-
-  private static boolean isOurs(InetAddress address) {
-    try {
-      return address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
-    } catch (SocketException e) {
-      Connections.LOG.debug("interface of {}: {}", address, e.toString());
-      return false;
-    }
   }
 
   /** Our address, as far as it is known: as the peer sees us, or where we listen. */

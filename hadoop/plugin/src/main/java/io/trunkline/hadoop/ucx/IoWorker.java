@@ -109,11 +109,6 @@ final class IoWorker {
     keeper.start();
   }
 
-  /** Whether it has ended, or is about to. */
-  boolean closing() {
-    return closing;
-  }
-
   /** Whether the calling thread leads, and so may call UCX. */
   boolean leads() {
     return lead.isHeldByCurrentThread();

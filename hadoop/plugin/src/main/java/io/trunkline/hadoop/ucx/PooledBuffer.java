@@ -47,16 +47,6 @@ final class PooledBuffer {
     payload = all.slice(0, all.capacity() - HEADER_ROOM);
   }
 
-  /** Somebody's memory to receive into, without room for a header. */
-  PooledBuffer(ByteBuffer payload, long address, UcpRequestParams params) {
-    pool = null;
-    all = payload;
-    this.address = address;
-    memory = null;
-    this.params = params;
-    this.payload = payload;
-  }
-
   int capacity() {
     return payload.capacity();
   }

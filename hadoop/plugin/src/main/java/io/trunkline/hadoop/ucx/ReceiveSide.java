@@ -35,7 +35,6 @@ final class ReceiveSide {
   // Under this object's lock.
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
   private boolean dropped;
-  private LentMemory lent;
 
   private volatile long grantedCharge;
   private volatile long consumedCharge;
@@ -131,10 +130,7 @@ final class ReceiveSide {
     int done = 0;
     while (!held.isEmpty()) {
       Arrival arrival = held.peek();
-      PooledBuffer buffer = lentFor(arrival);
-      if (buffer == null) {
-        buffer = pool.take(arrival.length);
-      }
+      PooledBuffer buffer = pool.take(arrival.length);
       if (buffer == null && mayGoUnpooled(arrival)) {
         buffer = BufferPool.unpooled(arrival.length);
       }
@@ -154,20 +150,6 @@ final class ReceiveSide {
       done++;
     }
     return done;
-  }
-
-  /** The memory of a reader that waits for just this message. */
-  private synchronized PooledBuffer lentFor(Arrival arrival) {
-    if (lent == null
-        || lent.arrival != null
-        || arrivals.peek() != arrival
-        || arrival.length > lent.target.remaining()) {
-      return null;
-    }
-    lent.arrival = arrival;
-    lent.underWay = true;
-    arrival.lent = lent;
-    return lent.memory;
   }
 
   /** Only for the next message of a reader that waits, so that no stream stands still. */
@@ -213,9 +195,6 @@ final class ReceiveSide {
     boolean late;
     synchronized (this) {
       late = arrival.abandoned || !good;
-      if (arrival.lent != null) {
-        arrival.lent.underWay = false;
-      }
       if (!late) {
         arrival.data = buffer.payload.duplicate().limit(arrival.length);
         arrival.state = Arrival.State.READY;
@@ -305,36 +284,6 @@ final class ReceiveSide {
   }
 
   /**
-   * Lends the memory of a reader that waits, to be taken back before it returns.
-   *
-   * @return whether the leader has something to do for it
-   */
-  synchronized boolean lend(ByteBuffer to) {
-    if (lent == null && !dropped) {
-      lent = new LentMemory(to);
-    }
-    return lent != null && lent.target == to && holding;
-  }
-
-  /** Whether UCX writes into a reader's memory now. */
-  synchronized boolean writesInto(ByteBuffer to) {
-    return lent != null && lent.target == to && lent.underWay;
-  }
-
-  /** Lends it no longer; a message that is there but was not taken stays for the next reader. */
-  synchronized void takeBack(ByteBuffer to) {
-    if (lent == null || lent.target != to) {
-      return;
-    }
-    Arrival arrival = lent.arrival;
-    lent = null;
-    if (arrival != null && arrival.state == Arrival.State.READY) {
-      arrival.data = ByteBuffer.allocate(arrival.length).put(arrival.data).flip();
-      arrival.lent = null;
-    }
-  }
-
-  /**
    * Takes what is here.
    *
    * @return bytes taken, 0 when none are here, -1 at the end
@@ -351,17 +300,9 @@ final class ReceiveSide {
         if (arrival.end) {
           return taken == 0 ? -1 : taken;
         }
-        if (arrival.lent == null) {
-          taken += copy(arrival.data, to);
-          if (arrival.data.hasRemaining()) {
-            break;
-          }
-        } else if (arrival.lent.target == to) {
-          to.position(to.position() + arrival.length);
-          taken += arrival.length;
-          lent = null;
-        } else {
-          break; // another reader's, who takes it back soon
+        taken += copy(arrival.data, to);
+        if (arrival.data.hasRemaining()) {
+          break;
         }
         arrivals.poll();
       }

@@ -7,7 +7,6 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArraySet;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.openucx.jucx.ucp.UcpAmData;
@@ -207,59 +206,6 @@ final class StreamEnd {
   void overdue() {
     overdue = true;
     tell();
-  }
-
-  /** Most that the transfer of a message may take after its reader has given up. */
-  private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
-
-  /**
-   * Lends a reader's memory for the time it waits, where messages are copied from the peer's memory
-   * to it and nothing has to be registered; {@link #takeBack} must follow.
-   */
-  void lend(ByteBuffer to) {
-    if (to.isDirect()
-        && to.remaining() >= connections.rendezvousBytes()
-        && connection.onThisHost()
-        && in.lend(to)) {
-      due();
-      work();
-    }
-  }
-
-  /** Waits until UCX no longer writes into a reader's memory. */
-  void takeBack(ByteBuffer to) {
-    if (in.writesInto(to)) {
-      awaitTransfer(to);
-    }
-    in.takeBack(to);
-  }
-
-  private void awaitTransfer(ByteBuffer to) {
-    IoWorker worker = connections.worker();
-    Waiter done =
-        new Waiter() {
-          @Override
-          boolean ready() {
-            return !in.writesInto(to) || worker.closing();
-          }
-        };
-    boolean interrupted = Thread.interrupted();
-    long deadline = System.nanoTime() + GRACE_NANOS;
-    waiters.add(done);
-    try {
-      while (!worker.await(done, deadline)) {
-        interrupted |= Thread.interrupted();
-        if (deadline != IoWorker.NO_DEADLINE && System.nanoTime() - deadline >= 0) {
-          deadline = IoWorker.NO_DEADLINE;
-          worker.execute(() -> transferFailed("receive"));
-        }
-      }
-    } finally {
-      waiters.remove(done);
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
   }
 
   /**

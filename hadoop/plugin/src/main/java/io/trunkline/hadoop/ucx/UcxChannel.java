@@ -58,17 +58,12 @@ public final class UcxChannel extends SocketChannel {
     int move() throws IOException;
   }
 
-  /** Moves bytes, waiting as need be; a reader gives its buffer, a writer null. */
-  private int blocking(ByteBuffer reader, Step step, long deadlineNanos) throws IOException {
-    boolean reads = reader != null;
+  private int blocking(boolean reads, Step step, long deadlineNanos) throws IOException {
     boolean done = false;
     begin();
     try {
       int moved = step.move();
       while (moved == 0) {
-        if (reads) {
-          stream.lend(reader);
-        }
         Wait wait = new Wait(reads);
         if (!stream.await(wait, reads, deadlineNanos) && !Thread.currentThread().isInterrupted()) {
           if (reads) {
@@ -90,9 +85,6 @@ public final class UcxChannel extends SocketChannel {
       }
       throw new AsynchronousCloseException();
     } finally {
-      if (reads) {
-        stream.takeBack(reader);
-      }
       end(done);
     }
   }
@@ -120,7 +112,7 @@ public final class UcxChannel extends SocketChannel {
     if (!to.hasRemaining()) {
       return 0;
     }
-    return blocking(to, () -> stream.read(to), UcxNode.deadline(timeoutMs));
+    return blocking(true, () -> stream.read(to), UcxNode.deadline(timeoutMs));
   }
 
   /**
@@ -175,7 +167,7 @@ public final class UcxChannel extends SocketChannel {
     seen(from);
     int start = from.position();
     while (from.hasRemaining()) {
-      blocking(null, () -> stream.write(from), UcxNode.deadline(timeoutMs));
+      blocking(false, () -> stream.write(from), UcxNode.deadline(timeoutMs));
     }
     return from.position() - start;
   }
@@ -216,7 +208,7 @@ public final class UcxChannel extends SocketChannel {
     long end = position + count;
     while (next[0] < end) {
       blocking(
-          null,
+          false,
           () -> {
             int sent = stream.write(file, next[0], (int) (end - next[0]));
             next[0] += sent;

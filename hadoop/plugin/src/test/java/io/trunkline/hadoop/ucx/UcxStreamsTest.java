@@ -143,7 +143,7 @@ class UcxStreamsTest {
     assertEquals(-1, ByteBuffer.wrap(bytes, 0, content.length - 100).mismatch(expected));
   }
 
-  /** Messages go straight into the memory of a reader that waits, also when its reads end early. */
+  /** Whatever the sizes of reads, and though some of them run into their time-outs. */
   @Test
   void directBuffersGetWhatWasWritten() throws Exception {
     open(UcxSettings.builder());
