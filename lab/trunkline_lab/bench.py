@@ -24,7 +24,7 @@ from .say import say
 REPLICATION = 3
 DATANODES = 4
 CHANNEL_BYTES = 1 << 30
-WARM_UPS = 3  # rounds until DataNodes spend next to nothing on compiling any more; not counted
+WARM_UPS = 6  # rounds until DataNodes spend next to nothing on compiling any more; not counted
 
 
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
