@@ -329,6 +329,36 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn what_waits_to_be_published_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let repo = Repo::open(
+        folder.path(),
+        SigningKey::DigestSha256,
+        &RepoOptions::default(),
+    )
+    .expect("a repository");
+    let name = name("/twice");
+    let contents = [noise(100_000, 1), noise(100_000, 2)];
+    // The same name, size and time: a transfer of the second would go on with an interrupted one of the first.
+    let options = options(8_000, Some(100_000));
+    let staged = contents
+        .iter()
+        .map(|content| {
+            let mut file = repo.put(&name, &options).expect("a writer");
+            assert_eq!(file.position(), 0);
+            file.copy_from(&mut Cursor::new(content), &mut |_| {})
+                .expect("written");
+            file.finish().expect("whole")
+        })
+        .collect();
+    let published = repo.publish(staged).expect("published");
+    assert_eq!(published.len(), 2);
+    for (info, content) in published.iter().zip(&contents) {
+        assert!(segments(&repo, info) == *content, "not what was put");
+    }
+}
+
+#[test]
 fn what_is_not_finished_leaves_nothing() {
     let disk = SimDisk::default();
     let repo = open(&disk).expect("a repository");
