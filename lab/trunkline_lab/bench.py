@@ -247,6 +247,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise ValueError(f"ONLY={wanted}: no figure begins so; they begin with {known}")
     print(figures.render(found))
     result = paths.OUT / "bench.json"
+    result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(json.dumps([figure.as_json() for figure in found], indent=2) + "\n")
     say(f"written: {result.relative_to(paths.ROOT)}")
     return 0

@@ -14,26 +14,33 @@ import java.nio.channels.spi.SelectorProvider;
 public abstract class SelectorsOnly extends SelectorProvider {
   @Override
   public DatagramChannel openDatagramChannel() {
-    throw new UnsupportedOperationException("selectors only");
+    throw refused();
   }
 
   @Override
   public DatagramChannel openDatagramChannel(ProtocolFamily family) {
-    throw new UnsupportedOperationException("selectors only");
+    throw refused();
   }
 
   @Override
   public Pipe openPipe() {
-    throw new UnsupportedOperationException("selectors only");
+    throw refused();
   }
 
   @Override
   public ServerSocketChannel openServerSocketChannel() {
-    throw new UnsupportedOperationException("selectors only");
+    throw refused();
   }
 
   @Override
   public SocketChannel openSocketChannel() {
-    throw new UnsupportedOperationException("selectors only");
+    throw refused();
+  }
+
+  /** The channels of such a provider exist already, connected, when they are given to Hadoop. */
+  private UnsupportedOperationException refused() {
+    return new UnsupportedOperationException(
+        getClass().getSimpleName()
+            + " provides selectors; its channels are opened by their transport");
   }
 }

@@ -23,7 +23,10 @@ record LibraryVersion(int major, int minor, int release) {
   private static final int LARGEST_FILE = 64 << 20;
 
   private static final Pattern TEXT = Pattern.compile("(\\d{1,3})\\.(\\d{1,3})\\.(\\d{1,3})");
+
+  /** One more than the pattern takes, so that a longer run of figures does not match by its end. */
   private static final int LONGEST = 12;
+
   private static final String MARK = "ucp_get_version_string";
 
   /**
