@@ -6,6 +6,8 @@
 //!
 //! Where `overtaking` is allowed, small packets go before large ones: an Interest does not wait
 //! behind megabytes of Data that go the same way, or the Data that it asks for comes so much later.
+//! They go before them only with about as many bytes as the large ones send themselves: nobody
+//! keeps Data back for long by sending small packets.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -16,6 +18,9 @@ use crate::room::QueueRoom;
 
 /// Payloads up to this many bytes are small: they are copied into the run of small bytes.
 const INLINE_PAYLOAD: usize = 512;
+/// Bytes of small packets that may overtake before a byte of large ones is written: the Interests
+/// of some pulls at once.
+const MOST_OVERTAKING: usize = 64 << 10;
 /// Pieces that one gathered write takes.
 pub(crate) const GATHER: usize = 64;
 /// Spent small bytes are cleared away at the latest when this many have gathered.
@@ -110,15 +115,19 @@ impl Lane {
 ///   written next ──▶ rest of the packet begun │ small ones │ the others
 ///                            (large)          (express)      (large)
 /// ```
+/// A small packet that may no longer overtake is one of the others.
 pub(crate) struct SendQueue {
     large: Lane,
-    /// Lengths of the packets in `large`, but for the one begun.
+    /// Lengths of the packets in `large`, but for the one begun; none where nothing overtakes.
     lengths: VecDeque<usize>,
     /// Bytes left of the first packet in `large`, part of which is written.
     begun: usize,
     express: Box<Lane>,
     express_bytes: usize,
     overtaking: bool,
+    /// Bytes that may still overtake what is in `large`: used up by small packets, given back by
+    /// what of `large` is written.
+    may_overtake: usize,
     bytes: usize,
     limit: usize,
     room: QueueRoom,
@@ -135,6 +144,7 @@ impl SendQueue {
             express: Box::default(),
             express_bytes: 0,
             overtaking,
+            may_overtake: MOST_OVERTAKING,
             bytes: 0,
             limit,
             room,
@@ -157,13 +167,19 @@ impl SendQueue {
     /// Adds one packet, its link header written by `header`. The caller has asked
     /// [`Self::has_room`]. Returns the bytes added.
     pub fn push(&mut self, header: impl FnOnce(&mut Vec<u8>), payload: Bytes) -> usize {
-        let added = if self.overtaking && payload.len() <= INLINE_PAYLOAD {
+        let is_small = payload.len() <= INLINE_PAYLOAD;
+        let added = if self.overtaking && is_small && self.may_overtake > 0 {
             let added = self.express.push(header, payload);
             self.express_bytes += added;
+            if self.has_large() {
+                self.may_overtake = self.may_overtake.saturating_sub(added);
+            }
             added
         } else {
             let added = self.large.push(header, payload);
-            self.lengths.push_back(added);
+            if self.overtaking {
+                self.lengths.push_back(added);
+            }
             added
         };
         self.bytes += added;
@@ -210,8 +226,13 @@ impl SendQueue {
         self.advance_large(written - finishing - express);
     }
 
+    fn has_large(&self) -> bool {
+        self.begun > 0 || !self.lengths.is_empty()
+    }
+
     fn advance_large(&mut self, written: usize) {
         self.large.advance(written);
+        self.may_overtake = (self.may_overtake + written).min(MOST_OVERTAKING);
         let mut left = written;
         while left > 0 {
             if self.begun == 0 {
@@ -334,6 +355,28 @@ mod tests {
         let rest = take(&mut queue, usize::MAX);
         assert_eq!(rest, [[1; 990].as_slice(), &[4; 10], &[2; 1000]].concat());
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn small_packets_do_not_keep_large_ones_back_for_ever() {
+        let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+        let large = 100 * 1000;
+        for _ in 0..100 {
+            queue.push(|_| {}, Bytes::from(vec![1; 1000]));
+        }
+        let (mut written, mut of_large) = (0, 0);
+        let most = MOST_OVERTAKING + 500 + 2 * large;
+        while of_large < large {
+            // As many small ones come as the link takes away.
+            queue.push(|_| {}, Bytes::from(vec![2; 500]));
+            let bytes = take(&mut queue, 500);
+            written += bytes.len();
+            of_large += bytes.iter().filter(|&&byte| byte == 1).count();
+            assert!(written <= most, "{of_large} of {written} bytes");
+        }
+        assert!(written > MOST_OVERTAKING + large, "small ones go first");
+        drain(&mut queue, 1500);
+        assert!(queue.is_empty() && !queue.has_large());
     }
 
     /// Packets are a length and that many bytes of their number: what was mixed up does not parse.
