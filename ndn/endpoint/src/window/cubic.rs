@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct CubicConfig {
     /// First window in segments. Default 10.
     pub initial: f64,
-    /// Least window after congestion, in segments. Default 2.
+    /// Least window after congestion, in segments; no more than `max`. Default 2.
     pub min: f64,
     /// Greatest window in segments. Default 4096.
     pub max: f64,
@@ -77,7 +77,8 @@ impl Cubic {
         } else {
             self.window
         };
-        self.threshold = (self.window * self.config.beta).max(self.config.min);
+        let least = self.config.min.min(self.config.max);
+        self.threshold = (self.window * self.config.beta).max(least);
         self.epoch = None;
     }
 
@@ -195,6 +196,18 @@ mod tests {
         }
         // 70 + 100 round trips of 0.53 segments until 100, then 1 a round trip.
         assert!((115..200).contains(&w.window()), "{}", w.window());
+    }
+
+    #[test]
+    fn the_greatest_window_holds_after_congestion_too() {
+        let mut w = Cubic::new(CubicConfig {
+            max: 1.0,
+            ..CubicConfig::default()
+        });
+        w.on_congestion(Duration::ZERO);
+        assert_eq!(w.window(), 1);
+        w.on_data(Duration::ZERO, None);
+        assert_eq!(w.window(), 1);
     }
 
     #[test]
