@@ -266,3 +266,26 @@ fn a_full_disk_refuses_packets_and_goes_on_reading() {
     disk.set_capacity(u64::MAX);
     insert(&repo, &name("/big"), 0..10, 1000);
 }
+
+#[test]
+fn what_is_being_inserted_outlives_a_compaction() {
+    for size in [100, 40_000] {
+        let disk = SimDisk::default();
+        let repo = open(&disk).expect("a repository");
+        let prefix = name("/f/v=1");
+        let packets: Vec<Data> = (0..40)
+            .map(|n| foreign(&prefix.append_segment(n), size))
+            .collect();
+        let mut insertion = repo.insert(&prefix, true);
+        for packet in &packets[..30] {
+            insertion.push(packet).expect("taken");
+        }
+        repo.compact().expect("compacted");
+        for packet in &packets[30..] {
+            insertion.push(packet).expect("taken");
+        }
+        insertion.commit().expect("committed");
+        let repo = open_again(&disk, 1);
+        whole(&repo, &packets);
+    }
+}

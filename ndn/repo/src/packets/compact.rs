@@ -20,7 +20,17 @@ const MOVED_AT_ONCE: u64 = 1024;
 impl PacketStore {
     /// Gives back the room of logs of which less than three quarters are needed, by moving what is.
     pub fn compact(&self) -> Result<()> {
+        let _alone = self
+            .compacting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         self.close()?;
+        // What an insertion that goes on has written looks like what nobody needs.
+        let end = self
+            .logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first_in_use();
         let needed = self.needed()?;
         let folder = log::folder();
         let mut numbers: Vec<u32> = self
@@ -29,9 +39,9 @@ impl PacketStore {
             .at(folder)?
             .iter()
             .filter_map(|file| log::number(file))
+            .filter(|number| *number < end)
             .collect();
         numbers.sort_unstable();
-        // What is written from now on is in later logs.
         for number in numbers {
             let path = log::path(number);
             let size = self.disk.open(&path).and_then(|f| f.size()).at(&path)?;

@@ -20,6 +20,8 @@ pub struct Insertion {
     packets: u64,
     /// The least segment that may come.
     next: u64,
+    /// The log in which it began: that one and those after it stay until it is over.
+    began_in: u32,
 }
 
 /// Consecutive segments in one log.
@@ -32,6 +34,12 @@ struct Run {
 
 impl Insertion {
     pub(crate) fn new(repo: Arc<Inner>, key: Key) -> Self {
+        let began_in = repo
+            .packets
+            .logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .begin_insertion();
         Self {
             repo,
             key,
@@ -39,6 +47,7 @@ impl Insertion {
             run: None,
             packets: 0,
             next: 0,
+            began_in,
         }
     }
 
@@ -137,5 +146,16 @@ impl Insertion {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         self.repo.packets.commit(put)
+    }
+}
+
+impl Drop for Insertion {
+    fn drop(&mut self) {
+        self.repo
+            .packets
+            .logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .end_insertion(self.began_in);
     }
 }

@@ -1,6 +1,6 @@
 //! The segment logs: files that are only appended to, reserved ahead, one written at a time.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct Logs {
     open: Option<OpenLog>,
     /// Logs whose last bytes may not have reached the disk.
     broken: HashSet<u32>,
+    /// How many insertions that are not over began in which log.
+    begun: BTreeMap<u32, usize>,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl Logs {
             next,
             open: None,
             broken: HashSet::new(),
+            begun: BTreeMap::new(),
         }
     }
 
@@ -119,6 +122,29 @@ impl Logs {
                 at: 0,
             },
         }
+    }
+
+    /// An insertion begins: tells the first log that its packets may be in.
+    pub fn begin_insertion(&mut self) -> u32 {
+        let log = self.end().log;
+        *self.begun.entry(log).or_default() += 1;
+        log
+    }
+
+    /// An insertion that began in this log is over: the index tells of its packets, or nobody needs them.
+    pub fn end_insertion(&mut self, log: u32) {
+        if let Some(count) = self.begun.get_mut(&log) {
+            *count -= 1;
+            if *count == 0 {
+                self.begun.remove(&log);
+            }
+        }
+    }
+
+    /// From this log on there may be packets that the index does not tell of yet.
+    pub fn first_in_use(&self) -> u32 {
+        let end = self.end().log;
+        self.begun.keys().next().map_or(end, |log| end.min(*log))
     }
 
     /// Whether all that was appended to this log can be relied on.

@@ -35,6 +35,8 @@ pub(crate) struct PacketStore {
     pub leader: Mutex<()>,
     /// Held for writing while packets are moved: then nothing is put or removed.
     pub moves: RwLock<()>,
+    /// Whoever holds it compacts: another would take what it moves for what nobody needs.
+    pub compacting: Mutex<()>,
     series: Mutex<Recent<Key, Arc<Series>>>,
     files: Mutex<Recent<u32, Arc<dyn DiskFile>>>,
 }
@@ -68,6 +70,7 @@ impl PacketStore {
             queue: Mutex::default(),
             leader: Mutex::new(()),
             moves: RwLock::new(()),
+            compacting: Mutex::new(()),
             series: Mutex::new(Recent::new(SERIES_KEPT)),
             files: Mutex::new(Recent::new(FILES_KEPT)),
         }
