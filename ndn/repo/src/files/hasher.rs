@@ -1,9 +1,8 @@
 //! One pass of hashing over a file's bytes as they stream in: each segment's digest and checksum go to the manifest.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread::JoinHandle;
 
 use ring::digest;
 
@@ -14,8 +13,6 @@ use crate::disk::DiskFile;
 /// Bytes of entries that are written to the manifest at once. What is not written is hashed again when a transfer goes on
 /// after a crash.
 const ENTRIES_AT_ONCE: usize = 8 * 1024 / ENTRY_BYTES * ENTRY_BYTES;
-/// Blocks that may wait for the hashing thread.
-const WAITING_BLOCKS: usize = 4;
 
 /// Cuts bytes into segments and writes down what vouches for each.
 pub(crate) struct Hasher {
@@ -26,6 +23,7 @@ pub(crate) struct Hasher {
     entries: Vec<u8>,
     /// The segment in hand. A whole one waits too: the last has a packet of its own form.
     carry: Vec<u8>,
+    /// The segment that the carry is of.
     segment: u64,
     root: digest::Context,
 }
@@ -52,6 +50,11 @@ impl Hasher {
         }
     }
 
+    /// What the packets of this version have in common.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Goes past a segment whose entry is in the manifest already.
     pub fn skip(&mut self, entry: &SegmentEntry) {
         self.root.update(&entry.digest);
@@ -60,35 +63,43 @@ impl Hasher {
     }
 
     /// Takes the next bytes.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let whole = self.shape.segment_bytes as usize;
-        if !self.carry.is_empty() {
-            let (more, rest) = bytes.split_at(bytes.len().min(whole - self.carry.len()));
-            self.carry.extend_from_slice(more);
-            bytes = rest;
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            let carry = std::mem::take(&mut self.carry);
-            self.put(&carry, false)?;
-            self.carry = carry;
-            self.carry.clear();
+    pub fn feed(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (first, carried, whole) = self.cut(bytes);
+        let own = bytes[whole].chunks(self.shape.segment_bytes as usize);
+        let carried = Some(&carried[..]).filter(|c| !c.is_empty());
+        for (segment, content) in (first..).zip(carried.into_iter().chain(own)) {
+            let digest = self.shape.digest(segment, false, content);
+            self.enter(&SegmentEntry::new(digest, content))?;
         }
-        while bytes.len() > whole {
-            let (segment, rest) = bytes.split_at(whole);
-            self.put(segment, false)?;
-            bytes = rest;
-        }
-        self.carry.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn put(&mut self, content: &[u8], is_last: bool) -> io::Result<()> {
-        let digest = self.shape.digest(self.segment, is_last, content);
-        self.root.update(&digest);
-        self.entries
-            .extend_from_slice(&SegmentEntry::new(digest, content).encode());
-        self.segment += 1;
+    /// Cuts the next bytes into segments that [`Hasher::enter`] is to be told of, in order: the number of the first; the
+    /// first, where it began before these bytes; where in the bytes the whole ones lie. The rest is carried on.
+    pub fn cut(&mut self, bytes: &[u8]) -> (u64, Vec<u8>, Range<usize>) {
+        let whole = self.shape.segment_bytes as usize;
+        let first = self.segment;
+        let (mut carried, mut from) = (Vec::new(), 0);
+        if !self.carry.is_empty() {
+            from = bytes.len().min(whole - self.carry.len());
+            self.carry.extend_from_slice(&bytes[..from]);
+            if from == bytes.len() {
+                return (first, carried, 0..0);
+            }
+            carried = std::mem::take(&mut self.carry);
+            self.segment += 1;
+        }
+        let count = (bytes.len() - from).saturating_sub(1) / whole;
+        let end = from + count * whole;
+        self.segment += count as u64;
+        self.carry.extend_from_slice(&bytes[end..]);
+        (first, carried, from..end)
+    }
+
+    /// Takes the entry of the next segment that was cut.
+    pub fn enter(&mut self, entry: &SegmentEntry) -> io::Result<()> {
+        self.root.update(&entry.digest);
+        self.entries.extend_from_slice(&entry.encode());
         if self.entries.len() >= ENTRIES_AT_ONCE {
             self.flush()?;
         }
@@ -109,65 +120,11 @@ impl Hasher {
 
     /// What was fed was all.
     pub fn finish(mut self) -> io::Result<Hashed> {
-        let carry = std::mem::take(&mut self.carry);
-        self.put(&carry, true)?;
+        let digest = self.shape.digest(self.segment, true, &self.carry);
+        self.enter(&SegmentEntry::new(digest, &self.carry))?;
         self.flush()?;
         let mut root = [0; DIGEST_BYTES];
         root.copy_from_slice(self.root.finish().as_ref());
         Ok(Hashed { at: self.at, root })
     }
-}
-
-/// A hasher on a thread of its own, so that one core hashes while another copies.
-pub(crate) struct HashThread {
-    blocks: SyncSender<Vec<u8>>,
-    used: Receiver<Vec<u8>>,
-    thread: JoinHandle<io::Result<Hasher>>,
-}
-
-impl HashThread {
-    /// Starts it.
-    pub fn start(hasher: Hasher) -> io::Result<Self> {
-        let (blocks, waiting) = sync_channel(WAITING_BLOCKS);
-        let (give_back, used) = channel();
-        let thread = std::thread::Builder::new()
-            .name(String::from("hasher"))
-            .spawn(move || work(hasher, &waiting, &give_back))?;
-        Ok(Self {
-            blocks,
-            used,
-            thread,
-        })
-    }
-
-    /// Hands over a block; false where the thread has ended because it could not write.
-    pub fn feed(&self, block: Vec<u8>) -> bool {
-        self.blocks.send(block).is_ok()
-    }
-
-    /// A block that was hashed and can be filled anew.
-    pub fn used_block(&self) -> Option<Vec<u8>> {
-        self.used.try_recv().ok()
-    }
-
-    /// Waits until all that was handed over is hashed.
-    pub fn join(self) -> io::Result<Hasher> {
-        drop(self.blocks);
-        self.thread
-            .join()
-            .map_err(|_| io::Error::other("the hashing thread panicked"))?
-    }
-}
-
-fn work(
-    mut hasher: Hasher,
-    blocks: &Receiver<Vec<u8>>,
-    used: &Sender<Vec<u8>>,
-) -> io::Result<Hasher> {
-    while let Ok(block) = blocks.recv() {
-        hasher.feed(&block)?;
-        // The writer may be done and gone; then the block is, too.
-        let _ = used.send(block);
-    }
-    Ok(hasher)
 }

@@ -7,7 +7,9 @@
 //! A version is published in this order: content and manifest are synced, the index names them, they are moved. Whatever
 //! a crash leaves in `incoming` is moved if the index names it, kept if its transfer can go on, and else removed.
 
+mod block;
 mod hasher;
+mod lane;
 mod manifest;
 mod reader;
 mod recover;

@@ -5,8 +5,10 @@
 
 use std::io::{self, Write};
 
+use super::block::{BLOCK_BYTES, Block};
 use super::hasher::{Hashed, Hasher};
-use super::writer::{BLOCK_BYTES, FileWriter, shape};
+use super::lane::Lane;
+use super::writer::{FileWriter, shape};
 
 impl FileWriter {
     /// Writes `bytes` at `offset`; a gap before them is zeros.
@@ -67,14 +69,16 @@ impl FileWriter {
         let head = self.facts.encode();
         self.manifest.set_size(0)?;
         self.manifest.write_at(0, &head)?;
-        let mut hasher = Hasher::new(shape(&self.facts), self.manifest.clone(), head.len() as u64);
-        let (mut at, mut block) = (0, vec![0; BLOCK_BYTES.min(self.at as usize)]);
+        let hasher = Hasher::new(shape(&self.facts), self.manifest.clone(), head.len() as u64);
+        let (mut at, mut lane, mut block) = (0, Lane::new(hasher), Block::default());
         while at < self.at {
-            let n = (self.at - at).min(block.len() as u64) as usize;
-            self.content.read_at(at, &mut block[..n])?;
-            hasher.feed(&block[..n])?;
+            let left = usize::try_from(self.at - at).unwrap_or(usize::MAX);
+            let n = left.min(BLOCK_BYTES);
+            self.content.read_at(at, block.space(n))?;
+            block.grow(n);
+            block = lane.feed(block)?;
             at += n as u64;
         }
-        hasher.finish()
+        lane.finish()
     }
 }

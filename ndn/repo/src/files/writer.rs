@@ -8,15 +8,14 @@ use std::time::Duration;
 use ndn_endpoint::rdr::Metadata;
 use ndn_packet::Name;
 
-use super::hasher::{HashThread, Hashed, Hasher};
+use super::block::{BLOCK_BYTES, Block};
+use super::hasher::{Hashed, Hasher};
+use super::lane::Lane;
 use super::manifest::{Facts, encode_end};
 use super::segments::Shape;
 use crate::disk::DiskFile;
 use crate::error::{At, RepoError, Result};
 use crate::inner::Inner;
-
-/// Bytes that are copied and hashed at once.
-pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
 /// How a file is to be kept. Start from the defaults and change fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,18 +57,12 @@ pub struct FileWriter {
     pub(super) content: Arc<dyn DiskFile>,
     pub(super) manifest: Arc<dyn DiskFile>,
     pub(super) lane: Option<Lane>,
-    block: Vec<u8>,
+    block: Block,
     /// Bytes in the content file.
     pub(super) at: u64,
     /// Whether bytes were written out of order: hashing is left for the end.
     pub(super) rewritten: bool,
     keep: bool,
-}
-
-/// Small files are hashed where they are; a thread would cost more.
-pub(super) enum Lane {
-    Here(Box<Hasher>),
-    Thread(HashThread),
 }
 
 /// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
@@ -121,8 +114,8 @@ impl FileWriter {
             said,
             content,
             manifest,
-            lane: Some(Lane::Here(Box::new(hasher))),
-            block: Vec::new(),
+            lane: Some(Lane::new(hasher)),
+            block: Block::default(),
             at,
             rewritten: false,
             keep: false,
@@ -144,7 +137,7 @@ impl FileWriter {
             content,
             manifest,
             lane: None,
-            block: Vec::new(),
+            block: Block::default(),
             at,
             rewritten: true,
             keep: false,
@@ -171,22 +164,26 @@ impl FileWriter {
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<()> {
         loop {
-            let start = self.block.len();
-            self.block.resize(BLOCK_BYTES, 0);
-            let read = source.read(&mut self.block[start..]);
-            let n = *read.as_ref().unwrap_or(&0);
-            self.block.truncate(start + n);
-            match read {
+            let space = self.expected();
+            match source.read(self.block.space(space)) {
                 Ok(0) => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(n) => self.block.grow(n),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if self.block.len() == BLOCK_BYTES {
+            if self.block.is_full() {
                 self.write_block()?;
                 progress(self.at);
             }
         }
+    }
+
+    /// How many bytes may come next, and one for the end to be seen: a small file takes no whole block of memory.
+    fn expected(&self) -> usize {
+        let left = self.said.and_then(|s| s.checked_sub(self.position()));
+        left.map_or(BLOCK_BYTES, |n| {
+            usize::try_from(n).map_or(BLOCK_BYTES, |n| n.saturating_add(1).min(BLOCK_BYTES))
+        })
     }
 
     pub(super) fn is_rewritten(&self) -> bool {
@@ -197,40 +194,21 @@ impl FileWriter {
         if self.block.is_empty() {
             return Ok(());
         }
-        let next = match &self.lane {
-            Some(Lane::Thread(thread)) => thread.used_block(),
-            _ => None,
-        };
-        let mut block = std::mem::replace(&mut self.block, next.unwrap_or_default());
-        self.block.clear();
-        self.content.write_at(self.at, &block)?;
-        self.content.begin_writeback(self.at, block.len() as u64);
-        self.at += block.len() as u64;
-        // More than one block: hashing is worth a thread.
-        if self.at > BLOCK_BYTES as u64
-            && let Some(Lane::Here(hasher)) = self.lane.take_if(|l| matches!(l, Lane::Here(_)))
-        {
-            self.lane = Some(Lane::Thread(HashThread::start(*hasher)?));
+        let block = std::mem::take(&mut self.block);
+        let written = block.len() as u64;
+        self.content.write_at(self.at, block.bytes())?;
+        // The device works while the next is copied and hashed; of a small file the sync comes at once.
+        if block.is_full() {
+            self.content.begin_writeback(self.at, written);
         }
+        self.at += written;
         match &mut self.lane {
-            Some(Lane::Here(hasher)) => {
-                hasher.feed(&block)?;
-                block.clear();
-                self.block = block;
+            Some(lane) => {
+                self.block = lane.feed(block)?;
                 Ok(())
             }
-            Some(Lane::Thread(thread)) if thread.feed(block) => Ok(()),
-            _ => Err(self.hash_error()),
+            None => Err(io::Error::other("the file was finished before")),
         }
-    }
-
-    /// Why the hashing thread has ended early.
-    fn hash_error(&mut self) -> io::Error {
-        match self.lane.take() {
-            Some(Lane::Thread(thread)) => thread.join().err(),
-            _ => None,
-        }
-        .unwrap_or_else(|| io::Error::other("the hashing thread ended early"))
     }
 
     /// All bytes are in: the file is whole, signed, and not yet published.
@@ -250,8 +228,7 @@ impl FileWriter {
             });
         }
         let hashed = match self.lane.take() {
-            Some(Lane::Here(hasher)) => hasher.finish(),
-            Some(Lane::Thread(thread)) => thread.join().and_then(Hasher::finish),
+            Some(lane) => lane.finish(),
             None if self.rewritten => self.hash_again(),
             None => Err(io::Error::other("the file was not written to its end")),
         };
@@ -300,8 +277,7 @@ impl FileWriter {
         let paths = incoming(self.facts.entry.content);
         self.write_block().at(&paths.0)?;
         match self.lane.take() {
-            Some(Lane::Here(hasher)) => hasher.suspend(),
-            Some(Lane::Thread(thread)) => thread.join().and_then(Hasher::suspend),
+            Some(lane) => lane.suspend(),
             None => Ok(()),
         }
         .at(&paths.1)?;
@@ -312,12 +288,8 @@ impl FileWriter {
 
 impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = bytes.len().min(BLOCK_BYTES - self.block.len());
-        if self.block.capacity() == 0 {
-            self.block.reserve(bytes.len().clamp(4096, BLOCK_BYTES));
-        }
-        self.block.extend_from_slice(&bytes[..n]);
-        if self.block.len() == BLOCK_BYTES {
+        let n = self.block.take(bytes);
+        if self.block.is_full() {
             self.write_block()?;
         }
         Ok(n)

@@ -1,0 +1,81 @@
+//! A block of a file's bytes: filled, written, hashed, and filled again.
+
+/// Bytes that are copied and hashed at once.
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+
+/// At most [`BLOCK_BYTES`] bytes. What was filled once is not zeroed again before the next filling.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    filled: usize,
+}
+
+impl Block {
+    /// Bytes in it.
+    pub fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Whether no more fit.
+    pub fn is_full(&self) -> bool {
+        self.filled == BLOCK_BYTES
+    }
+
+    /// The bytes in it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    /// Place for more: up to `most` bytes, or less where the block ends.
+    pub fn space(&mut self, most: usize) -> &mut [u8] {
+        let end = BLOCK_BYTES.min(self.filled + most);
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        &mut self.bytes[self.filled..end]
+    }
+
+    /// The first `n` bytes of the space were filled.
+    pub fn grow(&mut self, n: usize) {
+        self.filled += n;
+    }
+
+    /// Takes as many of `bytes` as fit; tells how many.
+    pub fn take(&mut self, bytes: &[u8]) -> usize {
+        let place = self.space(bytes.len());
+        let n = place.len();
+        place.copy_from_slice(&bytes[..n]);
+        self.grow(n);
+        n
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.filled = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_filled_to_its_end_and_no_further() {
+        let mut block = Block::default();
+        assert_eq!(block.take(b"abc"), 3);
+        block.space(10)[0] = b'd';
+        block.grow(1);
+        assert_eq!(block.bytes(), b"abcd");
+        assert_eq!(block.take(&vec![7; BLOCK_BYTES]), BLOCK_BYTES - 4);
+        assert!(block.is_full() && block.space(1).is_empty());
+        block.clear();
+        assert!(block.is_empty());
+        assert_eq!(block.take(b"x"), 1);
+        assert_eq!(block.bytes(), b"x");
+    }
+}
