@@ -65,6 +65,15 @@ final class Arrival {
     return new Arrival(sequence, 0, true, 0, State.READY);
   }
 
+  /** The bytes of a READY one move to the heap, where they may stay however long. */
+  void leavePool() {
+    if (buffer != null) {
+      ByteBuffer copy = ByteBuffer.allocate(data.remaining()).put(data).flip();
+      release();
+      data = copy;
+    }
+  }
+
   /** Memory goes back; UCX must be done with it. */
   void release() {
     data = null;

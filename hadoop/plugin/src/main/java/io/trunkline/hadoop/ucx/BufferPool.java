@@ -3,43 +3,45 @@ package io.trunkline.hadoop.ucx;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
 import org.openucx.jucx.UcxException;
-import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpContext;
-import org.openucx.jucx.ucp.UcpMemory;
-import org.openucx.jucx.ucp.UcpRequestParams;
-import org.openucx.jucx.ucs.UcsConstants;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Registered buffers of two sizes: small ones for eager messages, large ones for those that go by
- * rendezvous. They are made when first needed, up to a bound on the registered bytes, kept for the
- * next user, and deregistered when unused for long.
+ * rendezvous. They are made by the {@link Slab} when first needed, up to a bound on the registered
+ * bytes, kept for the next user, and deregistered when a whole slab has been unused for long.
  */
 final class BufferPool {
   private static final Logger LOG = LoggerFactory.getLogger(BufferPool.class);
-  private static final int PAGE = 4096;
 
   private final UcpContext context;
   private final long boundBytes;
-  private final int smallBytes;
-  private final int largeBytes;
   private final Counters counters;
 
-  // All below under this object's lock. Newest first, so that the old ones can be trimmed.
-  private final ArrayDeque<Free> small = new ArrayDeque<>();
-  private final ArrayDeque<Free> large = new ArrayDeque<>();
+  // All below under this object's lock.
+  private final Size small;
+  private final Size large;
   private final ArrayDeque<Waiter> starving = new ArrayDeque<>();
-  private final Set<PooledBuffer> registered = new HashSet<>();
   private long registeredBytes;
   private long inUseBytes;
   private boolean closed;
 
-  private record Free(PooledBuffer buffer, long sinceNanos) {}
+  /** The buffers of one size, the one used last first. */
+  private static final class Size {
+    final int payloadBytes;
+    final int slabBytes;
+    final ArrayDeque<PooledBuffer> free = new ArrayDeque<>();
+    final List<Slab> slabs = new ArrayList<>();
+
+    Size(int payloadBytes) {
+      this.payloadBytes = payloadBytes;
+      slabBytes = Slab.bytes(payloadBytes);
+    }
+  }
 
   /**
    * A pool, empty.
@@ -54,17 +56,17 @@ final class BufferPool {
       UcpContext context, long boundBytes, int smallBytes, int largeBytes, Counters counters) {
     this.context = context;
     this.boundBytes = boundBytes;
-    this.smallBytes = smallBytes;
-    this.largeBytes = largeBytes;
     this.counters = counters;
+    small = new Size(smallBytes);
+    large = smallBytes == largeBytes ? small : new Size(largeBytes);
   }
 
   int smallBytes() {
-    return smallBytes;
+    return small.payloadBytes;
   }
 
   int largeBytes() {
-    return largeBytes;
+    return large.payloadBytes;
   }
 
   synchronized long registeredBytes() {
@@ -82,9 +84,9 @@ final class BufferPool {
    * @return null when the pool has reached its bound
    */
   synchronized PooledBuffer take(int bytes) {
-    PooledBuffer buffer = bytes <= smallBytes ? take(small, smallBytes) : null;
+    PooledBuffer buffer = bytes <= small.payloadBytes ? take(small) : null;
     if (buffer == null) {
-      buffer = take(large, largeBytes);
+      buffer = take(large);
     }
     if (buffer == null) {
       counters.poolWaits.increment();
@@ -92,70 +94,57 @@ final class BufferPool {
     return buffer;
   }
 
-  private PooledBuffer take(ArrayDeque<Free> free, int bytes) {
-    if (closed) {
+  private PooledBuffer take(Size size) {
+    if (closed || (size.free.isEmpty() && !grow(size))) {
       return null;
     }
-    Free newest = free.pollFirst();
-    PooledBuffer buffer = newest == null ? make(bytes) : newest.buffer();
-    if (buffer != null) {
-      inUseBytes += registeredSize(buffer);
-      buffer.payload.clear();
-    }
+    PooledBuffer buffer = size.free.pollFirst();
+    buffer.slab.take(buffer);
+    inUseBytes += buffer.capacity();
+    buffer.payload.clear();
     return buffer;
   }
 
-  private static long registeredSize(PooledBuffer buffer) {
-    return buffer.all.capacity();
-  }
-
-  private PooledBuffer make(int bytes) {
-    long size = bytes + (long) PooledBuffer.HEADER_ROOM;
-    if (registeredBytes + size > boundBytes && !makeRoom(size)) {
-      return null;
+  private boolean grow(Size size) {
+    Size other = size == small ? large : small;
+    // Neither size keeps the other from its first slab.
+    int left = other.slabs.isEmpty() ? other.slabBytes : 0;
+    long most = size.slabs.isEmpty() ? boundBytes : boundBytes - left;
+    if (registeredBytes + size.slabBytes > most && !makeRoom(other, most - size.slabBytes)) {
+      return false;
     }
     try {
-      ByteBuffer memory = aligned(bytes);
-      UcpMemory registration = context.registerMemory(memory);
-      registeredBytes += size;
-      UcpRequestParams params = hostMemory().setMemoryHandle(registration);
-      PooledBuffer buffer =
-          new PooledBuffer(this, memory, UcxUtils.getAddress(memory), registration, params);
-      registered.add(buffer);
-      return buffer;
+      Slab slab = new Slab(this, context, size.payloadBytes);
+      registeredBytes += size.slabBytes;
+      size.slabs.add(slab);
+      size.free.addAll(slab.buffers());
+      return true;
     } catch (UcxException | OutOfMemoryError e) {
-      LOG.warn("no registered buffer of {} bytes: {}", size, e.toString());
-      return null;
+      LOG.warn("no registered memory of {} bytes: {}", size.slabBytes, e.toString());
+      return false;
     }
   }
 
-  /** Free buffers of the other size make room for one of this size. */
-  private boolean makeRoom(long size) {
-    while (registeredBytes + size > boundBytes) {
-      Free oldest = large.isEmpty() ? small.pollLast() : large.pollLast();
-      if (oldest == null) {
-        return false;
+  /** Slabs that nobody uses give way to another size. */
+  private boolean makeRoom(Size from, long mostBytes) {
+    removeIdle(from, 0, mostBytes);
+    return registeredBytes <= mostBytes;
+  }
+
+  /** Deregisters slabs that have been unused for some time, until few enough bytes are left. */
+  private void removeIdle(Size size, long idleNanos, long enoughBytes) {
+    long now = System.nanoTime();
+    for (Iterator<Slab> all = size.slabs.iterator(); all.hasNext(); ) {
+      Slab slab = all.next();
+      if (registeredBytes > enoughBytes
+          && slab.idle()
+          && now - slab.idleSinceNanos() >= idleNanos) {
+        all.remove();
+        size.free.removeIf(buffer -> buffer.slab == slab);
+        registeredBytes -= size.slabBytes;
+        slab.deregister();
       }
-      deregister(oldest.buffer());
     }
-    return true;
-  }
-
-  private void deregister(PooledBuffer buffer) {
-    registeredBytes -= registeredSize(buffer);
-    registered.remove(buffer);
-    buffer.deregister();
-  }
-
-  private static ByteBuffer aligned(int bytes) {
-    int size = bytes + PooledBuffer.HEADER_ROOM;
-    int pages = (size + PAGE - 1) / PAGE;
-    return ByteBuffer.allocateDirect((pages + 1) * PAGE).alignedSlice(PAGE).slice(0, size);
-  }
-
-  /** UCX must not guess: what stands for "unknown" differs between its versions. */
-  private static UcpRequestParams hostMemory() {
-    return new UcpRequestParams().setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST);
   }
 
   /**
@@ -167,8 +156,9 @@ final class BufferPool {
    */
   static PooledBuffer unpooled(int bytes) {
     try {
-      ByteBuffer memory = aligned(bytes);
-      return new PooledBuffer(null, memory, UcxUtils.getAddress(memory), null, hostMemory());
+      ByteBuffer payload = ByteBuffer.allocateDirect(bytes);
+      ByteBuffer header = ByteBuffer.allocateDirect(Frame.BYTES);
+      return new PooledBuffer(null, payload, header, Slab.hostMemory());
     } catch (OutOfMemoryError e) {
       LOG.warn("no buffer of {} bytes: {}", bytes, e.toString());
       return null;
@@ -194,12 +184,16 @@ final class BufferPool {
   private void back(PooledBuffer buffer, boolean spoilt) {
     List<Waiter> told = List.of();
     synchronized (this) {
-      inUseBytes -= registeredSize(buffer);
-      if (!closed && spoilt) {
-        deregister(buffer);
-      } else if (!closed) {
-        (buffer.capacity() == smallBytes ? small : large)
-            .addFirst(new Free(buffer, System.nanoTime()));
+      Slab slab = buffer.slab;
+      slab.back(buffer, spoilt);
+      inUseBytes -= buffer.capacity();
+      if (!closed) {
+        Size size = buffer.capacity() == small.payloadBytes ? small : large;
+        if (!spoilt) {
+          size.free.addFirst(buffer);
+        } else if (slab.spent()) {
+          removeIdle(size, 0, 0);
+        }
       }
       if (!starving.isEmpty()) {
         told = new ArrayList<>(starving);
@@ -211,23 +205,22 @@ final class BufferPool {
     }
   }
 
-  /** Deregisters buffers that have been free for some time. */
+  /** Deregisters what has been free for some time. */
   synchronized void trim(long idleNanos) {
-    long now = System.nanoTime();
-    for (ArrayDeque<Free> free : List.of(small, large)) {
-      while (!free.isEmpty() && now - free.peekLast().sinceNanos() >= idleNanos) {
-        deregister(free.pollLast().buffer());
-      }
-    }
+    removeIdle(small, idleNanos, 0);
+    removeIdle(large, idleNanos, 0);
   }
 
-  /** Deregisters all, also what somebody still holds; UCX must be done with every buffer. */
+  /**
+   * Deregisters all; nobody may hold a buffer but to give it back, and UCX must be done with all.
+   */
   synchronized void close() {
     closed = true;
-    small.clear();
-    large.clear();
-    for (PooledBuffer buffer : List.copyOf(registered)) {
-      deregister(buffer);
+    for (Size size : List.of(small, large)) {
+      size.free.clear();
+      size.slabs.forEach(Slab::deregister);
+      size.slabs.clear();
     }
+    registeredBytes = 0;
   }
 }

@@ -347,11 +347,11 @@ final class Connection {
     if (state == State.GONE || doom != null) {
       return null;
     }
-    Frame.put(buffer.all, buffer.headerAt(), Frame.DATA, 0, stream, peerToken, sequence, length);
+    Frame.put(buffer.header, 0, Frame.DATA, 0, stream, peerToken, sequence, length);
     try {
       return endpoint.sendAmNonBlocking(
           Connections.MESSAGE_ID,
-          buffer.headerAddress(),
+          buffer.headerAddress,
           Frame.BYTES,
           buffer.address,
           length,

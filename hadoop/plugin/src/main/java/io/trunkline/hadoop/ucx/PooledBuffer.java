@@ -1,69 +1,56 @@
 package io.trunkline.hadoop.ucx;
 
 import java.nio.ByteBuffer;
-import org.openucx.jucx.ucp.UcpMemory;
+import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpRequest;
 import org.openucx.jucx.ucp.UcpRequestParams;
 
 /**
- * Off-heap memory of one message: payload, and behind it room for the frame's header. It belongs to
- * one owner at a time, who returns it by {@link #release}.
+ * Off-heap memory of one message and of its frame's header. It belongs to one owner at a time, who
+ * returns it by {@link #release} or {@link #discard}.
  */
 final class PooledBuffer {
-  /** Bytes behind the payload. */
-  static final int HEADER_ROOM = 64;
-
   /** Payload; position and limit are the owner's. */
   final ByteBuffer payload;
 
-  /** Payload and header. */
-  final ByteBuffer all;
-
+  /** Where the payload is. */
   final long address;
+
+  /** Room for a {@link Frame}. */
+  final ByteBuffer header;
+
+  /** Where the header is. */
+  final long headerAddress;
+
   final UcpRequestParams params;
 
   /** The transfer that UCX does with it now. */
   UcpRequest request;
 
-  private final BufferPool pool;
-  private final UcpMemory memory;
+  /** Where it came from and goes to, null for one that is used once. */
+  final Slab slab;
 
-  /**
-   * A buffer.
-   *
-   * @param pool where it goes when released, null for one that is used once
-   * @param all memory: payload, then {@link #HEADER_ROOM}
-   * @param address of the memory
-   * @param memory its registration, null when not registered
-   * @param params for UCX
-   */
-  PooledBuffer(
-      BufferPool pool, ByteBuffer all, long address, UcpMemory memory, UcpRequestParams params) {
-    this.pool = pool;
-    this.all = all;
-    this.address = address;
-    this.memory = memory;
+  /** Whether it has an owner; the pool's. */
+  boolean owned;
+
+  PooledBuffer(Slab slab, ByteBuffer payload, ByteBuffer header, UcpRequestParams params) {
+    this.slab = slab;
+    this.payload = payload;
+    this.header = header;
     this.params = params;
-    payload = all.slice(0, all.capacity() - HEADER_ROOM);
+    address = UcxUtils.getAddress(payload);
+    headerAddress = UcxUtils.getAddress(header);
   }
 
   int capacity() {
     return payload.capacity();
   }
 
-  int headerAt() {
-    return payload.capacity();
-  }
-
-  long headerAddress() {
-    return address + payload.capacity();
-  }
-
   /** Gives it back; nobody may touch it afterwards, least of all UCX. */
   void release() {
     request = null;
-    if (pool != null) {
-      pool.put(this);
+    if (slab != null) {
+      slab.pool().put(this);
     }
   }
 
@@ -73,12 +60,8 @@ final class PooledBuffer {
    */
   void discard() {
     request = null;
-    if (pool != null) {
-      pool.discard(this);
+    if (slab != null) {
+      slab.pool().discard(this);
     }
-  }
-
-  void deregister() {
-    memory.deregister();
   }
 }

@@ -235,7 +235,10 @@ final class ReceiveSide {
     }
   }
 
-  /** The connection is gone: what is here can be read, what is not will not come. */
+  /**
+   * The connection is gone: what is here can be read, but holds no memory of the pool, which may go
+   * as well; what is not here will not come.
+   */
   void cut() {
     synchronized (this) {
       boolean missing = false;
@@ -245,6 +248,8 @@ final class ReceiveSide {
         if (missing) {
           all.remove();
           abandon(arrival);
+        } else {
+          arrival.leavePool();
         }
       }
     }

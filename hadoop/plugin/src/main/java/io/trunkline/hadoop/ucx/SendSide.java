@@ -13,13 +13,10 @@ import org.openucx.jucx.ucs.UcsConstants;
 
 /**
  * Sending half of a stream. A writer copies into registered buffers, which the leader of its worker
- * hands to UCX. While enough messages are on their way, the next one waits and grows: a writer that
- * is faster than the network gets large messages, one that is slower loses no time.
+ * hands to UCX. While a message is on its way, the next one waits and grows until it is full: a
+ * writer that is faster than the network gets large messages, one that is slower loses no time.
  */
 final class SendSide {
-  /** With fewer messages on their way, the next one goes at once. */
-  private static final int DEPTH = 2;
-
   private final StreamEnd stream;
   private final BufferPool pool;
   private final Counters counters;
@@ -138,7 +135,7 @@ final class SendSide {
       return false;
     }
     int most = (int) Math.min(room, messageBytes);
-    int size = outstanding.get() < DEPTH ? Math.min(wanted, most) : most;
+    int size = outstanding.get() == 0 ? Math.min(wanted, most) : most;
     PooledBuffer buffer = pool.take(size);
     if (buffer == null && size > pool.smallBytes()) {
       buffer = pool.take(pool.smallBytes());
@@ -169,7 +166,7 @@ final class SendSide {
   }
 
   /**
-   * Sends what is staged if little is on its way. A leader that finds the lock taken leaves it to
+   * Sends what is staged if nothing is on its way. A leader that finds the lock taken leaves it to
    * the holder, who calls this after having let go of it.
    */
   private void offer() {
@@ -180,18 +177,18 @@ final class SendSide {
         return;
       }
       try {
-        if (staged != null && staged.payload.position() > 0 && outstanding.get() < DEPTH) {
+        more = staged != null && staged.payload.position() > 0;
+        if (more && outstanding.get() == 0) {
           seal();
           sealedOne = true;
         }
-        more = staged != null;
       } finally {
         staging.unlock();
       }
       if (sealedOne) {
         stream.due();
       }
-    } while (more && outstanding.get() < DEPTH);
+    } while (more && outstanding.get() == 0);
   }
 
   /** Whether {@link #put} would take at least a byte. */

@@ -352,6 +352,9 @@ final class StreamEnd {
     if (failure == null) {
       failure = cause;
     }
+    if (state == State.OPENING) {
+      in.drop(); // nobody got a stream to read it from
+    }
     state = State.GONE;
     out.drop();
     connection.removed(this);

@@ -31,7 +31,8 @@ public final class UcxNode implements AutoCloseable {
    * and with it that one process copies from the other's memory (its table calls this
    * MEMORY_INVALIDATE, since what it cannot do is to forbid such a copy later: see {@link
    * SendSide}); one lane, since its ways of splitting messages put half of them on TCP beside
-   * shared memory.
+   * shared memory; and memory of {@link Slab}s in huge pages, not in what it would share with
+   * peers, who would have to map it for each message.
    */
   private static final Map<String, String> DEFAULTS =
       Map.of(
@@ -39,6 +40,7 @@ public final class UcxNode implements AutoCloseable {
           "MEMORY_INVALIDATE", "y",
           "MAX_EAGER_LANES", "1",
           "MAX_RNDV_LANES", "1",
+          "ALLOC_PRIO", "thp,mmap,heap",
           "LOG_LEVEL", "error");
 
   private final UcxSettings settings;

@@ -340,6 +340,25 @@ class UcxStreamsTest {
   }
 
   @Test
+  void whatHasComeIsReadThoughItsNodeIsClosed() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    byte[] sent = bytes(1_000_000, 11);
+    assertEquals(sent.length, pair.client().write(ByteBuffer.wrap(sent)));
+    ByteBuffer got = ByteBuffer.allocate(sent.length);
+    pair.server().read(got.limit(1));
+    UcxTests.eventually("all is here", () -> node.metrics().pooledBytesInUse() >= sent.length);
+    Thread.sleep(100);
+    node.close();
+    got.limit(sent.length);
+    while (got.hasRemaining()) {
+      pair.server().read(got);
+    }
+    assertArrayEquals(sent, got.array());
+    assertThrows(IOException.class, () -> pair.server().read(ByteBuffer.allocate(1)));
+  }
+
+  @Test
   void closingWakesAReader() throws Exception {
     open(UcxSettings.builder());
     Pair pair = pair();
