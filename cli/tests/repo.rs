@@ -155,6 +155,31 @@ fn a_folder_goes_in_and_is_listed() {
 }
 
 #[test]
+fn more_files_go_in_at_once_than_a_process_may_open() {
+    let bench = Bench::without_forwarder();
+    let config = configure(&bench, "");
+    for n in 0..1100 {
+        let folder = bench.path(&format!("tree/{}", n % 3));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join(n.to_string()), n.to_string()).expect("a file");
+    }
+    let command = bench.command(&["repo", "put", "-c", &config, "/data", "tree", "--json"]);
+    let put = std::process::Command::new("sh")
+        .current_dir(bench.path(""))
+        .args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()
+        .expect("a process");
+    assert!(put.status.success(), "{}", text(&put.stderr));
+    let told: Value = serde_json::from_slice(&put.stdout).expect("JSON");
+    assert_eq!(told["published"].as_array().map(Vec::len), Some(1100));
+    assert_eq!(told["published"][1099]["name"], "/data/2/998");
+    let status = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(status["files"], 1100);
+}
+
+#[test]
 fn standard_input_is_a_file_of_unknown_size() {
     let bench = Bench::without_forwarder();
     let config = configure(&bench, "");

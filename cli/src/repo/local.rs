@@ -2,34 +2,28 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
-use ndn_packet::{Component, Name};
 use serde_json::Value;
 
 use super::config::RepoConfig;
 use super::door::Visitor;
-use super::session::{PutRequest, Request, Session};
+use super::session::{Request, Session};
 use super::{STOPPED, remote};
-use crate::args::{LocalArgs, LsArgs, PutFileArgs, RmArgs, VerifyArgs};
+use crate::args::{LocalArgs, LsArgs, RmArgs, VerifyArgs};
 use crate::error::{CliError, Exit};
 use crate::forwarder::Stop;
 use crate::output::{self, Table};
 use crate::transfer::progress::Progress;
 use crate::units::show_size;
 
-/// Files, and bytes of them, that are published together: one wait for the disk for all of them.
-const TOGETHER: (usize, u64) = (1024, 256 << 20);
-
 /// A repository on this host.
-enum Access {
+pub(super) enum Access {
     Here(Box<Session>),
     Running(Visitor),
 }
 
 impl Access {
-    fn open(config: &RepoConfig) -> Result<Self, CliError> {
+    pub(super) fn open(config: &RepoConfig) -> Result<Self, CliError> {
         if let Some(visitor) = Visitor::enter(&config.door()) {
             return Ok(Access::Running(visitor));
         }
@@ -42,7 +36,7 @@ impl Access {
         }
     }
 
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         request: &Request,
         file: Option<&File>,
@@ -60,7 +54,7 @@ impl Access {
         }
     }
 
-    fn tell(&mut self, request: &Request) -> Result<Value, CliError> {
+    pub(super) fn tell(&mut self, request: &Request) -> Result<Value, CliError> {
         self.ask(request, None, &mut |_| Ok(()))
     }
 }
@@ -69,215 +63,11 @@ fn open(local: &LocalArgs) -> Result<Access, CliError> {
     Access::open(&load(local)?)
 }
 
-fn load(local: &LocalArgs) -> Result<RepoConfig, CliError> {
+pub(super) fn load(local: &LocalArgs) -> Result<RepoConfig, CliError> {
     match &local.config {
         Some(path) => RepoConfig::load(path),
         None => Err(CliError::usage("repository", "none is named")
             .or("give --config FILE, or set TRUNKLINE_REPO")),
-    }
-}
-
-/// Runs `trunkline repo put`.
-///
-/// # Errors
-/// A source that can't be read, or what the repository says.
-pub fn put(args: &PutFileArgs) -> Result<(), CliError> {
-    if remote::put(args)? {
-        return Ok(());
-    }
-    let config = load(&args.local)?;
-    let segment_bytes = match args.segment_size {
-        None => config.put.segment_bytes,
-        Some(n) => u32::try_from(n).unwrap_or(u32::MAX),
-    };
-    let stop = Stop::on_signals()?;
-    let mut access = Access::open(&config)?;
-    let sources = Sources::find(&args.source, &args.name)?;
-    let progress = Progress::new(sources.bytes, args.quiet);
-    let mut done = Put {
-        published: Vec::new(),
-        waiting: (0, 0),
-        resumed: 0,
-        bytes: 0,
-    };
-    let mut result = Ok(());
-    for source in sources.files {
-        let request = PutRequest {
-            name: source.name.to_string(),
-            version: args.version,
-            segment_bytes,
-            freshness_ms: u64::try_from(config.put.freshness.as_millis()).unwrap_or(u64::MAX),
-            mode: 0,
-            mtime_ns: None,
-            size: None,
-        };
-        result = done.put(&mut access, &source.path, request, &stop, &progress);
-        if result.is_err() {
-            break;
-        }
-    }
-    // What is whole is published, whatever came after it.
-    let committed = done.commit(&mut access);
-    progress.finish();
-    committed?;
-    result?;
-    done.print(args);
-    Ok(())
-}
-
-/// What `put` has done so far.
-struct Put {
-    published: Vec<Value>,
-    /// Files and bytes not published yet.
-    waiting: (usize, u64),
-    resumed: u64,
-    bytes: u64,
-}
-
-impl Put {
-    fn put(
-        &mut self,
-        access: &mut Access,
-        path: &Path,
-        mut request: PutRequest,
-        stop: &Stop,
-        progress: &Progress,
-    ) -> Result<(), CliError> {
-        let failed = |e: io::Error| CliError::file(path, &e);
-        let file = if path == Path::new("-") {
-            File::from(
-                std::os::fd::AsFd::as_fd(&io::stdin())
-                    .try_clone_to_owned()
-                    .map_err(failed)?,
-            )
-        } else {
-            File::open(path).map_err(failed)?
-        };
-        let found = file.metadata().map_err(failed)?;
-        request.mode = found.mode();
-        if found.is_file() {
-            request.size = Some(found.len());
-            let seconds = u64::try_from(found.mtime()).unwrap_or(0);
-            let nanos = u64::try_from(found.mtime_nsec()).unwrap_or(0);
-            request.mtime_ns = Some(seconds.saturating_mul(1_000_000_000) + nanos);
-        } else {
-            request.mode = 0o100_644;
-        }
-        let before = self.bytes;
-        let told = access.ask(&Request::Put(request), Some(&file), &mut |bytes| {
-            progress.set(before + bytes);
-            if stop.is_set() {
-                return Err(io::Error::other(STOPPED));
-            }
-            Ok(())
-        })?;
-        let bytes = told["bytes"].as_u64().unwrap_or(0);
-        self.bytes += bytes;
-        self.resumed += told["resumed_at"].as_u64().unwrap_or(0);
-        self.waiting.0 += 1;
-        self.waiting.1 += bytes;
-        progress.set(self.bytes);
-        if self.waiting.0 >= TOGETHER.0 || self.waiting.1 >= TOGETHER.1 {
-            self.commit(access)?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self, access: &mut Access) -> Result<(), CliError> {
-        if self.waiting.0 == 0 {
-            return Ok(());
-        }
-        self.waiting = (0, 0);
-        if let Value::Array(published) = access.tell(&Request::Commit)? {
-            self.published.extend(published);
-        }
-        Ok(())
-    }
-
-    fn print(&self, args: &PutFileArgs) {
-        if args.local.json.json {
-            output::json(&serde_json::json!({
-                "published": self.published,
-                "bytes": self.bytes,
-                "resumed_bytes": self.resumed,
-            }));
-            return;
-        }
-        for file in &self.published {
-            output::line(&format!(
-                "{} ({}, {} segments)",
-                file["versioned"].as_str().unwrap_or_default(),
-                show_size(file["bytes"].as_u64().unwrap_or(0)),
-                file["segments"]
-            ));
-        }
-    }
-}
-
-/// What is to be put.
-struct Sources {
-    files: Vec<Source>,
-    /// Bytes of all, where known.
-    bytes: Option<u64>,
-}
-
-struct Source {
-    path: PathBuf,
-    name: Name,
-}
-
-impl Sources {
-    fn find(path: &Path, name: &Name) -> Result<Self, CliError> {
-        let mut sources = Sources {
-            files: Vec::new(),
-            bytes: Some(0),
-        };
-        if path == Path::new("-") {
-            sources.bytes = None;
-            sources.files.push(Source {
-                path: path.to_owned(),
-                name: name.clone(),
-            });
-            return Ok(sources);
-        }
-        let found = std::fs::metadata(path).map_err(|e| CliError::file(path, &e))?;
-        if found.is_dir() {
-            sources.walk(path, name)?;
-        } else {
-            sources.add(path.to_owned(), name.clone(), &found);
-        }
-        Ok(sources)
-    }
-
-    fn add(&mut self, path: PathBuf, name: Name, found: &std::fs::Metadata) {
-        match &mut self.bytes {
-            Some(bytes) if found.is_file() => *bytes += found.len(),
-            bytes => *bytes = None,
-        }
-        self.files.push(Source { path, name });
-    }
-
-    /// All regular files below a folder, in the order of their names.
-    fn walk(&mut self, folder: &Path, name: &Name) -> Result<(), CliError> {
-        use std::os::unix::ffi::OsStrExt;
-        let failed = |e: io::Error| CliError::file(folder, &e);
-        let mut entries = std::fs::read_dir(folder)
-            .and_then(Iterator::collect::<io::Result<Vec<_>>>)
-            .map_err(failed)?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let path = entry.path();
-            let below = name.append(Component::generic(entry.file_name().as_bytes()));
-            let found = entry.metadata().map_err(|e| CliError::file(&path, &e))?;
-            if found.is_dir() {
-                self.walk(&path, &below)?;
-            } else if found.is_file() {
-                self.add(path, below, &found);
-            } else {
-                tracing::warn!(path = %path.display(), "is neither file nor folder: left out");
-            }
-        }
-        Ok(())
     }
 }
 

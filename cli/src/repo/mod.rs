@@ -4,10 +4,12 @@ mod config;
 mod door;
 mod get;
 mod local;
+mod put;
 mod remote;
 mod run;
 mod session;
 mod settings;
+mod sources;
 mod trust;
 
 pub use settings::SCHEMA;
@@ -29,7 +31,7 @@ const STOPPED: &str = "stopped";
 pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
     match command {
         RepoCommand::Run { config, check } => run::run(&config, check, verbose),
-        RepoCommand::Put(args) => local::put(&args),
+        RepoCommand::Put(args) => put::put(&args),
         RepoCommand::Get(args) => get::get(&args),
         RepoCommand::Ls(args) => local::ls(&args),
         RepoCommand::Rm(args) => local::rm(&args),

@@ -52,6 +52,11 @@ impl Progress {
         self.bar.set_position(bytes);
     }
 
+    /// Prints something else without the bar in between.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// Takes the bar off the screen.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

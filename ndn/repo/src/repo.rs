@@ -147,9 +147,10 @@ impl Repo {
             inner.disk.sync_all().at(Path::new("."))?;
         } else {
             for file in &staged {
-                let paths = incoming(file.facts.entry.content);
-                file.content.sync().at(&paths.0)?;
-                file.manifest.sync().at(&paths.1)?;
+                let (content, manifest) = incoming(file.facts.entry.content);
+                for path in [content, manifest] {
+                    inner.disk.open(&path).and_then(|f| f.sync()).at(&path)?;
+                }
             }
             let folder = Path::new("incoming");
             inner.disk.sync_dir(folder).at(folder)?;

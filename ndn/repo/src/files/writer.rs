@@ -66,12 +66,10 @@ pub struct FileWriter {
 }
 
 /// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
-/// leaves nothing.
+/// leaves nothing. It keeps no file open, so that any number of them can wait.
 pub struct Staged {
     repo: Arc<Inner>,
     pub(crate) facts: Facts,
-    pub(crate) content: Arc<dyn DiskFile>,
-    pub(crate) manifest: Arc<dyn DiskFile>,
     pub(crate) published: bool,
 }
 
@@ -242,8 +240,6 @@ impl FileWriter {
         Ok(Staged {
             repo: self.repo.clone(),
             facts: self.facts.clone(),
-            content: self.content.clone(),
-            manifest: self.manifest.clone(),
             published: false,
         })
     }
