@@ -10,7 +10,7 @@
 //! | a file in | [`Repo::put`], a [`FileWriter`], [`Repo::publish`] |
 //! | a file out, each byte verified | [`Repo::open_file`], a [`FileReader`] |
 //! | packets in as they came | [`Repo::insert`], an [`Insertion`] |
-//! | what is there | [`Repo::list`], [`Repo::versions`], [`Repo::find`], [`Repo::walk_packets`] |
+//! | what is there | [`Repo::list`], [`Repo::versions`], [`Repo::find`], [`Repo::search`], [`Repo::walk_packets`] |
 //! | commands from elsewhere | [`protocol::Server`] |
 //! | looking after it | [`Repo::status`], [`Repo::verify`], [`Repo::compact`] |
 //! | another disk below | [`disk::Disk`] |
@@ -46,6 +46,7 @@
 //! their number. Each record has a checksum, which is checked before the packet is sent.
 
 mod answer;
+mod browse;
 mod care;
 pub mod disk;
 mod error;
@@ -58,6 +59,7 @@ pub mod protocol;
 mod recent;
 mod repo;
 
+pub use browse::Found;
 pub use care::{Report, Rotten, Status};
 pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};

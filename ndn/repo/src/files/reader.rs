@@ -14,6 +14,8 @@ use crate::index::FileEntry;
 
 /// Entries of the manifest that are read at once.
 const WINDOW: usize = 256;
+/// Entries of the manifest that are read at once where all of it is.
+const MANIFEST_PART: usize = 4096;
 
 /// One version of a file, open for reading. Any number of threads may read.
 #[derive(Debug)]
@@ -86,6 +88,61 @@ impl FileReader {
             }
         }
         Ok(at.saturating_sub(offset) as usize)
+    }
+
+    /// Fills `place`, which has room for it, with segment `n`, and tells how many bytes those are. Its digest is checked,
+    /// too: whoever has checked [`FileReader::verify_manifest`] has the bytes that were signed.
+    ///
+    /// # Errors
+    /// As [`FileReader::read_at`].
+    pub fn read_verified(&self, n: u64, place: &mut [u8]) -> Result<usize> {
+        let last = self.entry.last_segment();
+        if n > last {
+            return Ok(0);
+        }
+        let entry = self.manifest_entry(n)?;
+        let (start, len) = self.range(n);
+        let place = &mut place[..len];
+        self.read_checked(n, start, &entry, place)?;
+        if self.shape.digest(n, n == last, place) != entry.digest {
+            return Err(self.rotten(&format!("segment {n} does not have its digest")));
+        }
+        Ok(len)
+    }
+
+    /// Reads the manifest, checks that the metadata packet tells its digest, and gives that packet: whoever checks its
+    /// signature knows who made the file.
+    ///
+    /// # Errors
+    /// [`RepoError::Rotten`] when the manifest is not the one that was signed, else what the disk says.
+    pub fn verify_manifest(&self) -> Result<Data> {
+        let mut digests = ring::digest::Context::new(&ring::digest::SHA256);
+        let segments = self.entry.last_segment() + 1;
+        let mut first = 0;
+        while first < segments {
+            for entry in self.manifest.entries(first, MANIFEST_PART)? {
+                digests.update(&entry.digest);
+            }
+            first += MANIFEST_PART as u64;
+        }
+        self.signed_manifest(digests.finish().as_ref())
+    }
+
+    /// The metadata packet, which must tell the digest `root`.
+    fn signed_manifest(&self, root: &[u8]) -> Result<Data> {
+        let (kept, metadata) = self.end()?;
+        let told = Data::parse(metadata.clone()).ok().and_then(|data| {
+            let metadata = ndn_endpoint::rdr::Metadata::from_data(&data).ok()?;
+            Some((data, metadata.manifest_digest?, metadata.name))
+        });
+        match told {
+            Some((data, digest, name))
+                if digest == root && kept == root && name == self.shape.versioned =>
+            {
+                Ok(data)
+            }
+            _ => Err(self.rotten("its manifest is not the one that was signed")),
+        }
     }
 
     /// The Data packet of segment `n`, the same bytes each time; `None` beyond the last.
@@ -168,15 +225,7 @@ impl FileReader {
                 return Ok(());
             }
         }
-        let (root, metadata) = self.end()?;
-        let told = Data::parse(metadata.clone())
-            .ok()
-            .and_then(|data| ndn_endpoint::rdr::Metadata::from_data(&data).ok());
-        if digests.finish().as_ref() != root
-            || told.and_then(|m| m.manifest_digest).as_ref() != Some(root)
-        {
-            return Err(self.rotten("its manifest is not the one that was signed"));
-        }
+        self.signed_manifest(digests.finish().as_ref())?;
         if self.content.size().at(Path::new("content"))? != self.size() {
             return Err(self.rotten("its content file has another size"));
         }
