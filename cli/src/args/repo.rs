@@ -1,5 +1,6 @@
 //! What can be typed after `trunkline repo`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ pub enum RepoCommand {
         /// The configuration file; cli/repo.sample.toml explains every setting
         #[arg(long, short, value_name = "FILE")]
         config: PathBuf,
+        /// Open the door for browsers, with the page of the repository, on this address and port,
+        /// as 127.0.0.1:8080
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        http: Option<SocketAddr>,
         /// Read the configuration, say whether it is right, and end
         #[arg(long)]
         check: bool,

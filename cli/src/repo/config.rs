@@ -7,6 +7,7 @@ use ndn_packet::{Name, SigningKey};
 use ndn_repo::protocol::{InsertLimits, Trust};
 use ndn_repo::{PutOptions, Repo, RepoError, RepoOptions};
 
+use super::http::HttpConfig;
 use super::settings::SCHEMA;
 use super::trust;
 use crate::args::KeyKind;
@@ -38,6 +39,8 @@ pub struct RepoConfig {
     trust: Option<PathBuf>,
     /// Bounds of insertions.
     pub limits: InsertLimits,
+    /// The door for browsers.
+    pub http: HttpConfig,
     /// The filter of the log.
     pub log: String,
 }
@@ -112,6 +115,7 @@ impl RepoConfig {
             name: repo.name("name")?,
             trust: repo.path("trust")?,
             limits,
+            http: HttpConfig::read(&document.table("http"))?,
             log: filter,
         })
     }
@@ -127,6 +131,7 @@ impl RepoConfig {
                     .or("add one with prefix = \"/the/prefix/of/your/files\""),
             );
         }
+        self.http.check()?;
         let key = match &self.key {
             Some(key) => key.load()?,
             // The one that is made at the first use: who else may do what can be checked without it.

@@ -3,6 +3,7 @@
 mod config;
 mod door;
 mod get;
+mod http;
 mod local;
 mod put;
 mod remote;
@@ -30,7 +31,11 @@ const STOPPED: &str = "stopped";
 /// As each of them says.
 pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
     match command {
-        RepoCommand::Run { config, check } => run::run(&config, check, verbose),
+        RepoCommand::Run {
+            config,
+            http,
+            check,
+        } => run::run(&config, http, check, verbose),
         RepoCommand::Put(args) => put::put(&args),
         RepoCommand::Get(args) => get::get(&args),
         RepoCommand::Ls(args) => local::ls(&args),

@@ -1,5 +1,6 @@
 //! `trunkline repo run`: a repository served by name until a signal ends it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -23,8 +24,14 @@ use crate::{logging, output};
 ///
 /// # Errors
 /// A wrong configuration, a folder in use or damaged, no forwarder at the start.
-pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
-    let config = RepoConfig::load(path)?;
+pub fn run(
+    path: &Path,
+    http: Option<SocketAddr>,
+    check: bool,
+    verbose: u8,
+) -> Result<(), CliError> {
+    let mut config = RepoConfig::load(path)?;
+    config.http.listen = http.or(config.http.listen);
     config.check_serving()?;
     if check {
         output::line(&format!("{}: right", path.display()));
@@ -35,6 +42,9 @@ pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
     let repo = config.open()?;
     let counters = Counters::default();
     let _door = Door::open(&config.door(), &repo, &counters)?;
+    let page = config
+        .http
+        .open(&repo, &config.serve, &config.load_key()?)?;
     let mut prefixes = config.serve.clone();
     let commands = match &config.name {
         None => None,
@@ -62,7 +72,13 @@ pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
         names.join(", "),
         config.directory.display()
     );
-    service.run(|| output::line(&text), &mut app, &stop, |_| false)
+    let registered = || {
+        output::line(&text);
+        if let Some(page) = &page {
+            output::line(&format!("page at http://{}/", page.address()));
+        }
+    };
+    service.run(registered, &mut app, &stop, |_| false)
 }
 
 /// Answers Interests from the repository, and carries out commands.

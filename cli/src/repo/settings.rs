@@ -25,6 +25,11 @@ const SECTIONS: &[Section] = &[
         help: "Bounds of insertions by the repo protocol.",
     },
     Section {
+        name: "http",
+        many: false,
+        help: "The door for browsers: a page that shows what is served, and the files behind it. Shut unless `listen` is given.",
+    },
+    Section {
         name: "log",
         many: false,
         help: "What is written to standard error.",
@@ -130,6 +135,34 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 1024 },
         default: Some("16"),
         help: "Insertions that may go on at once.",
+    },
+    Setting {
+        section: "http",
+        key: "listen",
+        kind: Kind::Listen,
+        default: None,
+        help: "The address and port that the door listens on, as 127.0.0.1:8080; port 0 takes a free one. `--http` goes before it.",
+    },
+    Setting {
+        section: "http",
+        key: "anyone",
+        kind: Kind::Switch,
+        default: Some("false"),
+        help: "Allows an address other than loopback. Whoever reaches it reads all that is served, unencrypted.",
+    },
+    Setting {
+        section: "http",
+        key: "host",
+        kind: Kind::HostName,
+        default: None,
+        help: "The host name by which browsers come, where it is not localhost or an address. Others are refused: a stranger's name may have been rebound to this address.",
+    },
+    Setting {
+        section: "http",
+        key: "max_connections",
+        kind: Kind::Count { min: 1, max: 256 },
+        default: Some("64"),
+        help: "Connections at once; further ones wait.",
     },
     Setting {
         section: "log",

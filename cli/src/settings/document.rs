@@ -1,7 +1,7 @@
 //! A TOML file held against the settings table: unknown keys, wrong types and values out of range
 //! are refused with the file, the line, the key and what would be right.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -297,6 +297,22 @@ impl<'d> Table<'d> {
     /// An address of this host.
     pub fn address(&self, key: &str) -> Result<Option<IpAddr>, CliError> {
         self.read(key, |_, text| text.parse().map_err(|_| String::new()))
+    }
+
+    /// An address of this host, and a port.
+    pub fn listen(&self, key: &str) -> Result<Option<SocketAddr>, CliError> {
+        self.read(key, |_, text| text.parse().map_err(|_| String::new()))
+    }
+
+    /// The name of a host, without port.
+    pub fn host_name(&self, key: &str) -> Result<Option<String>, CliError> {
+        self.read(key, |_, text| {
+            let is_name = |c: u8| c.is_ascii_alphanumeric() || b"-_.".contains(&c);
+            match !text.is_empty() && text.bytes().all(is_name) {
+                true => Ok(text.to_owned()),
+                false => Err(String::new()),
+            }
+        })
     }
 
     /// Permission bits.

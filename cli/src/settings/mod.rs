@@ -41,6 +41,10 @@ pub enum Kind {
     Strategy,
     /// An IP address of this host.
     Address,
+    /// An IP address of this host, and a port.
+    Listen,
+    /// The name of a host.
+    HostName,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// Permission bits of a file, in octal.
@@ -139,6 +143,8 @@ impl Kind {
             Kind::Name => String::from("NDN name"),
             Kind::Strategy => String::from("strategy"),
             Kind::Address => String::from("IP address"),
+            Kind::Listen => String::from("IP address and port"),
+            Kind::HostName => String::from("host name"),
             Kind::Choice(words) => words.join(" or "),
             Kind::Mode => String::from("permission bits in octal"),
             Kind::LogFilter => String::from("log filter"),
