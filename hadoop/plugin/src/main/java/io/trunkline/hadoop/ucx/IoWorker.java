@@ -59,6 +59,9 @@ final class IoWorker {
   /** The same for one that waits for long already. */
   private static final long PATIENT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
+  /** A spinning leader looks that often at all that it has to do. */
+  private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(10);
+
   private static final long CLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final Ticker ticker;
@@ -261,8 +264,10 @@ final class IoWorker {
     long fruitlessAt = now + FRUITLESS_NANOS;
     long spinUntil = now + spin.nanos();
     boolean spun = false;
+    int polled = 0;
     for (; ; ) {
-      int done = work();
+      int done = polled + work();
+      polled = 0;
       if (waiter == null ? claims.get() > 0 : waiter.ready()) {
         return false;
       }
@@ -279,7 +284,7 @@ final class IoWorker {
         spinUntil = now + spin.nanos();
       } else if (busy || now - spinUntil < 0) {
         spun = true;
-        Thread.onSpinWait();
+        polled = poll(now);
       } else if (waiter != null && now - fruitlessAt >= 0) {
         return true;
       } else {
@@ -291,6 +296,18 @@ final class IoWorker {
         spinUntil = System.nanoTime() + spin.nanos();
       }
     }
+  }
+
+  /**
+   * Asks UCX alone for events, for a short time: a spin that ran all duties would cost far more.
+   */
+  private int poll(long nowNanos) {
+    int done;
+    do {
+      Thread.onSpinWait();
+      done = progress();
+    } while (done == 0 && !duty() && System.nanoTime() - nowNanos < POLL_NANOS);
+    return done;
   }
 
   private void sleep(Waiter waiter) {
@@ -307,13 +324,17 @@ final class IoWorker {
     }
   }
 
-  private int work() {
-    int done = 0;
+  private int progress() {
     try {
-      done = ucp.progress();
+      return ucp.progress();
     } catch (Exception e) {
       LOG.warn("UCX worker: {}", e.toString());
+      return 0;
     }
+  }
+
+  private int work() {
+    int done = progress();
     for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
       try {
         task.run();
