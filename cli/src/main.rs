@@ -9,6 +9,7 @@ mod fwd;
 mod hadoop;
 mod keys;
 mod logging;
+mod mount;
 mod nfd;
 mod output;
 mod ping;
@@ -49,13 +50,16 @@ fn run(cli: Cli) -> Result<(), CliError> {
     // A daemon's log is set by its configuration, which is yet to be read.
     if !matches!(
         cli.command,
-        Command::Fwd(FwdCommand::Run { .. }) | Command::Repo(RepoCommand::Run { .. })
+        Command::Fwd(FwdCommand::Run { .. })
+            | Command::Repo(RepoCommand::Run { .. })
+            | Command::Mount(_)
     ) {
         logging::start(verbose, "warn");
     }
     match cli.command {
         Command::Fwd(command) => fwd::run(command, verbose),
         Command::Repo(command) => repo::run(command, verbose),
+        Command::Mount(args) => mount::run(&args, verbose),
         Command::Put(args) => transfer::put(&args),
         Command::Get(args) => transfer::get(&args),
         Command::Ping(args) => ping::ping(&args),

@@ -1,6 +1,7 @@
 //! The command tree: what can be typed after `trunkline`, and nothing of what it does.
 
 mod fwd;
+mod mount;
 mod repo;
 mod sim;
 
@@ -17,6 +18,8 @@ use crate::units::{parse_duration, parse_size};
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
 };
+
+pub use mount::MountArgs;
 
 pub use repo::{
     GetFileArgs, LocalArgs, LsArgs, PutFileArgs, RepoCommand, RmArgs, ToArgs, VerifyArgs,
@@ -52,6 +55,8 @@ pub enum Command {
     /// Keep content in a repository and serve it by name
     #[command(subcommand)]
     Repo(RepoCommand),
+    /// Named data as files: a repository on this host, until stopped
+    Mount(MountArgs),
     /// Publish a file under a name and serve it until stopped
     Put(PutArgs),
     /// Fetch what is published under a name

@@ -24,6 +24,9 @@ pub enum RepoCommand {
         /// as 127.0.0.1:8080
         #[arg(long, value_name = "ADDRESS:PORT")]
         http: Option<SocketAddr>,
+        /// Mount it at this folder, too [default: mount.directory of the configuration]
+        #[arg(long, value_name = "DIR")]
+        mount: Option<PathBuf>,
         /// Read the configuration, say whether it is right, and end
         #[arg(long)]
         check: bool,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ndn_io::FaceUri;
+use ndn_mount::MountOptions;
 use ndn_packet::{Name, SigningKey};
 use ndn_repo::protocol::{InsertLimits, Trust};
 use ndn_repo::{PutOptions, Repo, RepoError, RepoOptions};
@@ -41,6 +42,10 @@ pub struct RepoConfig {
     pub limits: InsertLimits,
     /// The door for browsers.
     pub http: HttpConfig,
+    /// Where `repo run` mounts it, if it does.
+    pub mount_at: Option<PathBuf>,
+    /// How it is mounted.
+    pub mount: MountOptions,
     /// The filter of the log.
     pub log: String,
 }
@@ -97,6 +102,16 @@ impl RepoConfig {
         if let Some(most) = insert.count("max_running")? {
             limits.max_running = usize::try_from(most).unwrap_or(limits.max_running);
         }
+        let mounted = document.table("mount");
+        let mount = MountOptions {
+            root: mounted.name("prefix")?.unwrap_or_default(),
+            put: put.clone(),
+            versions: mounted
+                .count("versions")?
+                .map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+            allow_other: mounted.switch("allow_other")?.unwrap_or(false),
+            ..MountOptions::default()
+        };
         let log = document.table("log");
         let filter = needed(&log, "level", log.text("level")?)?;
         if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
@@ -116,6 +131,8 @@ impl RepoConfig {
             trust: repo.path("trust")?,
             limits,
             http: HttpConfig::read(&document.table("http"))?,
+            mount_at: mounted.path("directory")?,
+            mount,
             log: filter,
         })
     }

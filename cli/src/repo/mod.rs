@@ -13,6 +13,9 @@ mod settings;
 mod sources;
 mod trust;
 
+pub use config::RepoConfig;
+pub use door::Door;
+pub use session::Counters;
 pub use settings::SCHEMA;
 
 use ndn_packet::Name;
@@ -34,8 +37,9 @@ pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
         RepoCommand::Run {
             config,
             http,
+            mount,
             check,
-        } => run::run(&config, http, check, verbose),
+        } => run::run(&config, http, mount.as_deref(), check, verbose),
         RepoCommand::Put(args) => put::put(&args),
         RepoCommand::Get(args) => get::get(&args),
         RepoCommand::Ls(args) => local::ls(&args),

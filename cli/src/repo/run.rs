@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::forwarder::Stop;
 use crate::serve::Service;
 use crate::transfer::unix_time_us;
-use crate::{logging, output};
+use crate::{logging, mount, output};
 
 /// Runs the repository, or only checks its configuration.
 ///
@@ -27,6 +27,7 @@ use crate::{logging, output};
 pub fn run(
     path: &Path,
     http: Option<SocketAddr>,
+    mount_at: Option<&Path>,
     check: bool,
     verbose: u8,
 ) -> Result<(), CliError> {
@@ -60,6 +61,15 @@ pub fn run(
         commands,
         counters,
     };
+    let mounted = match mount_at.or(config.mount_at.as_deref()) {
+        Some(at) => Some(mount::start(
+            &app.repo,
+            &config.directory,
+            at,
+            &config.mount,
+        )?),
+        None => None,
+    };
     let face = config.face.as_ref().map(ToString::to_string);
     let service = Service {
         face: face.as_deref(),
@@ -78,7 +88,9 @@ pub fn run(
             output::line(&format!("page at http://{}/", page.address()));
         }
     };
-    service.run(registered, &mut app, &stop, |_| false)
+    let served = service.run(registered, &mut app, &stop, |_| false);
+    let unmounted = mounted.map_or(Ok(()), mount::end);
+    served.and(unmounted)
 }
 
 /// Answers Interests from the repository, and carries out commands.

@@ -30,6 +30,11 @@ const SECTIONS: &[Section] = &[
         help: "The door for browsers: a page that shows what is served, and the files behind it. Shut unless `listen` is given.",
     },
     Section {
+        name: "mount",
+        many: false,
+        help: "The repository as a file system: by `repo run`, where `directory` is given, or by `trunkline mount`.",
+    },
+    Section {
         name: "log",
         many: false,
         help: "What is written to standard error.",
@@ -163,6 +168,37 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 256 },
         default: Some("64"),
         help: "Connections at once; further ones wait.",
+    },
+    Setting {
+        section: "mount",
+        key: "directory",
+        kind: Kind::Path,
+        default: None,
+        help: "The folder at which `repo run` mounts it; there, and empty. `--mount` goes before it.",
+    },
+    Setting {
+        section: "mount",
+        key: "prefix",
+        kind: Kind::Name,
+        default: Some("/"),
+        help: "What is mounted: the files under this name.",
+    },
+    Setting {
+        section: "mount",
+        key: "versions",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000,
+        },
+        default: None,
+        help: "Versions kept of each file that is written there. Where it is not given, all are, until `repo rm --keep`.",
+    },
+    Setting {
+        section: "mount",
+        key: "allow_other",
+        kind: Kind::Switch,
+        default: Some("false"),
+        help: "Whether other users may use it, as the files' modes say.",
     },
     Setting {
         section: "log",

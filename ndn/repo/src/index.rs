@@ -12,7 +12,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable,
@@ -21,6 +21,7 @@ use redb::{
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
+use crate::files;
 
 type Bytes8 = &'static [u8];
 
@@ -38,16 +39,41 @@ const FORMAT_KEY: &str = "format";
 /// Memory that the index may use for pages.
 const CACHE_BYTES: usize = 8 << 20;
 
+impl Waiting {
+    /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
+    fn take_synced(&mut self) -> Vec<u64> {
+        self.synced = 0;
+        std::mem::take(&mut self.unsynced)
+    }
+}
+
 /// The index of an open repository.
 #[derive(Debug)]
 pub(crate) struct Index {
     db: Database,
+    disk: Arc<dyn Disk>,
+    waiting: Mutex<Waiting>,
+    /// Held by who syncs contents.
+    syncing: Mutex<()>,
+}
+
+/// What is in the index and not durable yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Content ids of files that must be synced before the index is.
+    unsynced: Vec<u64>,
+    /// How many of them, from the first on, are synced already.
+    synced: usize,
+    /// Content ids of files that were synced, with the index, and lie in `incoming`.
+    unsettled: Vec<u64>,
+    /// Whether there are files that no entry names any more.
+    doomed: bool,
 }
 
 impl Index {
     /// Opens the index file on `disk`, making it where there is none. It gets its name when it is whole: a crash never
     /// leaves half an index.
-    pub fn open(disk: &dyn Disk) -> Result<Self> {
+    pub fn open(disk: &Arc<dyn Disk>) -> Result<Self> {
         let (path, new) = (Path::new("index.redb"), Path::new("index.new"));
         let (file, is_new) = match disk.open(path) {
             Ok(file) => (file, false),
@@ -64,7 +90,12 @@ impl Index {
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(IndexFile(file))
             .map_err(failed)?;
-        let index = Self { db };
+        let index = Self {
+            db,
+            disk: disk.clone(),
+            waiting: Mutex::default(),
+            syncing: Mutex::default(),
+        };
         index.check_format(path)?;
         if is_new {
             disk.rename(new, path).at(new)?;
@@ -118,8 +149,24 @@ impl Index {
         let result = change(&tx);
         match result {
             Ok(value) => {
-                tx.commit().map_err(failed)?;
-                Ok(value)
+                let synced = match kept {
+                    // It makes durable all that was changed before, too.
+                    Kept::Durably => match self.sync_contents() {
+                        Ok(()) => self.waiting().take_synced(),
+                        Err(error) => {
+                            tx.abort().map_err(failed)?;
+                            return Err(error);
+                        }
+                    },
+                    Kept::UntilCrash => Vec::new(),
+                };
+                let committed = tx.commit().map_err(failed);
+                let mut waiting = self.waiting();
+                match &committed {
+                    Ok(()) => waiting.unsettled.extend(synced),
+                    Err(_) => waiting.unsynced.extend(synced),
+                }
+                committed.map(|()| value)
             }
             Err(error) => {
                 tx.abort().map_err(failed)?;
@@ -130,7 +177,50 @@ impl Index {
 
     /// Makes durable what was changed before.
     pub fn sync(&self) -> Result<()> {
+        // Most of the waiting is done while others may still change the index.
+        self.sync_contents()?;
         self.change(Kept::Durably, |_| Ok(()))
+    }
+
+    /// Syncs the contents that must be durable before the index is. It keeps them in the list: who commits takes them out.
+    fn sync_contents(&self) -> Result<()> {
+        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = {
+            let waiting = self.waiting();
+            waiting.unsynced[waiting.synced..].to_vec()
+        };
+        files::sync_incoming(&*self.disk, &contents)?;
+        self.waiting().synced += contents.len();
+        Ok(())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Must be called within the change that names this content for the first time.
+    pub fn wait_for_sync(&self, content: u64) {
+        self.waiting().unsynced.push(content);
+    }
+
+    /// Files are in the list of those that no entry names any more.
+    pub fn wait_for_doom(&self) {
+        self.waiting().doomed = true;
+    }
+
+    /// How many contents wait for a sync.
+    pub fn unsynced(&self) -> usize {
+        self.waiting().unsynced.len()
+    }
+
+    /// Content ids of what is durable now and still to be moved.
+    pub fn take_unsettled(&self) -> Vec<u64> {
+        std::mem::take(&mut self.waiting().unsettled)
+    }
+
+    /// Whether there are files to be removed.
+    pub fn take_doomed(&self) -> bool {
+        std::mem::take(&mut self.waiting().doomed)
     }
 
     /// Bytes of the index on disk.

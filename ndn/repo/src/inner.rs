@@ -49,22 +49,27 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Opens what is on the disk, and puts in order what a crash has left.
-    pub fn open(disk: Arc<dyn Disk>, key: SigningKey, options: &RepoOptions) -> Result<Self> {
+    /// Opens what is on the disk, and puts in order what a crash has left. Gives the drafts that are to be published, too.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        key: SigningKey,
+        options: &RepoOptions,
+    ) -> Result<(Self, Vec<u64>)> {
         make_folders(&*disk)?;
-        let index = Arc::new(Index::open(&*disk)?);
-        let interrupted = files::recover(&*disk, &index)?;
+        let index = Arc::new(Index::open(&disk)?);
+        let recovered = files::recover(&*disk, &index)?;
         let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
-        Ok(Inner {
+        let inner = Inner {
             disk,
             index,
             packets,
             key: Arc::new(key),
             readers: Mutex::new(Recent::new(OPEN_READERS)),
             listings: Mutex::default(),
-            interrupted: Mutex::new(interrupted),
+            interrupted: Mutex::new(recovered.interrupted),
             rotten: AtomicU64::new(0),
-        })
+        };
+        Ok((inner, recovered.drafts))
     }
 
     /// The reader of a version, the newest if none is named.

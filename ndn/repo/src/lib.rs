@@ -9,6 +9,7 @@
 //! | a repository | [`Repo`] |
 //! | a file in | [`Repo::put`], a [`FileWriter`], [`Repo::publish`] |
 //! | a file out, each byte verified | [`Repo::open_file`], a [`FileReader`] |
+//! | many things changed as one, or lazily | [`Repo::apply`], [`Repo::lazy`], [`Repo::sync`] |
 //! | packets in as they came | [`Repo::insert`], an [`Insertion`] |
 //! | what is there | [`Repo::list`], [`Repo::versions`], [`Repo::find`], [`Repo::search`], [`Repo::walk_packets`] |
 //! | commands from elsewhere | [`protocol::Server`] |
@@ -48,6 +49,7 @@
 mod answer;
 mod browse;
 mod care;
+mod change;
 pub mod disk;
 mod error;
 mod files;
@@ -61,6 +63,7 @@ mod repo;
 
 pub use browse::Found;
 pub use care::{Report, Rotten, Status};
+pub use change::{Change, Changed, NewAttributes, NotChanged};
 pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;

@@ -45,6 +45,41 @@ impl Repo {
     pub fn list(&self, folder: &Name, after: Option<&Child>, most: usize) -> Result<Vec<Child>> {
         self.inner.list(folder, after, most)
     }
+
+    /// The folders that were made at or under `name`.
+    ///
+    /// # Errors
+    /// What the index says.
+    pub fn folders(&self, name: &Name) -> Result<Vec<Name>> {
+        let tx = self.inner.index.read()?;
+        let folders = tx.open_table(FOLDERS).map_err(failed)?;
+        let mut found = Vec::new();
+        for row in folders.range::<&[u8]>(name.value()..).map_err(failed)? {
+            let (key, _) = row.map_err(failed)?;
+            if !key.value().starts_with(name.value()) {
+                break;
+            }
+            let name = Name::from_value(Bytes::copy_from_slice(key.value()))
+                .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
+            found.push(name);
+        }
+        Ok(found)
+    }
+
+    /// Whether `name` is a folder, and when it was made, in nanoseconds since the Unix epoch; 0 where nobody made it but
+    /// there is something in it.
+    ///
+    /// # Errors
+    /// What the index says.
+    pub fn folder(&self, name: &Name) -> Result<Option<u64>> {
+        let tx = self.inner.index.read()?;
+        let folders = tx.open_table(FOLDERS).map_err(failed)?;
+        if let Some(made) = folders.get(name.value()).map_err(failed)? {
+            return Ok(Some(made.value()));
+        }
+        let is_there = name.is_empty() || !self.inner.list(name, None, 1)?.is_empty();
+        Ok(is_there.then_some(0))
+    }
 }
 
 impl Inner {

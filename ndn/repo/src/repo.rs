@@ -2,21 +2,20 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ndn_packet::{Name, SigningKey};
 
+use crate::change::Change;
 use crate::disk::{Disk, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::files::{self, Facts, FileReader, FileWriter, PutOptions, Staged, incoming, settled};
-use crate::index::{self, DOOMED, FILES, FOLDERS, FileEntry, Kept, failed, file_entry};
+use crate::index::{self, FILES, FOLDERS, FileEntry, Kept, failed, file_entry};
 use crate::inner::{Inner, now_us};
 
 /// How long caches may answer with a metadata packet: versions change while names stay.
 pub(crate) const METADATA_FRESHNESS: Duration = Duration::from_millis(10);
-/// From this many files on, one sync of the whole file system is cheaper than one of each.
-const SYNC_ALL_FROM: usize = 8;
 /// Greatest size of a segment's content in bytes: with its headers it fits into a jumbo packet.
 pub const MAX_SEGMENT_BYTES: u32 = 65_000;
 
@@ -38,6 +37,8 @@ impl Default for RepoOptions {
 #[derive(Clone)]
 pub struct Repo {
     pub(crate) inner: Arc<Inner>,
+    /// What a crash may do to its changes.
+    pub(crate) kept: Kept,
 }
 
 /// One version of a file in the repository.
@@ -73,10 +74,13 @@ impl Repo {
     /// # Errors
     /// As there.
     pub fn open_on(disk: Arc<dyn Disk>, key: SigningKey, options: &RepoOptions) -> Result<Self> {
-        let inner = Inner::open(disk, key, options)?;
-        Ok(Self {
+        let (inner, drafts) = Inner::open(disk, key, options)?;
+        let repo = Self {
             inner: Arc::new(inner),
-        })
+            kept: Kept::Durably,
+        };
+        files::publish_drafts(&repo, drafts);
+        Ok(repo)
     }
 
     /// Begins to put a file named `name` (plain components, no version), or goes on with an interrupted transfer of the
@@ -138,61 +142,26 @@ impl Repo {
     ///
     /// # Errors
     /// [`RepoError::VersionExists`], else what the disk says; nothing is published then.
-    pub fn publish(&self, mut staged: Vec<Staged>) -> Result<Vec<FileInfo>> {
+    pub fn publish(&self, staged: Vec<Staged>) -> Result<Vec<FileInfo>> {
         if staged.is_empty() {
             return Ok(Vec::new());
         }
-        let inner = &self.inner;
-        if staged.len() >= SYNC_ALL_FROM {
-            inner.disk.sync_all().at(Path::new("."))?;
-        } else {
-            for file in &staged {
-                let (content, manifest) = incoming(file.facts.entry.content);
-                for path in [content, manifest] {
-                    inner.disk.open(&path).and_then(|f| f.sync()).at(&path)?;
-                }
-            }
-            let folder = Path::new("incoming");
-            inner.disk.sync_dir(folder).at(folder)?;
-        }
-        inner.index.change(Kept::Durably, |tx| {
-            let mut files = tx.open_table(FILES).map_err(failed)?;
-            for Staged { facts, .. } in &staged {
-                let bytes = facts.entry.encode();
-                let before = files
-                    .insert((facts.name.value(), facts.version), &bytes[..])
-                    .map_err(failed)?;
-                if before.is_some() {
-                    return Err(version_exists(&facts.name, facts.version));
-                }
-            }
-            Ok(())
-        })?;
-        inner.changed();
-        let mut published = Vec::with_capacity(staged.len());
-        for file in &mut staged {
-            file.published = true;
-            // A version is found where it was written, too; the next start moves it if this fails.
-            if let Err(error) = files::settle(&*inner.disk, file.facts.entry.content) {
-                tracing::warn!(%error, "a published file stays in incoming");
-            }
-            published.push(FileInfo {
-                name: file.facts.name.clone(),
-                version: file.facts.version,
-                entry: file.facts.entry,
-            });
-        }
-        Ok(published)
+        let change = Change {
+            publish: staged,
+            ..Change::default()
+        };
+        let changed = self.apply(change).map_err(|not| not.error)?;
+        Ok(changed.published)
     }
 
     /// A file of other name with the same content, without copying it; still to be published. This is how a file gets a
-    /// new name: its packets are others, so it is hashed once more.
+    /// new name: its packets are others, so it is hashed once more. The version is a new one where none is given.
     ///
     /// # Errors
     /// [`RepoError::NotFound`], and those of [`Repo::put`].
-    pub fn link(&self, from: &FileInfo, to: &Name) -> Result<Staged> {
+    pub fn link(&self, from: &FileInfo, to: &Name, version: Option<u64>) -> Result<Staged> {
         check_name(to)?;
-        let version = self.new_version(to, None)?;
+        let version = self.new_version(to, version)?;
         let (content, bytes, manifest) = self.inner.create_incoming()?;
         drop(bytes);
         let linked = (|| {
@@ -284,32 +253,12 @@ impl Repo {
     /// # Errors
     /// What the disk says; nothing is removed then.
     pub fn remove(&self, versions: &[(Name, u64)]) -> Result<u64> {
-        let inner = &self.inner;
-        let removed = inner.index.change(Kept::Durably, |tx| {
-            let mut files = tx.open_table(FILES).map_err(failed)?;
-            let mut doomed = tx.open_table(DOOMED).map_err(failed)?;
-            let mut removed = 0;
-            for (name, version) in versions {
-                let content = match files.remove((name.value(), *version)).map_err(failed)? {
-                    None => continue,
-                    Some(row) => file_entry(row.value())?.content,
-                };
-                doomed.insert(content, ()).map_err(failed)?;
-                removed += 1;
-            }
-            Ok(removed)
-        })?;
-        let mut readers = inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in versions {
-            readers.remove(key);
-        }
-        drop(readers);
-        inner.changed();
-        // They are out of the index for good; if this fails, the next start does it.
-        if let Err(error) = files::remove_doomed(&*inner.disk, &inner.index) {
-            tracing::warn!(%error, "removed versions still take room");
-        }
-        Ok(removed)
+        let change = Change {
+            remove: versions.to_vec(),
+            ..Change::default()
+        };
+        let changed = self.apply(change).map_err(|not| not.error)?;
+        Ok(changed.removed)
     }
 
     /// Makes a folder that is listed even while it is empty.
@@ -318,15 +267,11 @@ impl Repo {
     /// [`RepoError::BadName`], else what the disk says.
     pub fn make_folder(&self, name: &Name) -> Result<()> {
         check_name(name)?;
-        self.inner.index.change(Kept::Durably, |tx| {
-            let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
-            folders
-                .insert(name.value(), now_us() * 1000)
-                .map_err(failed)?;
-            Ok(())
-        })?;
-        self.inner.changed();
-        Ok(())
+        let change = Change {
+            make_folders: vec![name.clone()],
+            ..Change::default()
+        };
+        self.apply(change).map(drop).map_err(|not| not.error)
     }
 
     /// Removes an empty folder; false where there is none.
@@ -337,7 +282,7 @@ impl Repo {
         if !self.list(name, None, 1)?.is_empty() {
             return Err(RepoError::NotEmpty(name.clone()));
         }
-        let removed = self.inner.index.change(Kept::Durably, |tx| {
+        let removed = self.inner.index.change(self.kept, |tx| {
             let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
             Ok(folders.remove(name.value()).map_err(failed)?.is_some())
         })?;
@@ -365,7 +310,7 @@ fn check_name(name: &Name) -> Result<()> {
     }
 }
 
-fn version_exists(name: &Name, version: u64) -> RepoError {
+pub(crate) fn version_exists(name: &Name, version: u64) -> RepoError {
     RepoError::VersionExists {
         name: name.clone(),
         version,

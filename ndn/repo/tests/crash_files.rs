@@ -80,6 +80,100 @@ fn live(disk: &SimDisk, known: &mut Known) -> Result<()> {
     put(&repo, known, &[("/last", 999)])
 }
 
+/// As a file system does it: changes are seen at once and durable by the next sync, files are kept before they are
+/// published.
+fn live_lazily(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let owner = open(disk)?;
+    let repo = owner.lazy();
+    put_lazily(&repo, known, &[("/a", 250), ("/b", 99)])?;
+    put_lazily(&repo, known, &[("/a", 120)])?;
+    sync(&repo, known)?;
+    let versions: Vec<_> = known
+        .there
+        .keys()
+        .filter(|k| k.0 == name("/a"))
+        .cloned()
+        .collect();
+    for key in &versions {
+        let content = known.there.remove(key).expect("known");
+        known.maybe.insert(key.clone(), content);
+    }
+    repo.remove(&versions)?;
+    assert_eq!(repo.find(&name("/a"), None)?, None, "seen at once");
+
+    // Kept while it is written; then published, which must not lose it.
+    let mut file = repo.put(&name("/draft"), &short())?;
+    let version = file.version();
+    let content = noise(777, 5);
+    file.write_at(300, &content[300..]).map_err(failed)?;
+    file.write_at(0, &content[..300]).map_err(failed)?;
+    let key = (name("/draft"), version);
+    known.maybe.insert(key.clone(), content.clone());
+    file.keep()?;
+    known.there.insert(key, content);
+    put_lazily(&repo, known, &[("/c", 10)])?;
+    repo.publish(vec![file.finish()?])?;
+    // A change that is durable at once takes along all that was changed before.
+    put(&owner, known, &[("/d", 5)])?;
+    acknowledge(known, "/a");
+    let many: Vec<String> = (0..9).map(|i| format!("/many/{i}")).collect();
+    let many: Vec<(&str, usize)> = many.iter().map(|n| (n.as_str(), 10)).collect();
+    put_lazily(&repo, known, &many)?;
+    sync(&repo, known)?;
+    let mut file = repo.put(&name("/last"), &short())?;
+    let content = noise(500, 6);
+    file.write_all(&content).map_err(failed)?;
+    let key = (name("/last"), file.version());
+    known.maybe.insert(key.clone(), content.clone());
+    file.keep()?;
+    known.there.insert(key, content);
+    // The process ends here without a word.
+    std::mem::forget(file);
+    Ok(())
+}
+
+fn short() -> PutOptions {
+    PutOptions {
+        segment_bytes: 100,
+        ..PutOptions::default()
+    }
+}
+
+fn failed(error: std::io::Error) -> RepoError {
+    RepoError::Io {
+        path: "a file".into(),
+        error,
+    }
+}
+
+fn put_lazily(repo: &Repo, known: &mut Known, files: &[(&str, usize)]) -> Result<()> {
+    for (object, size) in files {
+        let content = noise(*size, *size as u64);
+        let mut file = repo.put(&name(object), &short())?;
+        file.write_all(&content).map_err(failed)?;
+        let key = (name(object), file.version());
+        known.maybe.insert(key.clone(), content);
+        let staged = file.finish()?;
+        repo.publish(vec![staged])?;
+        let seen = repo.find(&key.0, None)?.expect("seen at once");
+        assert_eq!(seen.version, key.1);
+    }
+    Ok(())
+}
+
+fn sync(repo: &Repo, known: &mut Known) -> Result<()> {
+    repo.sync()?;
+    known.there.append(&mut known.maybe);
+    Ok(())
+}
+
+/// What was removed is gone for good; all else is there.
+fn acknowledge(known: &mut Known, removed: &str) {
+    let removed = name(removed);
+    known.there.append(&mut known.maybe);
+    known.there.retain(|key, _| key.0 != removed);
+}
+
 fn check(disk: &SimDisk, known: &Known, when: &str) {
     let repo = open(disk).unwrap_or_else(|e| panic!("{when}: {e}"));
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
@@ -118,6 +212,15 @@ fn check(disk: &SimDisk, known: &Known, when: &str) {
 
 #[test]
 fn at_any_moment_the_power_may_fail() {
+    fails_anywhere(live);
+}
+
+#[test]
+fn at_any_moment_of_a_file_system_s_life_too() {
+    fails_anywhere(live_lazily);
+}
+
+fn fails_anywhere(live: impl Fn(&SimDisk, &mut Known) -> Result<()>) {
     let whole = SimDisk::default();
     let mut known = Known::default();
     live(&whole, &mut known).expect("nothing fails");

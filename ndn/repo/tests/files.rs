@@ -276,7 +276,7 @@ fn a_file_may_be_written_here_and_there() {
     let info = repo.publish(vec![staged]).expect("published").remove(0);
     assert_eq!(segments(&repo, &info), b"012abc6789\0");
 
-    let linked = repo.link(&info, &name("/g/h")).expect("linked");
+    let linked = repo.link(&info, &name("/g/h"), None).expect("linked");
     let linked = repo.publish(vec![linked]).expect("published").remove(0);
     repo.remove(&[(object, info.version)]).expect("removed");
     assert_eq!(segments(&repo, &linked), b"012abc6789\0");

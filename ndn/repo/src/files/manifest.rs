@@ -20,6 +20,8 @@ use crate::error::{At, RepoError, Result};
 use crate::index::FileEntry;
 
 const MAGIC: &[u8; 8] = b"TLMAN\0\0\x01";
+/// Begins the manifest of a version that was to be kept before it was published.
+const DRAFT_MAGIC: &[u8; 8] = b"TLMAN\0\x01\x01";
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = DIGEST_BYTES + 4;
 /// Longest facts that are read: a name of NDN's greatest packet and the entry.
@@ -39,10 +41,19 @@ pub(crate) struct Facts {
 impl Facts {
     /// The beginning of the manifest.
     pub fn encode(&self) -> Vec<u8> {
+        self.encode_with(MAGIC)
+    }
+
+    /// The beginning of a draft's manifest; as long as the other.
+    pub fn encode_draft(&self) -> Vec<u8> {
+        self.encode_with(DRAFT_MAGIC)
+    }
+
+    fn encode_with(&self, magic: &[u8; 8]) -> Vec<u8> {
         let entry = self.entry.encode();
         let name = self.name.value();
         let mut bytes = Vec::with_capacity(32 + entry.len() + name.len());
-        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(magic);
         bytes.extend_from_slice(&((8 + entry.len() + name.len()) as u32).to_le_bytes());
         bytes.extend_from_slice(&self.version.to_le_bytes());
         bytes.extend_from_slice(&entry);
@@ -86,12 +97,19 @@ impl Facts {
 
 fn facts_len(bytes: &[u8]) -> Option<usize> {
     let len = bytes
-        .strip_prefix(MAGIC)?
+        .strip_prefix(MAGIC)
+        .or_else(|| bytes.strip_prefix(DRAFT_MAGIC))?
         .first_chunk()
         .map(|b| u32::from_le_bytes(*b) as usize)?;
     (8 + FileEntry::BYTES..=MAX_FACTS)
         .contains(&len)
         .then_some(len)
+}
+
+/// Whether a manifest is a draft's: see [`super::FileWriter::keep`].
+pub(crate) fn is_draft(file: &dyn DiskFile) -> bool {
+    let mut magic = [0; 8];
+    file.read_at(0, &mut magic).is_ok() && magic == *DRAFT_MAGIC
 }
 
 /// Digest and checksum of one segment.

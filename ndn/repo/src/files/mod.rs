@@ -5,9 +5,11 @@
 //!   files/<xx>/<id>, <id>.m
 //! ```
 //! A version is published in this order: content and manifest are synced, the index names them, they are moved. Whatever
-//! a crash leaves in `incoming` is moved if the index names it, kept if its transfer can go on, and else removed.
+//! a crash leaves in `incoming` is moved if the index names it, kept if its transfer can go on, published if it is a draft
+//! that was to be kept, and else removed.
 
 mod block;
+mod draft;
 mod hasher;
 mod lane;
 mod manifest;
@@ -21,5 +23,7 @@ pub use reader::{FileReader, manifest_digests, manifest_name};
 pub use writer::{FileWriter, PutOptions, Staged};
 
 pub(crate) use manifest::Facts;
-pub(crate) use recover::{partial_upload, recover, remove_both, remove_doomed, settle};
+pub(crate) use recover::{
+    partial_upload, publish_drafts, recover, remove_both, remove_doomed, settle, sync_incoming,
+};
 pub(crate) use writer::{incoming, settled};

@@ -9,20 +9,39 @@ use ndn_packet::Name;
 use redb::ReadableTable;
 
 use super::hasher::Hasher;
-use super::manifest::{ENTRY_BYTES, Facts, SegmentEntry};
-use super::writer::{FileWriter, PutOptions, incoming, settled, shape};
+use super::manifest::{ENTRY_BYTES, Facts, SegmentEntry, is_draft};
+use super::writer::{FileWriter, PutOptions, Staged, incoming, settled, shape};
+use crate::change::Change;
 use crate::disk::Disk;
-use crate::error::{At, Result};
+use crate::error::{At, RepoError, Result};
 use crate::index::{DOOMED, FILES, FileEntry, Index, Kept, failed};
 use crate::inner::Inner;
+use crate::repo::Repo;
 
 /// From so many folders on, one sync of the whole file system is cheaper than one of each.
 const SYNC_ALL_FROM: usize = 8;
 /// Entries of a manifest that are checked at once.
 const ENTRIES_AT_ONCE: usize = 1024;
 
-/// Puts `incoming` and the files that are to go in order; gives the transfers that can go on.
-pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<HashSet<u64>> {
+/// What was on its way when the power failed.
+#[derive(Debug, Default)]
+pub(crate) struct Recovered {
+    /// Transfers that can go on.
+    pub interrupted: HashSet<u64>,
+    /// What is to be published as it was found: see [`FileWriter::keep`].
+    pub drafts: Vec<u64>,
+}
+
+/// What lies in `incoming`.
+enum Found {
+    Settled,
+    Interrupted,
+    Draft,
+    Nothing,
+}
+
+/// Puts `incoming` and the files that are to go in order.
+pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<Recovered> {
     remove_doomed(disk, index)?;
     let folder = Path::new("incoming");
     let mut contents = BTreeSet::new();
@@ -35,39 +54,106 @@ pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<HashSet<u64>> {
             Err(_) => disk.remove(&folder.join(&name)).at(folder)?,
         }
     }
-    let mut interrupted = HashSet::new();
+    let mut recovered = Recovered::default();
     for content in contents {
-        if recover_one(disk, index, content)? {
-            interrupted.insert(content);
+        match recover_one(disk, index, content)? {
+            Found::Settled => {}
+            Found::Interrupted => {
+                recovered.interrupted.insert(content);
+            }
+            Found::Draft => recovered.drafts.push(content),
+            Found::Nothing => remove_both(disk, &incoming(content)),
         }
     }
-    Ok(interrupted)
+    Ok(recovered)
 }
 
-/// Whether it is a transfer that can go on.
-fn recover_one(disk: &dyn Disk, index: &Index, content: u64) -> Result<bool> {
-    let facts = facts_of(disk, content);
-    match facts {
-        Some(facts) if is_published(index, &facts, content)? => {
-            settle(disk, content)?;
-            Ok(false)
-        }
+fn recover_one(disk: &dyn Disk, index: &Index, content: u64) -> Result<Found> {
+    let Some((facts, is_draft)) = facts_of(disk, content) else {
+        return Ok(Found::Nothing);
+    };
+    if is_published(index, &facts, content)? {
+        settle(disk, content)?;
+        return Ok(Found::Settled);
+    }
+    Ok(match facts.entry.size {
+        // Where it is not whole, nobody was told that it is kept.
+        _ if is_draft && disk.open(&incoming(content).0).is_ok() => Found::Draft,
+        _ if is_draft => Found::Nothing,
+        0 => Found::Nothing,
         // Its size is known: whoever puts it again can go on from here.
-        Some(facts) if facts.entry.size > 0 => Ok(true),
-        _ => {
-            remove_both(disk, &incoming(content));
-            Ok(false)
+        _ => Found::Interrupted,
+    })
+}
+
+/// Publishes drafts as a crash has left them. One that can't be published now stays for another start.
+pub(crate) fn publish_drafts(repo: &Repo, drafts: Vec<u64>) {
+    for content in drafts {
+        match publish_draft(repo, content) {
+            Ok(name) => tracing::info!(%name, "what was synced before a crash is published"),
+            Err(error) => {
+                tracing::error!(%error, "what was synced before a crash waits for another start")
+            }
         }
     }
 }
 
-/// Whose content this is, wherever its manifest lies.
-fn facts_of(disk: &dyn Disk, content: u64) -> Option<Facts> {
-    [incoming(content).1, settled(content).1]
+fn publish_draft(repo: &Repo, content: u64) -> Result<Name> {
+    let paths = incoming(content);
+    let bytes = repo.inner.disk.open(&paths.0).at(&paths.0)?;
+    let manifest = repo.inner.disk.open(&paths.1).at(&paths.1)?;
+    let (mut facts, _) = Facts::read(&*manifest).ok_or_else(|| RepoError::Format {
+        path: paths.1.clone(),
+        cause: String::from("has lost its beginning; remove it"),
+    })?;
+    let newest = repo.find(&facts.name, None)?.map_or(0, |info| info.version);
+    if newest >= facts.version {
+        // It was being written when that one came; it is the last that was said of this name.
+        facts.version = newest + 1;
+    }
+    let staged = FileWriter::draft(repo.inner.clone(), facts, bytes, manifest)?.finish()?;
+    let name = staged.versioned();
+    let change = Change {
+        publish: vec![staged],
+        ..Change::default()
+    };
+    match repo.apply(change) {
+        Ok(_) => Ok(name),
+        Err(not) => {
+            not.publish.into_iter().for_each(Staged::leave);
+            Err(not.error)
+        }
+    }
+}
+
+/// Whose content this is, wherever its manifest lies; and whether it is a draft.
+fn facts_of(disk: &dyn Disk, content: u64) -> Option<(Facts, bool)> {
+    let file = [incoming(content).1, settled(content).1]
         .iter()
-        .find_map(|path| disk.open(path).ok())
-        .and_then(|file| Facts::read(&*file))
-        .map(|(facts, _)| facts)
+        .find_map(|path| disk.open(path).ok())?;
+    let (facts, _) = Facts::read(&*file)?;
+    Some((facts, is_draft(&*file)))
+}
+
+/// Syncs what was published lazily; what is not there any more need not be synced.
+pub(crate) fn sync_incoming(disk: &dyn Disk, contents: &[u64]) -> Result<()> {
+    if contents.len() >= SYNC_ALL_FROM {
+        return disk.sync_all().at(Path::new("."));
+    }
+    for content in contents {
+        let paths = incoming(*content);
+        for path in [&paths.0, &paths.1] {
+            match disk.open(path).and_then(|file| file.sync()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                other => other.at(path)?,
+            }
+        }
+    }
+    if contents.is_empty() {
+        return Ok(());
+    }
+    let folder = Path::new("incoming");
+    disk.sync_dir(folder).at(folder)
 }
 
 fn is_published(index: &Index, facts: &Facts, content: u64) -> Result<bool> {

@@ -67,8 +67,13 @@ impl FileWriter {
         self.facts.entry.size = self.at;
         self.facts.entry.final_in_all = true;
         let head = self.facts.encode();
-        self.manifest.set_size(0)?;
-        self.manifest.write_at(0, &head)?;
+        if self.draft {
+            // Its head must never be away: it alone tells whose content this is. What it does not tell, the index does.
+            self.manifest.set_size(head.len() as u64)?;
+        } else {
+            self.manifest.set_size(0)?;
+            self.manifest.write_at(0, &head)?;
+        }
         let hasher = Hasher::new(shape(&self.facts), self.manifest.clone(), head.len() as u64);
         let (mut at, mut lane, mut block) = (0, Lane::new(hasher), Block::default());
         while at < self.at {

@@ -51,7 +51,7 @@ impl Default for PutOptions {
 /// A file on its way into the repository; see [`crate::Repo::put`]. Dropped before [`FileWriter::finish`], it leaves
 /// nothing, unless [`FileWriter::suspend`] keeps it.
 pub struct FileWriter {
-    repo: Arc<Inner>,
+    pub(super) repo: Arc<Inner>,
     pub(super) facts: Facts,
     said: Option<u64>,
     pub(super) content: Arc<dyn DiskFile>,
@@ -62,7 +62,9 @@ pub struct FileWriter {
     pub(super) at: u64,
     /// Whether bytes were written out of order: hashing is left for the end.
     pub(super) rewritten: bool,
-    keep: bool,
+    /// Whether its manifest says that it is to be published after a crash.
+    pub(super) draft: bool,
+    pub(super) keep: bool,
 }
 
 /// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
@@ -116,6 +118,7 @@ impl FileWriter {
             block: Block::default(),
             at,
             rewritten: false,
+            draft: false,
             keep: false,
         }
     }
@@ -138,6 +141,7 @@ impl FileWriter {
             block: Block::default(),
             at,
             rewritten: true,
+            draft: false,
             keep: false,
         })
     }
@@ -162,6 +166,10 @@ impl FileWriter {
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<()> {
         loop {
+            if self.block.is_full() {
+                // There was no room for it before.
+                self.write_block()?;
+            }
             let space = self.expected();
             match source.read(self.block.space(space)) {
                 Ok(0) => return Ok(()),
@@ -194,7 +202,11 @@ impl FileWriter {
         }
         let block = std::mem::take(&mut self.block);
         let written = block.len() as u64;
-        self.content.write_at(self.at, block.bytes())?;
+        if let Err(error) = self.content.write_at(self.at, block.bytes()) {
+            // What was taken is not given up: there may be room another time.
+            self.block = block;
+            return Err(error);
+        }
         // The device works while the next is copied and hashed; of a small file the sync comes at once.
         if block.is_full() {
             self.content.begin_writeback(self.at, written);
@@ -202,9 +214,15 @@ impl FileWriter {
         self.at += written;
         match &mut self.lane {
             Some(lane) => {
-                self.block = lane.feed(block)?;
+                let fed = lane.feed(block);
+                if fed.is_err() {
+                    // The content is there; it is hashed when the file is finished.
+                    (self.lane, self.rewritten) = (None, true);
+                }
+                self.block = fed?;
                 Ok(())
             }
+            None if self.rewritten => Ok(()),
             None => Err(io::Error::other("the file was finished before")),
         }
     }
@@ -284,6 +302,10 @@ impl FileWriter {
 
 impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.block.is_full() {
+            // There was no room for it before.
+            self.write_block()?;
+        }
         let n = self.block.take(bytes);
         if self.block.is_full() {
             self.write_block()?;
@@ -313,6 +335,36 @@ impl Staged {
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.facts.entry.size
+    }
+
+    /// Leaves it in `incoming`, for the next start.
+    pub(super) fn leave(mut self) {
+        self.published = true;
+    }
+
+    /// What the index will know of it.
+    pub fn entry(&self) -> &crate::index::FileEntry {
+        &self.facts.entry
+    }
+
+    /// Fills `buffer` from `offset` on, as far as the file goes, and tells how many bytes those are.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.size().saturating_sub(offset).min(buffer.len() as u64) as usize;
+        let path = incoming(self.facts.entry.content).0;
+        let content = self.repo.disk.open(&path)?;
+        content.read_at(offset, &mut buffer[..n])?;
+        Ok(n)
+    }
+}
+
+impl std::fmt::Debug for Staged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Staged")
+            .field("facts", &self.facts)
+            .finish_non_exhaustive()
     }
 }
 

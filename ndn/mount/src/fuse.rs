@@ -1,0 +1,401 @@
+//! The kernel's side of a local mount: each call to what does it, each result to what the caller is told.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use fuser::{
+    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::local::{Local, PREFIX, now_ns};
+use crate::wire::{self, TTL, entry, show_folder, show_folder_plus, xattr, xattrs};
+
+/// The file system as the kernel calls it.
+pub struct LocalFs(pub Arc<Local>);
+
+impl Filesystem for LocalFs {
+    fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        wire::configure(config);
+        // Cut at opening, so that nothing is copied first. Where the kernel can't, it cuts before.
+        let _ = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        if let Err(error) = self.0.close_all() {
+            tracing::error!(?error, "not all that was written is published");
+        }
+    }
+
+    fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        entry(reply, self.0.look_up(parent.0, name));
+    }
+
+    fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
+        self.0.forget(ino.0, nlookup);
+    }
+
+    fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        match self.0.attr(ino.0) {
+            Ok(attr) => reply.attr(&TTL, &attr),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let owner = self.0.owner;
+        if uid.is_some_and(|uid| uid != owner.uid) || gid.is_some_and(|gid| gid != owner.gid) {
+            return reply.error(Errno::EPERM);
+        }
+        let mtime_ns = mtime.map(|time| match time {
+            TimeOrNow::Now => now_ns(),
+            TimeOrNow::SpecificTime(time) => {
+                let since = time.duration_since(SystemTime::UNIX_EPOCH);
+                u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
+            }
+        });
+        match self.0.set_attr(ino.0, size, mode, mtime_ns) {
+            Ok(attr) => reply.attr(&TTL, &attr),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
+        match self.0.read_link(ino.0) {
+            Ok(target) => reply.data(&target),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn mknod(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        _rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        entry(reply, self.0.make_file(parent.0, name, mode));
+    }
+
+    fn mkdir(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        entry(reply, self.0.make_folder(parent.0, name));
+    }
+
+    fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        wire::done(reply, self.0.unlink(parent.0, name));
+    }
+
+    fn rmdir(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        wire::done(reply, self.0.remove_folder(parent.0, name));
+    }
+
+    fn symlink(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        link_name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        entry(
+            reply,
+            self.0.symlink(parent.0, link_name, target.as_os_str()),
+        );
+    }
+
+    fn rename(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let known = RenameFlags::RENAME_NOREPLACE;
+        if !known.contains(flags) {
+            return reply.error(Errno::EINVAL);
+        }
+        let replace = !flags.contains(known);
+        let renamed = self.0.rename(parent.0, name, newparent.0, newname, replace);
+        wire::done(reply, renamed);
+    }
+
+    fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let writes = flags.acc_mode() != OpenAccMode::O_RDONLY;
+        let cut = flags.0 & libc::O_TRUNC != 0;
+        match self.0.open(ino.0, writes, cut && writes) {
+            Ok((handle, same)) => reply.opened(FileHandle(handle), opened(flags.acc_mode(), same)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn create(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        match self.0.create(parent.0, name, mode) {
+            Ok((attr, handle)) => {
+                let how = opened(OpenFlags(flags).acc_mode(), false);
+                reply.created(&TTL, &attr, Generation(0), FileHandle(handle), how);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        wire::read(reply, size, |buffer| self.0.read(fh.0, offset, buffer));
+    }
+
+    fn write(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.0.write(fh.0, offset, data) {
+            Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let lengthen = mode & libc::FALLOC_FL_KEEP_SIZE == 0;
+        let done = match mode & !libc::FALLOC_FL_KEEP_SIZE {
+            0 => self
+                .0
+                .allocate(fh.0, offset.saturating_add(length), lengthen),
+            libc::FALLOC_FL_ZERO_RANGE => self.0.zero(fh.0, offset, length, lengthen),
+            libc::FALLOC_FL_PUNCH_HOLE => self.0.zero(fh.0, offset, length, false),
+            _ => Err(Errno::ENOTSUP),
+        };
+        wire::done(reply, done);
+    }
+
+    fn flush(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        wire::done(reply, self.0.close(fh.0));
+    }
+
+    fn release(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.0.release(fh.0);
+        reply.ok();
+    }
+
+    fn fsync(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        wire::done(reply, self.0.sync_file(fh.0));
+    }
+
+    fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match self.0.open_folder(ino.0) {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        reply: ReplyDirectory,
+    ) {
+        show_folder(reply, ino.0, offset, |from, add| {
+            self.0.list(fh.0, from, &mut |folder, next, found| {
+                let number = self.0.known(folder, &found).unwrap_or(u64::MAX);
+                add(number, next, found.kind, &found.word)
+            })
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        reply: ReplyDirectoryPlus,
+    ) {
+        let own = match self.0.attr(ino.0) {
+            Ok(attr) => attr,
+            Err(error) => return reply.error(error),
+        };
+        show_folder_plus(reply, &own, offset, |from, add| {
+            self.0.list(fh.0, from, &mut |folder, next, found| {
+                // It may be gone meanwhile.
+                let Ok(attr) = self.0.entry_attr(folder, &found) else {
+                    return true;
+                };
+                let more = add(next, &found.word, &attr);
+                if !more {
+                    self.0.forget(attr.ino.0, 1);
+                }
+                more
+            })
+        });
+    }
+
+    fn releasedir(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        _flags: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.0.release(fh.0);
+        reply.ok();
+    }
+
+    fn fsyncdir(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        wire::done(reply, self.0.sync_now());
+    }
+
+    fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
+        wire::statfs(reply, &self.0.store);
+    }
+
+    fn setxattr(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        name: &OsStr,
+        _value: &[u8],
+        _flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        reply.error(refused(name));
+    }
+
+    fn removexattr(&self, _req: &Request, _ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply.error(refused(name));
+    }
+
+    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let value = match name.to_str() {
+            Some(name) if name.starts_with(PREFIX) => self.0.xattr(ino.0, name),
+            _ => Err(Errno::ENODATA),
+        };
+        xattr(reply, size, value);
+    }
+
+    fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        xattrs(reply, size, self.0.xattrs(ino.0));
+    }
+}
+
+/// Ours are what they are; others have no place here.
+fn refused(name: &OsStr) -> Errno {
+    match name.as_bytes().starts_with(PREFIX.as_bytes()) {
+        true => Errno::EPERM,
+        false => Errno::ENOTSUP,
+    }
+}
+
+/// How the kernel may keep what it reads and writes by a new handle.
+fn opened(mode: OpenAccMode, same: bool) -> FopenFlags {
+    match mode {
+        // Straight from the writer's memory to here, in pieces as large as it gives them.
+        OpenAccMode::O_WRONLY => FopenFlags::FOPEN_DIRECT_IO,
+        OpenAccMode::O_RDONLY if same => FopenFlags::FOPEN_KEEP_CACHE,
+        _ => FopenFlags::empty(),
+    }
+}

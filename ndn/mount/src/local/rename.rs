@@ -1,0 +1,178 @@
+//! New names for files and folders. A packet's name is in its digest, so content under a new name is hashed once more; it
+//! is not copied.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use fuser::Errno;
+use ndn_packet::Name;
+use ndn_repo::{Change, FileInfo};
+
+use super::{Local, lock, new_word, told};
+use crate::names;
+
+impl Local {
+    /// Gives what is `from` in `parent` the name `to` in `to_parent`, in the place of what had it, if `replace` allows.
+    ///
+    /// A file that gets a free name takes all its versions along; one that replaces another becomes that one's newest
+    /// version, and its own older ones go.
+    ///
+    /// # Errors
+    /// As `rename(2)` has them, or what the repository says; nothing is changed then.
+    pub fn rename(
+        &self,
+        parent: u64,
+        from: &OsStr,
+        to_parent: u64,
+        to: &OsStr,
+        replace: bool,
+    ) -> Result<(), Errno> {
+        let _one = lock(&self.namespace);
+        let to = new_word(to)?;
+        let from_folder = self.name(parent)?;
+        let to_folder = self.name(to_parent)?;
+        let source = names::below(&from_folder, from.as_bytes());
+        let target = names::below(&to_folder, to);
+        let moves_folder = self.repo.folder(&source).map_err(|e| told(&e))?.is_some();
+        let target_folder = self.repo.folder(&target).map_err(|e| told(&e))?.is_some();
+        let target_number = lock(&self.nodes).find(to_parent, to);
+        let target_open = target_number.and_then(|number| self.open_file(number));
+        if !replace && self.must_be_free(to_parent, to, &target).is_err() {
+            return Err(Errno::EEXIST);
+        }
+        if source == target {
+            return Ok(());
+        }
+        let mut change = Change {
+            make_folders: self.kept(&from_folder),
+            ..Change::default()
+        };
+        change.make_folders.extend(self.kept(&to_folder));
+        if moves_folder {
+            if source.is_prefix_of(&target) {
+                return Err(Errno::EINVAL);
+            }
+            if target_folder {
+                self.must_be_empty(&target, target_number)?;
+            } else if target_open.is_some() || self.is_file(&target)? {
+                return Err(Errno::ENOTDIR);
+            }
+            self.move_folder(&source, &target, &mut change)?;
+        } else {
+            if target_folder {
+                return Err(Errno::EISDIR);
+            }
+            self.publish_open(lock(&self.nodes).find(parent, from.as_bytes()))?;
+            // What is being written in its place is over, as on other file systems; what was closed stays as a version.
+            let replaces = self.is_file(&target)?;
+            self.move_file(&source, &target, replaces, &mut change)?;
+        }
+        let published = self.apply(change)?;
+        if let Some(open) = target_open {
+            lock(&open.file).unlink();
+        }
+        let number = lock(&self.nodes).find(parent, from.as_bytes());
+        if let Some(number) = number {
+            lock(&self.nodes).rename(number, to_parent, to);
+        }
+        self.follow(&published)
+    }
+
+    fn is_file(&self, name: &Name) -> Result<bool, Errno> {
+        let found = self.repo.find(name, None).map_err(|e| told(&e))?;
+        Ok(found.is_some())
+    }
+
+    /// What is being written is published first: then it is moved as any other.
+    fn publish_open(&self, number: Option<u64>) -> Result<(), Errno> {
+        match number.and_then(|number| self.open_file(number)) {
+            Some(opened) => lock(&opened.file).publish(),
+            None => Ok(()),
+        }
+    }
+
+    fn move_file(
+        &self,
+        source: &Name,
+        target: &Name,
+        replaces: bool,
+        change: &mut Change,
+    ) -> Result<(), Errno> {
+        let versions = self.repo.versions(source).map_err(|e| told(&e))?;
+        let newest = versions.last().ok_or(Errno::ENOENT)?;
+        if replaces {
+            let staged = self.repo.link(newest, target, None);
+            change.publish.push(staged.map_err(|e| told(&e))?);
+        } else {
+            self.move_versions(&versions, target, change)?;
+        }
+        change
+            .remove
+            .extend(versions.into_iter().map(|v| (v.name, v.version)));
+        Ok(())
+    }
+
+    fn move_versions(
+        &self,
+        versions: &[FileInfo],
+        target: &Name,
+        change: &mut Change,
+    ) -> Result<(), Errno> {
+        for info in versions {
+            let staged = self.repo.link(info, target, Some(info.version));
+            change.publish.push(staged.map_err(|e| told(&e))?);
+        }
+        Ok(())
+    }
+
+    fn move_folder(&self, source: &Name, target: &Name, change: &mut Change) -> Result<(), Errno> {
+        let open: Vec<u64> = lock(&self.files).keys().copied().collect();
+        for number in open {
+            let name = lock(&self.nodes).name(number);
+            if name.is_some_and(|name| source.is_prefix_of(&name)) {
+                self.publish_open(Some(number))?;
+            }
+        }
+        let renamed = |name: &Name| {
+            (source.len()..name.len())
+                .filter_map(|n| name.get(n))
+                .fold(target.clone(), |name, component| name.append(component))
+        };
+        let mut versions: Vec<FileInfo> = Vec::new();
+        self.repo
+            .walk(source, &mut |info| {
+                // A file of the folder's own name stays what it is.
+                if info.name != *source {
+                    versions.push(info.clone());
+                }
+                Ok(())
+            })
+            .map_err(|e| told(&e))?;
+        for info in &versions {
+            self.move_versions(std::slice::from_ref(info), &renamed(&info.name), change)?;
+        }
+        change
+            .remove
+            .extend(versions.into_iter().map(|v| (v.name, v.version)));
+        let folders = self.repo.folders(source).map_err(|e| told(&e))?;
+        change.make_folders.push(target.clone());
+        change.make_folders.extend(folders.iter().map(renamed));
+        change.remove_folders.extend(folders);
+        Ok(())
+    }
+
+    /// Files that are open are what they were, under their new names.
+    fn follow(&self, published: &[FileInfo]) -> Result<(), Errno> {
+        let open: Vec<u64> = lock(&self.files).keys().copied().collect();
+        for number in open {
+            let Some(name) = lock(&self.nodes).name(number) else {
+                continue;
+            };
+            let newest = published.iter().rfind(|info| info.name == name);
+            if let (Some(info), Some(opened)) = (newest, self.open_file(number)) {
+                lock(&opened.file).rename(info.clone())?;
+            }
+        }
+        Ok(())
+    }
+}

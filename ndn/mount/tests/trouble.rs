@@ -1,0 +1,151 @@
+//! What goes wrong around a mount: full disks, bit rot, being unmounted in the middle of work, many files at once.
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::{Mounted, mounted, name, noise, words};
+use ndn_mount::MountOptions;
+use ndn_packet::Name;
+
+#[test]
+fn what_the_disk_has_changed_is_never_read() {
+    let Some(m) = mounted() else { return };
+    let content = noise(1_000_000, 4);
+    fs::write(m.path("f"), &content).expect("written");
+    fs::write(m.path("whole"), &content).expect("written");
+    let info = m
+        .repo
+        .find(&name("/f"), None)
+        .expect("read")
+        .expect("there");
+    rot(&m, info.entry.content);
+    let read = fs::read(m.path("f")).expect_err("damaged");
+    assert_eq!(read.raw_os_error(), Some(libc::EIO));
+    let file = File::open(m.path("f")).expect("open");
+    let mut seen = [0; 1000];
+    file.read_exact_at(&mut seen, 0)
+        .expect("this part is whole");
+    assert_eq!(seen, content[..1000]);
+    // Nor copied into a new version.
+    let mut appending = OpenOptions::new()
+        .append(true)
+        .open(m.path("f"))
+        .expect("open");
+    let written = appending.write_all(b"x");
+    assert_eq!(
+        written.expect_err("damaged").raw_os_error(),
+        Some(libc::EIO)
+    );
+    drop(appending);
+    assert_eq!(m.versions("/f").len(), 1);
+    assert!(fs::read(m.path("whole")).expect("read") == content);
+    fs::write(m.path("f"), b"anew").expect("written");
+    assert_eq!(fs::read(m.path("f")).expect("read"), b"anew");
+}
+
+/// Flips a bit in the middle of a content file.
+fn rot(m: &Mounted, content: u64) {
+    let store = m.folder.path().join("store");
+    let id = format!("{content:016x}");
+    let path = [
+        store.join("incoming").join(&id),
+        store.join("files").join(&id[..2]).join(&id),
+    ]
+    .into_iter()
+    .find(|path| path.exists())
+    .expect("a content file");
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("open");
+    let at = file.metadata().expect("there").len() / 2;
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("read");
+    file.write_all_at(&[byte[0] ^ 1], at).expect("written");
+}
+
+#[test]
+fn unmounted_under_load() {
+    let Some(mut m) = mounted() else { return };
+    let device = fs::metadata(m.root()).expect("there").dev();
+    let stop = AtomicBool::new(false);
+    let mount = m.mount.take().expect("mounted");
+    let root = m.root();
+    let acknowledged: Vec<(String, Vec<u8>)> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let (root, stop) = (&root, &stop);
+                scope.spawn(move || {
+                    let mut done = Vec::new();
+                    for n in 0.. {
+                        let file_name = format!("{writer}-{n}");
+                        let content = noise(50_000 * (n % 40 + 1), (writer * 1000 + n) as u64);
+                        let Ok(mut file) = File::create(root.join(&file_name)) else {
+                            break;
+                        };
+                        if file.metadata().map_or(0, |found| found.dev()) != device {
+                            break; // The folder below: it is unmounted.
+                        }
+                        let written = content.chunks(70_000).try_for_each(|c| file.write_all(c));
+                        if written.and_then(|()| file.sync_all()).is_err() {
+                            break;
+                        }
+                        done.push((file_name, content));
+                        if n > 400 || stop.load(Ordering::Relaxed) && n > 5 {
+                            break;
+                        }
+                    }
+                    done
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(700));
+        mount.unmount().expect("unmounted");
+        stop.store(true, Ordering::Relaxed);
+        writers
+            .into_iter()
+            .flat_map(|writer| writer.join().expect("no panic"))
+            .collect()
+    });
+    assert!(acknowledged.len() > 8, "{}", acknowledged.len());
+    for (file, content) in &acknowledged {
+        let found = m.published(&format!("/{file}"));
+        assert!(found.as_ref() == Some(content), "{file}");
+    }
+    let report = m.repo.verify(&Name::new(), &mut |_| true).expect("read");
+    assert_eq!(report.rotten, []);
+    m.mount_again(&MountOptions::default());
+    assert!(words(&m.root()).len() >= acknowledged.len());
+}
+
+#[test]
+fn many_small_files() {
+    const FILES: usize = 3000;
+    let Some(mut m) = mounted() else { return };
+    fs::create_dir(m.path("many")).expect("made");
+    for n in 0..FILES {
+        fs::write(m.path(&format!("many/{n:05}")), format!("{n}")).expect("written");
+    }
+    let all: Vec<String> = (0..FILES).map(|n| format!("{n:05}")).collect();
+    assert_eq!(words(&m.path("many")), all);
+    for n in (0..FILES).step_by(97) {
+        let read = fs::read_to_string(m.path(&format!("many/{n:05}")));
+        assert_eq!(read.expect("read"), format!("{n}"));
+    }
+    m.unmount();
+    m.mount_again(&MountOptions::default());
+    assert_eq!(words(&m.path("many")), all);
+    assert_eq!(fs::metadata(m.path("many/00042")).expect("there").len(), 2);
+    fs::remove_dir_all(m.path("many")).expect("removed");
+    assert_eq!(words(&m.root()), [""; 0]);
+    m.unmount();
+    assert_eq!(m.repo.status().expect("status").files, 0);
+    let left = fs::read_dir(m.folder.path().join("store/incoming")).expect("there");
+    assert_eq!(left.count(), 0);
+}

@@ -1,0 +1,94 @@
+//! A file that is being written and must outlive a crash before it is published: what `fsync` is to a file system.
+//!
+//! Its manifest's beginning says so from then on. A start that finds it in `incoming`, and not in the index, publishes what
+//! is in its content file.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::manifest::{ENTRY_BYTES, Facts};
+use super::writer::{FileWriter, incoming};
+use crate::disk::DiskFile;
+use crate::error::{At, RepoError, Result};
+use crate::inner::Inner;
+
+/// Room for the end of a manifest: a digest and a signed packet.
+const END_BYTES: u64 = 4096;
+
+impl FileWriter {
+    /// What was written until now outlives a crash: the next start publishes the file as it finds it. May be called again
+    /// after more was written.
+    ///
+    /// # Errors
+    /// [`RepoError::Setting`] for a file whose size was told before, else what the disk says.
+    pub fn keep(&mut self) -> Result<()> {
+        if self.facts.entry.final_in_all {
+            return Err(RepoError::Setting(format!(
+                "{}: is an interrupted transfer after a crash; put it without its size to keep it",
+                self.facts.name
+            )));
+        }
+        let paths = incoming(self.facts.entry.content);
+        self.write_block().at(&paths.0)?;
+        self.content.sync().at(&paths.0)?;
+        if !self.draft {
+            self.manifest
+                .write_at(0, &self.facts.encode_draft())
+                .at(&paths.1)?;
+            self.manifest.sync().at(&paths.1)?;
+            let folder = Path::new("incoming");
+            self.repo.disk.sync_dir(folder).at(folder)?;
+            self.draft = true;
+        }
+        Ok(())
+    }
+
+    /// Reserves the room that [`FileWriter::finish`] needs, so that a full disk shows before what was written is at stake.
+    ///
+    /// # Errors
+    /// The disk is full, or what else it says.
+    pub fn prepare(&mut self) -> Result<()> {
+        let paths = incoming(self.facts.entry.content);
+        self.write_block().at(&paths.0)?;
+        let segments = self.at.div_ceil(u64::from(self.facts.entry.segment_bytes));
+        let head = self.facts.encode().len() as u64;
+        let wanted = head + segments.max(1) * ENTRY_BYTES as u64 + END_BYTES;
+        self.manifest.reserve(wanted).at(&paths.1)
+    }
+
+    /// Reserves room for the first `size` bytes, so that a full disk shows now and not later.
+    ///
+    /// # Errors
+    /// The disk is full, or what else it says.
+    pub fn reserve(&mut self, size: u64) -> io::Result<()> {
+        self.content.reserve(size)
+    }
+
+    /// What listings will tell of it, where that is not what [`crate::PutOptions`] said.
+    pub fn set_attributes(&mut self, mode: u32, mtime_ns: u64) {
+        (self.facts.entry.mode, self.facts.entry.mtime_ns) = (mode, mtime_ns);
+    }
+
+    /// The version that it will be.
+    pub fn version(&self) -> u64 {
+        self.facts.version
+    }
+
+    /// Of a draft that a crash has left.
+    pub(crate) fn draft(
+        repo: Arc<Inner>,
+        facts: Facts,
+        content: Arc<dyn DiskFile>,
+        manifest: Arc<dyn DiskFile>,
+    ) -> Result<Self> {
+        let paths = incoming(facts.entry.content);
+        let head = facts.encode_draft();
+        let mut writer = Self::linked(repo, facts, content, manifest)?;
+        // Whatever happens to it, it stays until it is published.
+        (writer.draft, writer.keep) = (true, true);
+        // Its version may be another now.
+        writer.manifest.write_at(0, &head).at(&paths.1)?;
+        Ok(writer)
+    }
+}
