@@ -224,7 +224,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("channel.",): lambda: channel(runs),
         ("hbase.put.",): lambda: hbase_puts(runs),
-        ("repo.",): lambda: repo_bench.measure(runs),
+        ("repo.",): lambda: repo_bench.measure(runs, wanted),
     }
     # Experiments that explain the figures above; they take their time, and run when they are asked for by name.
     explaining: dict[tuple[str, ...], Group] = {

@@ -6,11 +6,12 @@ Every run copies and puts the same file by turns; the file lies in the page cach
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,16 +31,17 @@ SEGMENTS = {"8000B": 8000, "jumbo": 60_000}
 
 @dataclass
 class Ran:
-    """A command that ran to its end: wall time, and the most memory it had resident at once."""
+    """A command that ran to its end: wall time, the most memory it had resident at once, its CPU time."""
 
     wall_s: float
     rss_bytes: int
+    cpu_s: float
     output: str
 
 
 def run(command: list[str], log: Path) -> Ran:
-    """Runs a command to a good end."""
-    began = time.monotonic()
+    """Runs a command to a good end, no other process of ours beside it."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with log.open("wb") as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         rss = 0
@@ -47,11 +49,13 @@ def run(command: list[str], log: Path) -> Ran:
             rss = max(rss, peak_rss(process.pid))
             time.sleep(0.005)
         wall = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert process.stdout is not None
         output = process.stdout.read()
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command[:4])} … ended with status {process.returncode}:\n{tail(log)}")
-    return Ran(wall, rss, output)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Ran(wall, rss, cpu, output)
 
 
 def peak_rss(pid: int) -> int:
@@ -61,6 +65,14 @@ def peak_rss(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
+def copy(source: Path, directory: Path) -> Ran:
+    """`cp` and fsync of a file into a folder; the copy is removed."""
+    target = directory / "copy"
+    copied = run(["sh", "-c", 'cp "$0" "$1" && sync -d "$1"', str(source), str(target)], directory / "cp.log")
+    target.unlink()
+    return copied
 
 
 class Repository:
@@ -86,18 +98,23 @@ class Repository:
         return json.loads(run(self.command("status", "--json"), self.directory / "status.log").output)
 
 
-def measure(runs: int) -> Iterator[Figure]:
-    """All of them."""
+def measure(runs: int, wanted: str) -> Iterator[Figure]:
+    """Those of the groups in which a figure may begin with `wanted`."""
     directory = paths.OUT / "bench" / "repo"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     source = directory / "input"
     payload.make(source, BYTES)
+    groups: dict[tuple[str, ...], Callable[[], Iterator[Figure]]] = {
+        ("repo.put.1gb", "repo.put.rss"): lambda: puts(directory, source, runs),
+        ("repo.serve.",): lambda: serving(directory, source, runs),
+        ("repo.put.100k_files", "repo.index.per_file"): lambda: small_files(directory),
+        ("repo.index.1", "repo.insert.", "repo.start."): lambda: scale(directory),
+    }
     try:
-        yield from puts(directory, source, runs)
-        yield from serving(directory, source, runs)
-        yield from small_files(directory)
-        yield from scale(directory)
+        for prefixes, group in groups.items():
+            if any(prefix.startswith(wanted) or wanted.startswith(prefix) for prefix in prefixes):
+                yield from group()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -107,9 +124,7 @@ def puts(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     copies, ours = [], []
     for number in range(runs + 1):  # the first warms up and is not counted
         say(f"repo: put 1 GB, {f'run {number} of {runs}' if number else 'warm-up'}")
-        copy = directory / "copy"
-        copied = run(["sh", "-c", 'cp "$0" "$1" && sync -d "$1"', str(source), str(copy)], directory / "cp.log")
-        copy.unlink()
+        copied = copy(source, directory)
         repository = Repository(directory / "put", SEGMENTS["8000B"])
         put = repository.put("/bench/file", source)
         shutil.rmtree(repository.directory)
@@ -139,16 +154,16 @@ def serving(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
             rates = []
             for number in range(runs + 1):
                 say(f"repo: serve {label}, {f'run {number} of {runs}' if number else 'warm-up'}")
-                copy = repository.directory / "copy"
+                target = repository.directory / "copy"
                 get = ["env", f"TRUNKLINE_FACE={face['TRUNKLINE_FACE']}", str(paths.TRUNKLINE), "get", "/bench/file"]
                 got = run([*get, "-o", "/dev/null", "--json"], repository.directory / "get.log")
                 if number:
                     rates.append(json.loads(got.output)["mbit_s"] / 1000)
                 else:
-                    run([*get, "-o", str(copy)], repository.directory / "get.log")
-                    if payload.sha256(copy) != payload.sha256(source):
+                    run([*get, "-o", str(target)], repository.directory / "get.log")
+                    if payload.sha256(target) != payload.sha256(source):
                         raise RuntimeError(f"repo: serve {label}: the bytes read are not the bytes put")
-                    copy.unlink()
+                    target.unlink()
             rss = peak_rss(server.pid) / 2**20
         shutil.rmtree(repository.directory)
         yield Figure(f"repo.serve.{label}.gbit_s", statistics.median(rates), "Gbit/s", "", None, runs)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import lab_up, ndn_cache, ndn_contended, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_table2
+from . import (
+    lab_up,
+    ndn_cache,
+    ndn_contended,
+    ndn_fig6,
+    ndn_fig10,
+    ndn_fig11,
+    ndn_fig12,
+    ndn_table2,
+    repo_fig3,
+    repo_fig4,
+    repo_table3,
+)
 from .options import Options
 from .result import Result
 
@@ -17,9 +29,22 @@ class Experiment:
     name: str
     about: str
     run: Callable[[Options], Result]
+    needs_hadoop: bool  # the repository's don't
 
 
 EXPERIMENTS = {
-    module.NAME: Experiment(module.NAME, module.ABOUT, module.run)
-    for module in (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_cache, ndn_contended, lab_up)
+    module.NAME: Experiment(module.NAME, module.ABOUT, module.run, not module.NAME.startswith("repo-"))
+    for module in (
+        ndn_table2,
+        ndn_fig6,
+        ndn_fig10,
+        ndn_fig11,
+        ndn_fig12,
+        ndn_cache,
+        ndn_contended,
+        repo_table3,
+        repo_fig3,
+        repo_fig4,
+        lab_up,
+    )
 }

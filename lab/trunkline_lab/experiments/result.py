@@ -31,7 +31,9 @@ class Row:
 
 @dataclass
 class Result:
-    """Of one run; ok when there are no `faults`. `detail` goes into the JSON as it is."""
+    """Of one run; ok when there are no `faults`. `detail` goes into the JSON as it is; `headings` stand above the
+    columns of a row where what the rows compare is not named data with TCP.
+    """
 
     name: str
     about: str
@@ -39,6 +41,7 @@ class Result:
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     plots: list[Plot] = field(default_factory=list)
+    headings: dict[str, str] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     took_s: float = 0.0
@@ -49,6 +52,7 @@ class Result:
             "experiment": self.name,
             "about": self.about,
             "ok": not self.faults,
+            "headings": self.headings,
             "rows": [vars(row) for row in self.rows],
             "took_s": round(self.took_s, 1),
             "faults": self.faults,
@@ -95,8 +99,8 @@ def render(document: dict[str, Any]) -> str:
         ("ours", "ours"),
         ("limit", "limit"),
     ]
-    rows = document["rows"]
-    shown = [(key, title) for key, title in columns if any(row.get(key) is not None for row in rows)]
+    rows, headings = document["rows"], document.get("headings", {})
+    shown = [(key, headings.get(key, title)) for key, title in columns if any(row.get(key) is not None for row in rows)]
     lines = [[title for _, title in shown]]
     lines += [[figure(row.get(key)) for key, _ in shown] for row in rows]
     parts = [f"{document['experiment']}: {document['about']}\n{document['machine']}", report.table(lines)]

@@ -47,8 +47,8 @@ def write(page: Path) -> dict[str, Any]:
 
 
 def _section(document: dict[str, Any], page: Path) -> str:
-    rows = document["rows"]
-    shown = [(key, title) for key, title in COLUMNS if any(row.get(key) is not None for row in rows)]
+    rows, headings = document["rows"], document.get("headings", {})
+    shown = [(key, headings.get(key, title)) for key, title in COLUMNS if any(row.get(key) is not None for row in rows)]
     lines = [
         f"## {document['experiment']}",
         f"{document['about']}.",

@@ -115,7 +115,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     if experiment is None:
         raise LabError(f"no experiment {arguments.experiment!r}; there are {', '.join(EXPERIMENTS)}")
     paths.built(paths.TRUNKLINE)
-    paths.built(paths.PLUGIN_JAR)
+    if experiment.needs_hadoop:
+        paths.built(paths.PLUGIN_JAR)
     options = Options(arguments.scale, arguments.lab, arguments.topology)
     result = experiment.run(options)
     if arguments.topology:
