@@ -313,7 +313,8 @@ fn a_repository_elsewhere_fetches_what_is_put_and_refuses_strangers() {
     let config = configure(&bench, "name = \"/repo\"\ntrust = \"trust.toml\"");
     let _server = bench.serve(&["repo", "run", "--config", &config]);
     let file = bench.file("a.bin", 1_000_000);
-    let put = |name: &str, key: &str| {
+    let owner = owner(&bench);
+    let put = |name: &str, key: &str, owner: &str| {
         let key = format!("ed25519:{key}");
         let words = [
             "repo",
@@ -326,12 +327,17 @@ fn a_repository_elsewhere_fetches_what_is_put_and_refuses_strangers() {
             "/repo",
             "--sign",
         ];
-        bench.run(&[&words[..], &[&key]].concat())
+        bench.run(&[&words[..], &[&key, "--verify", owner]].concat())
     };
-    let done = put("/data/alice/a", "alice");
+    // Whoever answers must be the repository.
+    let forged = put("/data/alice/a", "alice", "mallory.pub");
+    let said = text(&forged.stderr);
+    assert_eq!(forged.status.code(), Some(5), "{said}");
+    assert!(said.contains("signed by another key"), "{said}");
+    let done = put("/data/alice/a", "alice", &owner);
     assert!(done.status.success(), "{}", text(&done.stderr));
     for (name, key) in [("/data/alice/b", "mallory"), ("/data/bob", "alice")] {
-        let refused = put(name, key);
+        let refused = put(name, key, &owner);
         assert_eq!(refused.status.code(), Some(1));
         assert!(
             text(&refused.stderr).contains("status 401"),
@@ -357,9 +363,64 @@ fn a_repository_elsewhere_fetches_what_is_put_and_refuses_strangers() {
         "/repo",
         "--sign",
     ];
-    bench.ok(&[&rm[..], &["ed25519:alice"]].concat());
-    let again = bench.fails(&[&rm[..], &["ed25519:alice"]].concat());
+    let forged = bench.fails(&[&rm[..], &["ed25519:alice"]].concat());
+    assert!(
+        forged.0 == 5 && forged.1.contains("signed by another key"),
+        "{}",
+        forged.1
+    );
+    // It was carried out all the same: the key may do it.
+    let again = bench.fails(&[&rm[..], &["ed25519:alice", "--verify", &owner]].concat());
     assert_eq!(again.0, 4, "{}", again.1);
     let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
     assert_eq!(told["packets"], 0);
+}
+
+#[test]
+fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "name = \"/repo\"");
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let file = bench.file("a.bin", 40_000_000);
+    let key = format!("ed25519:{}", bench.path("store/owner.key").display());
+    let put = [
+        "repo",
+        "put",
+        "/data/a",
+        "a.bin",
+        "--to",
+        "/repo",
+        "--sign",
+        &key,
+        "--version",
+        "7",
+    ];
+    let mut first = bench
+        .command(&put)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("a process");
+    until(|| {
+        let logs = fs::read_dir(bench.path("store/packets")).expect("logs");
+        let lens = logs.map(|log| {
+            log.expect("a log")
+                .metadata()
+                .map_or(0, |facts| facts.len())
+        });
+        lens.sum::<u64>() > 1_000_000
+    });
+    signal(&first, "INT");
+    assert_eq!(wait(&mut first), 130);
+    let said = std::io::read_to_string(first.stderr.take().expect("a pipe")).expect("text");
+    assert!(said.contains("--version 7 goes on from there"), "{said}");
+    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(told["packets"], 0, "what is not whole is not there");
+    bench.ok(&put);
+    bench.ok(&["get", "--no-metadata", "/data/a/v=7", "-o", "b.bin"]);
+    assert!(same(&file, &bench.path("b.bin")));
+    // No packet is in the logs twice.
+    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
+    assert_eq!(told["packets"], 5000);
+    let log_bytes = told["log_bytes"].as_u64().expect("bytes");
+    assert!(log_bytes < 43_000_000, "{log_bytes}");
 }

@@ -64,6 +64,10 @@ pub struct ToArgs {
     /// ed25519:KEYFILE
     #[arg(long, value_name = "HOW", requires = "to")]
     pub sign: Option<SignSpec>,
+    /// The public key of that repository's owner (or hmac:KEYFILE, or none): what is not signed by
+    /// it is no response [default: the key of --sign]
+    #[arg(long, value_name = "HOW", requires = "to")]
+    pub verify: Option<VerifySpec>,
     /// Which forwarder, to a repository elsewhere
     #[command(flatten)]
     pub face: FaceArg,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ndn_endpoint::VerifyPolicy;
 use ndn_io::{App, Client};
 use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, SigningKey};
 use ndn_repo::protocol::{Parameters, Response, Verb, command, status};
@@ -19,6 +20,12 @@ use crate::units::show_size;
 const WAIT: Duration = Duration::from_secs(2);
 /// How often a command is sent.
 const TRIES: u32 = 5;
+/// How often an answer that is not the repository's is tolerated.
+const FORGED: u32 = 3;
+/// How often an insertion that came to no end, or that the repository has forgotten, is begun again.
+const RESTARTS: u32 = 2;
+/// Time until then.
+const RESTART_AFTER: Duration = Duration::from_secs(1);
 /// Time from one check to the next.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// How long caches may call a segment fresh.
@@ -26,10 +33,11 @@ const FRESHNESS: Duration = Duration::from_secs(10);
 /// Bytes of content in a segment, where nothing else is said.
 const SEGMENT_BYTES: u64 = 8000;
 
-/// A repository elsewhere, and the key that it knows.
+/// A repository elsewhere, the key that it knows, and the one it is known by.
 struct Remote {
     prefix: Name,
     key: SigningKey,
+    owner: VerifyPolicy,
 }
 
 impl Remote {
@@ -37,10 +45,33 @@ impl Remote {
         let (Some(prefix), Some(sign)) = (&to.to, &to.sign) else {
             return Ok(None);
         };
+        let key = sign.load()?;
+        let owner = match &to.verify {
+            Some(how) => how.load()?,
+            None => VerifyPolicy::Signed(key.verifier()),
+        };
         Ok(Some(Self {
             prefix: prefix.clone(),
-            key: sign.load()?,
+            key,
+            owner,
         }))
+    }
+
+    /// What the repository says, if it is the repository that says it.
+    fn response(&self, data: &Data) -> Option<Result<Response, CliError>> {
+        self.owner.holds(data).then(|| {
+            Response::decode(data.content_slice())
+                .map_err(|e| CliError::failed(data.name().to_string(), e))
+        })
+    }
+
+    fn forged(&self) -> CliError {
+        CliError::new(
+            Exit::Unverified,
+            format!("repository {}", self.prefix),
+            "its answers are signed by another key than is expected",
+        )
+        .or("give its owner's public key: --verify FILE")
     }
 
     fn command(&self, verb: Verb, parameters: &Parameters) -> Result<Interest, CliError> {
@@ -130,9 +161,12 @@ pub fn put(args: &PutFileArgs) -> Result<bool, CliError> {
         remote,
         publication,
         verb: Verb::Insert,
+        whole: parameters.clone(),
         parameters,
         asked: None,
         tries: 0,
+        forged: 0,
+        restarts: 0,
         ask_at: Some(Duration::ZERO),
         progress: Progress::new(Some(size), args.quiet),
         segment_bytes: u64::from(segment_bytes),
@@ -149,7 +183,10 @@ pub fn put(args: &PutFileArgs) -> Result<bool, CliError> {
                 Exit::Interrupted,
                 args.name.to_string(),
                 "stopped before it was whole",
-            ));
+            )
+            .or(format!(
+                "the same command with --version {version} goes on from there"
+            )));
         }
     }
     let versioned = app.publication.versioned();
@@ -221,16 +258,22 @@ fn ask(
     parameters: &Parameters,
 ) -> Result<Response, CliError> {
     let uri = client.uri().clone();
+    let mut forged = 0;
     for _ in 0..TRIES {
         let answer = client
             .ask(remote.command(verb, parameters)?, WAIT)
             .map_err(|e| forwarder::client_error(&uri, &e))?;
         if let Some(NetKind::Data(data)) = answer.map(|packet| packet.packet) {
-            return Response::decode(data.content_slice())
-                .map_err(|e| CliError::failed(data.name().to_string(), e));
+            match remote.response(&data) {
+                Some(response) => return response,
+                None => forged += 1,
+            }
         }
     }
-    Err(remote.silence())
+    Err(match forged {
+        0 => remote.silence(),
+        _ => remote.forged(),
+    })
 }
 
 /// Serves a publication while a repository fetches it, and asks how far it is.
@@ -238,10 +281,16 @@ struct Inserting {
     remote: Remote,
     publication: Publication,
     verb: Verb,
+    /// Of the insertion.
+    whole: Parameters,
+    /// Of the next command.
     parameters: Parameters,
     /// The command that is not answered yet.
     asked: Option<Interest>,
     tries: u32,
+    /// Answers that were not the repository's.
+    forged: u32,
+    restarts: u32,
     ask_at: Option<Duration>,
     progress: Progress,
     segment_bytes: u64,
@@ -268,10 +317,18 @@ impl Inserting {
     }
 
     fn on_response(&mut self, now: Duration, data: &Data) {
-        let response = match Response::decode(data.content_slice()) {
-            Ok(response) => response,
-            Err(error) => {
-                self.over = Some(Err(CliError::failed(data.name().to_string(), error)));
+        let response = match self.remote.response(data) {
+            Some(Ok(response)) => response,
+            Some(Err(error)) => {
+                self.over = Some(Err(error));
+                return;
+            }
+            None => {
+                self.forged += 1;
+                if self.forged >= FORGED {
+                    self.over = Some(Err(self.remote.forged()));
+                }
+                self.ask_at = Some(now);
                 return;
             }
         };
@@ -292,6 +349,13 @@ impl Inserting {
                 self.progress.set(segments * self.segment_bytes);
             }
             status::DONE => self.over = Some(Ok(())),
+            // What has come to the repository is still there, or it was started anew in between.
+            status::NO_END | status::NO_SUCH_PROCESS if self.restarts < RESTARTS => {
+                self.restarts += 1;
+                self.verb = Verb::Insert;
+                self.parameters = self.whole.clone();
+                self.ask_at = Some(now + RESTART_AFTER);
+            }
             _ => self.over = Some(Err(self.remote.refusal(&response))),
         }
     }

@@ -23,6 +23,8 @@ struct Bench {
     produced: BTreeMap<Name, Data>,
     /// What is not answered at all.
     silent: bool,
+    /// Names that the repository has asked for.
+    asked: Vec<Name>,
     now: Duration,
     sent: u64,
 }
@@ -36,6 +38,7 @@ impl Bench {
             server,
             produced: BTreeMap::new(),
             silent: false,
+            asked: Vec::new(),
             now: Duration::ZERO,
             sent: 0,
         }
@@ -92,6 +95,7 @@ impl Bench {
             while let Some(wire) = self.server.poll_interest(self.now) {
                 idle = false;
                 let interest = Interest::parse(wire).expect("an Interest");
+                self.asked.push(interest.name().to_name());
                 if self.silent {
                     continue;
                 }
@@ -227,6 +231,98 @@ fn a_producer_that_stalls_leaves_nothing() {
     let failed = bench.insert(&parameters(&prefix, None, None), &owner());
     assert_eq!(failed.status, status::NO_END);
     assert_eq!(bench.packets(), 0);
+}
+
+#[test]
+fn an_interrupted_insertion_goes_on_where_it_was() {
+    let mut trust = Trust::owner(&owner());
+    trust.keys.push(TrustedKey::secret(
+        b"alice",
+        vec![Right {
+            prefix: name("/data"),
+            insert: true,
+            delete: false,
+            believed: Believed::default(),
+        }],
+    ));
+    let alice = SigningKey::hmac_sha256(b"alice");
+    let mut bench = Bench::start(&SimDisk::default(), trust, InsertLimits::default());
+    let prefix = name("/data/v=1");
+    let all = parameters(&prefix, Some(0), Some(20));
+    let first = |bench: &mut Bench| {
+        let asked = std::mem::take(&mut bench.asked);
+        asked
+            .iter()
+            .filter_map(|n| n.last()?.as_segment())
+            .min()
+            .expect("Interests")
+    };
+    bench.produce(&prefix, 10, None, &SigningKey::DigestSha256);
+    let stopped = bench.insert(&all, &owner());
+    assert_eq!(
+        (stopped.status, stopped.inserted),
+        (status::NO_END, Some(11))
+    );
+    assert_eq!((bench.packets(), first(&mut bench)), (0, 0));
+    // Nobody else goes on with what the owner has begun, and something else is not this.
+    bench.insert(&all, &alice);
+    assert_eq!(first(&mut bench), 0);
+    bench.insert(&parameters(&prefix, Some(0), Some(19)), &owner());
+    assert_eq!(first(&mut bench), 0);
+    // It stops once more, and then comes to its end.
+    bench.produce(&prefix, 15, None, &SigningKey::DigestSha256);
+    let stopped = bench.insert(&all, &owner());
+    assert_eq!(
+        (stopped.status, stopped.inserted),
+        (status::NO_END, Some(16))
+    );
+    assert_eq!((bench.packets(), first(&mut bench)), (0, 11));
+    bench.produce(&prefix, 20, None, &SigningKey::DigestSha256);
+    // Asked for twice before it is over, it is one insertion.
+    let begun = bench.command(Verb::Insert, &all, &owner());
+    assert_eq!(
+        bench.command(Verb::Insert, &all, &owner()).process,
+        begun.process
+    );
+    let done = bench.insert(&all, &owner());
+    assert_eq!(
+        (done.status, done.inserted, done.process),
+        (status::DONE, Some(21), begun.process)
+    );
+    assert_eq!(first(&mut bench), 16);
+    assert_eq!(bench.packets(), 21);
+    for (name, data) in &bench.produced {
+        assert_eq!(
+            bench.repo.packet(name).expect("read").as_ref(),
+            Some(data.wire())
+        );
+    }
+}
+
+#[test]
+fn what_nobody_goes_on_with_is_forgotten() {
+    let limits = InsertLimits {
+        max_running: 2,
+        ..InsertLimits::default()
+    };
+    let mut bench = Bench::start(&SimDisk::default(), Trust::owner(&owner()), limits.clone());
+    let begun = |bench: &mut Bench, n: u64| {
+        let prefix = name(&format!("/data/{n}"));
+        bench.produce(&prefix, 3, None, &SigningKey::DigestSha256);
+        let stopped = bench.insert(&parameters(&prefix, Some(0), Some(9)), &owner());
+        assert_eq!(stopped.status, status::NO_END);
+        let all = std::mem::take(&mut bench.asked);
+        all.iter().filter_map(|n| n.last()?.as_segment()).min()
+    };
+    for n in 0..3 {
+        assert_eq!(begun(&mut bench, n), Some(0));
+    }
+    // Two are kept, the youngest.
+    assert_eq!(begun(&mut bench, 2), Some(4));
+    assert_eq!(begun(&mut bench, 0), Some(0));
+    bench.now += limits.resume;
+    bench.server.on_deadline(bench.now);
+    assert_eq!(begun(&mut bench, 2), Some(0));
 }
 
 #[test]
@@ -412,9 +508,15 @@ fn too_many_insertions_and_a_full_disk_are_said() {
     let disk = SimDisk::default();
     let mut bench = Bench::start(&disk, Trust::owner(&owner()), limits);
     bench.produce(&name("/data"), 99, Some(99), &SigningKey::DigestSha256);
-    let all = parameters(&name("/data"), Some(0), Some(99));
-    for expected in [status::BEGUN, status::BEGUN, status::BUSY] {
-        assert_eq!(bench.command(Verb::Insert, &all, &owner()).status, expected);
+    for (first, expected) in [
+        (0, status::BEGUN),
+        (1, status::BEGUN),
+        (2, status::BUSY),
+        (1, status::BEGUN),
+    ] {
+        let some = parameters(&name("/data"), Some(first), Some(99));
+        let told = bench.command(Verb::Insert, &some, &owner());
+        assert_eq!(told.status, expected, "{first}");
     }
     bench.run();
     let before = bench.produced.clone();

@@ -64,6 +64,11 @@ impl Insertion {
         self.packets
     }
 
+    /// The least segment that may come next.
+    pub(crate) fn next_segment(&self) -> u64 {
+        self.next
+    }
+
     /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
     ///
     /// # Errors

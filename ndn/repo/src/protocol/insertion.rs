@@ -6,6 +6,7 @@
 //!      │ stall, no end, not believed       │ disk
 //!      └──────▶ Over(405, 406) ◀───────────┴──▶ Over(500)
 //! ```
+//! Where the producer stalled, what has come is not thrown away at once: the same command again goes on from there.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct InsertLimits {
     pub max_running: usize,
     /// How long one that is over can be asked about.
     pub keep: Duration,
+    /// How long one whose producer stalled can be gone on with.
+    pub resume: Duration,
 }
 
 impl Default for InsertLimits {
@@ -47,6 +50,7 @@ impl Default for InsertLimits {
             max_bytes: 1 << 40,
             max_running: 16,
             keep: Duration::from_secs(60),
+            resume: Duration::from_secs(600),
         }
     }
 }
@@ -56,6 +60,7 @@ pub(crate) struct Process {
     /// Whose it is.
     pub key: [u8; 32],
     pub response: Response,
+    asked: Parameters,
     believed: Believed,
     phase: Phase,
     bytes: u64,
@@ -67,6 +72,8 @@ enum Phase {
     Segments(Box<Consumer>, Insertion),
     Single(Box<Exchange>, Insertion),
     Committing(Receiver<Result<u64, RepoError>>, Duration),
+    /// Over, but what has come is here.
+    Suspended(Insertion),
     Over,
 }
 
@@ -81,22 +88,10 @@ impl Process {
         owner: ([u8; 32], Believed),
         now: Duration,
     ) -> Self {
-        let seed = id;
-        let lifetime = parameters.lifetime_ms.map_or(Duration::from_secs(4), |ms| {
-            Duration::from_millis(ms.clamp(100, 60_000))
-        });
         let segmented = parameters.start.is_some() || parameters.end.is_some();
         let phase = if segmented {
-            let config = ConsumerConfig {
-                first: parameters.start.unwrap_or(0),
-                last: parameters.end,
-                interest_lifetime: lifetime,
-                max_stall: limits.stall,
-                max_buffered_segments: WINDOW_PACKETS,
-                verify: VerifyPolicy::None,
-                seed,
-                ..ConsumerConfig::new(name.clone())
-            };
+            let first = parameters.start.unwrap_or(0);
+            let config = segments_from(first, id, name, parameters, limits);
             Phase::Segments(
                 Box::new(Consumer::new(config, now)),
                 repo.insert(name, true),
@@ -105,7 +100,7 @@ impl Process {
             let config = ExchangeConfig {
                 timeout: limits.stall,
                 verify: VerifyPolicy::None,
-                seed,
+                seed: id,
                 ..ExchangeConfig::new(name.clone())
             };
             let segment = name.last().and_then(|c| c.as_segment()).is_some();
@@ -125,6 +120,7 @@ impl Process {
                 inserted: Some(0),
                 deleted: None,
             },
+            asked: parameters.clone(),
             believed: owner.1,
             phase,
             bytes: 0,
@@ -134,13 +130,55 @@ impl Process {
     }
 
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.phase, Phase::Over | Phase::Suspended(_))
+    }
+
+    /// When it came to an end that can be gone on from.
+    pub fn suspended_since(&self) -> Option<Duration> {
+        matches!(self.phase, Phase::Suspended(_)).then_some(self.over_since)?
+    }
+
+    /// Whether this key has asked for just this, and it goes on or can go on.
+    pub fn is_same(&self, key: &[u8; 32], parameters: &Parameters) -> bool {
+        let asked = |p: &Parameters| (p.name.clone(), p.start, p.end);
+        !matches!(self.phase, Phase::Over)
+            && self.key == *key
+            && asked(&self.asked) == asked(parameters)
+    }
+
+    /// Fetches the rest, where the producer had stalled.
+    pub fn go_on(&mut self, now: Duration, limits: &InsertLimits) {
+        let (Some(name), Some(id)) = (&self.asked.name, self.response.process) else {
+            return;
+        };
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Suspended(insertion) => {
+                let first = insertion.next_segment().max(self.asked.start.unwrap_or(0));
+                let config = segments_from(first, id, name, &self.asked, limits);
+                self.response.status = status::GOES_ON;
+                self.response.end = self.asked.end;
+                self.over_since = None;
+                self.rejects = 0;
+                Phase::Segments(Box::new(Consumer::new(config, now)), insertion)
+            }
+            other => other,
+        };
+    }
+
+    /// Throws away what has come.
+    pub fn abandon(&mut self) {
+        if self.is_over() {
+            self.phase = Phase::Over;
+        }
     }
 
     /// Whether nobody needs to know of it any more.
     pub fn is_forgotten(&self, now: Duration, limits: &InsertLimits) -> bool {
-        self.over_since
-            .is_some_and(|since| now >= since + limits.keep)
+        let keep = match self.phase {
+            Phase::Suspended(_) => limits.resume,
+            _ => limits.keep,
+        };
+        self.over_since.is_some_and(|since| now >= since + keep)
     }
 
     pub fn wants(&self, name: NameRef<'_>) -> bool {
@@ -149,7 +187,7 @@ impl Process {
             Phase::Single(exchange, insertion) => {
                 exchange.result().is_none() && insertion.is_for(name)
             }
-            Phase::Committing(..) | Phase::Over => false,
+            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => false,
         }
     }
 
@@ -157,7 +195,7 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.poll_interest(now),
             Phase::Single(exchange, _) => exchange.poll_interest(now),
-            Phase::Committing(..) | Phase::Over => None,
+            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => None,
         }
     }
 
@@ -169,7 +207,7 @@ impl Process {
             Phase::Single(exchange, _) => {
                 exchange.on_data(data);
             }
-            Phase::Committing(..) | Phase::Over => {}
+            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
         }
     }
 
@@ -177,7 +215,7 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_nack(now, interest, reason),
             Phase::Single(exchange, _) => exchange.on_nack(now, interest, reason),
-            Phase::Committing(..) | Phase::Over => {}
+            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
         }
     }
 
@@ -186,7 +224,7 @@ impl Process {
             Phase::Segments(consumer, _) => consumer.deadline(),
             Phase::Single(exchange, _) => exchange.deadline(),
             Phase::Committing(_, at) => Some(*at),
-            Phase::Over => None,
+            Phase::Suspended(_) | Phase::Over => None,
         }
     }
 
@@ -194,7 +232,7 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_deadline(now),
             Phase::Single(exchange, _) => exchange.on_deadline(now),
-            Phase::Committing(..) | Phase::Over => {}
+            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
         }
     }
 
@@ -212,7 +250,7 @@ impl Process {
                 Err(TryRecvError::Empty) => *look_at = now + LOOK_AT_DISK,
                 Err(TryRecvError::Disconnected) => self.end(now, status::FAILED),
             },
-            Phase::Over => {}
+            Phase::Suspended(_) | Phase::Over => {}
         }
     }
 
@@ -247,7 +285,7 @@ impl Process {
         }
         if over.is_none() && consumer.failure().is_some() {
             tracing::info!(reason = ?consumer.failure(), "an insertion came to no end");
-            over = Some(status::NO_END);
+            return self.suspend(now);
         }
         match over {
             Some(code) => self.end(now, code),
@@ -306,5 +344,40 @@ impl Process {
         self.response.status = code;
         self.phase = Phase::Over;
         self.over_since = Some(now);
+    }
+
+    /// The producer sends no more.
+    fn suspend(&mut self, now: Duration) {
+        let insertion = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Segments(_, insertion) if insertion.packets() > 0 => Some(insertion),
+            _ => None,
+        };
+        self.end(now, status::NO_END);
+        if let Some(insertion) = insertion {
+            self.phase = Phase::Suspended(insertion);
+        }
+    }
+}
+
+/// How segments are fetched from `first` on.
+fn segments_from(
+    first: u64,
+    seed: u64,
+    name: &Name,
+    parameters: &Parameters,
+    limits: &InsertLimits,
+) -> ConsumerConfig {
+    let lifetime = parameters.lifetime_ms.map_or(Duration::from_secs(4), |ms| {
+        Duration::from_millis(ms.clamp(100, 60_000))
+    });
+    ConsumerConfig {
+        first,
+        last: parameters.end,
+        interest_lifetime: lifetime,
+        max_stall: limits.stall,
+        max_buffered_segments: WINDOW_PACKETS,
+        verify: VerifyPolicy::None,
+        seed,
+        ..ConsumerConfig::new(name.clone())
     }
 }

@@ -162,8 +162,21 @@ impl Server {
         if parameters.end.is_some_and(|end| start > end) || name.is_empty() {
             return Response::of(status::MALFORMED);
         }
-        if self.running() >= self.limits.max_running {
+        let same = self
+            .processes
+            .iter()
+            .find(|(_, process)| process.is_same(&owner.0, parameters))
+            .map(|(id, process)| (*id, process.is_over()));
+        if self.running() >= self.limits.max_running && same.is_none_or(|(_, is_over)| is_over) {
             return Response::of(status::BUSY);
+        }
+        // Whoever was interrupted asks for the same again.
+        if let Some(process) = same.and_then(|(id, _)| self.processes.get_mut(&id)) {
+            process.go_on(now, &self.limits);
+            return Response {
+                status: status::BEGUN,
+                ..process.response
+            };
         }
         let id = random() >> 1;
         let process = Process::new(&self.repo, id, name, parameters, &self.limits, owner, now);
@@ -173,6 +186,20 @@ impl Server {
         };
         self.processes.insert(id, process);
         response
+    }
+
+    /// No more wait to be gone on with than may run at once: they take room in the logs.
+    fn abandon_oldest(&mut self) {
+        let suspended = self.processes.values().filter_map(Process::suspended_since);
+        if suspended.count() > self.limits.max_running
+            && let Some(oldest) = self
+                .processes
+                .values_mut()
+                .filter(|p| p.suspended_since().is_some())
+                .min_by_key(|p| p.suspended_since())
+        {
+            oldest.abandon();
+        }
     }
 
     fn check(&self, key: &[u8; 32], parameters: &Parameters) -> Response {
@@ -271,5 +298,6 @@ impl Server {
         }
         let limits = &self.limits;
         self.processes.retain(|_, p| !p.is_forgotten(now, limits));
+        self.abandon_oldest();
     }
 }
