@@ -49,7 +49,17 @@ pub fn topology(args: &NetworkArgs) -> Result<(Topology, Vec<NodeId>), CliError>
                 CliError::file(path, &e).or("give fat-tree, two-level, paper-16 or a topology file")
             })?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Topology::from_toml(&name, &text).map_err(wrong);
+            let read = Topology::from_toml(&name, &text).map_err(wrong)?;
+            // A NameNode is in every file, and never simulated.
+            let idle = read.idle_roles.iter().filter(|&&role| role != "namenode");
+            let idle: Vec<&str> = idle.copied().collect();
+            if !idle.is_empty() {
+                eprintln!(
+                    "trunkline: {file}: not simulated: {}; the roles are left aside",
+                    idle.join(", ")
+                );
+            }
+            return Ok((read.topology, read.clients));
         }
     };
     let writers = topology.datanodes().collect();

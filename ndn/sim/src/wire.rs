@@ -105,10 +105,13 @@ fn whole_data(data: &Data) -> usize {
 }
 
 /// The capacity with which a content store holds as many packets under `prefix` without their content of `content` bytes
-/// as one of `whole` bytes holds with it.
+/// as one of `whole` bytes holds with it. Of a store that copies nothing: no packet here is part of a larger buffer.
 pub fn elided_capacity(whole: usize, prefix: &Name, content: u64) -> usize {
     // What a packet costs beside its own bytes is told by a forwarder that takes in two of them.
-    let mut forwarder = Forwarder::new(ndn_forwarder::Config::default());
+    let mut forwarder = Forwarder::new(ndn_forwarder::Config {
+        cs_copy_below_bytes: 0,
+        ..ndn_forwarder::Config::default()
+    });
     let now = std::time::Duration::ZERO;
     let below = forwarder.add_face(now, FaceSpec::local("sim://", "sim://"));
     let above = forwarder.add_face(now, FaceSpec::local("sim://", "sim://"));

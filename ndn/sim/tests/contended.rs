@@ -18,7 +18,7 @@ fn topology() -> Topology {
     let narrow = text.replace(", \"r5\"]", ", \"r5\"]\nrate = \"250mbit\"");
     Topology::from_toml("contended", &narrow)
         .expect("a topology")
-        .0
+        .topology
 }
 
 fn plans(topology: &Topology, seed: u64) -> Vec<BlockPlan> {

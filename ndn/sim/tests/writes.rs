@@ -183,7 +183,9 @@ fn faces_wait_for_short_queues() {
 #[test]
 fn bytes_agree_with_the_lab() {
     let text = include_str!("../../../lab/topologies/paper-fig5.toml");
-    let (topology, _) = Topology::from_toml("paper-fig5", text).expect("a topology");
+    let topology = Topology::from_toml("paper-fig5", text)
+        .expect("a topology")
+        .topology;
     for (plane, hosts, of_hosts, of_core) in [
         (Plane::Tcp, ["h3", "h3", "h8", "h5"], 567.03, 283.47),
         (Plane::Named, ["h3", "h3", "h13", "h8"], 428.39, 428.51),

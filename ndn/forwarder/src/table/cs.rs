@@ -36,9 +36,9 @@ pub(crate) struct Query {
 #[derive(Debug)]
 pub(crate) struct ContentStore {
     index: HashIndex,
-    nodes: Slab<Entry, 10>,
+    nodes: Slab<Entry, 6>,
     /// How the nodes of the same numbers hang together.
-    tree: Slab<Branch, 10>,
+    tree: Slab<Branch, 6>,
     order: Order,
     /// Implicit digests of the Data that were asked for by digest, by node.
     digests: IdMap<[u8; 32]>,

@@ -114,7 +114,7 @@ impl Iterator for LengthsDown {
 #[derive(Debug)]
 pub(crate) struct NameTable<V> {
     index: HashIndex,
-    entries: Slab<Option<Entry<V>>, 10>,
+    entries: Slab<Option<Entry<V>>, 4>,
     lengths: Lengths,
     /// Bytes of names outside their entries.
     key_bytes: usize,

@@ -167,7 +167,7 @@ pub(crate) type Matches = SmallVec<[u32; 4]>;
 #[derive(Debug)]
 pub(crate) struct Pit {
     index: HashIndex,
-    entries: Slab<Entry, 6>,
+    entries: Slab<Entry, 4>,
     wheel: Wheel,
     /// Lengths of names of entries with CanBePrefix.
     prefixes: Lengths,

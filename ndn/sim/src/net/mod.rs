@@ -131,6 +131,8 @@ pub struct Network<'a> {
     lines: Vec<Line<Transit>>,
     /// One for each line.
     markers: Vec<CongestionMarker>,
+    /// For each line who is at its end, and which of its faces the line leads to.
+    ends: Vec<(NodeId, FaceId)>,
     apps: Vec<Option<App>>,
     conns: Vec<Conn>,
     events: Events,
@@ -151,7 +153,16 @@ impl<'a> Network<'a> {
         });
         let lines: Vec<_> = lines.collect();
         let marker = CongestionMarker::new(config.mark_bytes as usize);
+        let ends = topology.links().iter().enumerate().flat_map(|(id, link)| {
+            let [a, b] = link.ends;
+            [b, a].map(|end| {
+                let links = topology.neighbours(end).iter();
+                let place = links.take_while(|&&(link, _)| link != id as u32).count();
+                (end, node::face_of_place(place))
+            })
+        });
         Network {
+            ends: ends.collect(),
             markers: vec![marker; lines.len()],
             lines,
             nodes: topology.nodes().iter().map(|_| Node::default()).collect(),
@@ -291,9 +302,9 @@ impl<'a> Network<'a> {
                 return;
             }
             if !self.topology.is_host(at) {
-                let node = self.begin(at);
-                let face = node.face_of_link(direction / 2);
-                node.add_route(prefix, face, 0);
+                // The other direction ends here, at the face that this one leaves by.
+                let (_, face) = self.ends[(direction ^ 1) as usize];
+                self.begin(at).add_route(prefix, face, 0);
             }
             at = next;
         }
@@ -317,13 +328,14 @@ impl<'a> Network<'a> {
                 self.config.router.clone()
             };
             config.seed = mix(self.config.seed, u64::from(id));
-            node.begin(config, self.topology.neighbours(id));
+            let links = self.topology.neighbours(id).iter();
+            node.begin(config, links.map(|&(link, _)| self.topology.line(link, id)));
             if self.config.routing == Routing::Learned {
                 node.set_strategy(&self.config.root, StrategyKind::SelfLearning);
             }
             if is_host {
-                let uplink = node.face_of_link(self.topology.neighbours(id)[0].0);
-                node.add_route(&self.config.root, uplink, 10);
+                // A host's one link.
+                node.add_route(&self.config.root, node::face_of_place(0), 10);
             }
         }
         node
@@ -346,10 +358,7 @@ impl<'a> Network<'a> {
         while let Some((target, packet)) = self.nodes[id as usize].poll() {
             match target {
                 node::Target::App(app) => self.arrived.push_back(Arrival::Packet { app, packet }),
-                node::Target::Link(link) => {
-                    let first = self.topology.links()[link as usize].ends[0] == id;
-                    self.send_packet(2 * link + u32::from(!first), packet);
-                }
+                node::Target::Line(direction) => self.send_packet(direction, packet),
             }
         }
         if let Some(at) = self.nodes[id as usize].deadline_to_set() {
@@ -514,9 +523,7 @@ impl<'a> Network<'a> {
         match what {
             Transit::Train(train) => self.pass_on(train),
             Transit::Packet(packet) => {
-                let ends = self.topology.links()[(direction / 2) as usize].ends;
-                let to = ends[usize::from(direction.is_multiple_of(2))];
-                let face = self.begin(to).face_of_link(direction / 2);
+                let (to, face) = self.ends[direction as usize];
                 self.receive(to, face, packet);
             }
         }

@@ -1,16 +1,21 @@
 //! One node: its forwarder, and what its faces lead to.
 
 use super::AppId;
-use crate::topology::NodeId;
 use ndn_forwarder::{Config, FaceId, FaceSpec, Forwarder, Output, StrategyKind};
-use ndn_packet::{Name, NetPacket};
+use ndn_packet::{Name, NetKind, NetPacket};
 use std::time::Duration;
 
 /// What is behind a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    Link(u32),
+    /// A line: this direction of a link.
+    Line(u32),
     App(AppId),
+}
+
+/// The face of a node's link of this place among its neighbours.
+pub(super) fn face_of_place(place: usize) -> FaceId {
+    FaceId(FaceId::FIRST.0 + place as u64)
 }
 
 /// A forwarder that begins when it is needed.
@@ -21,6 +26,10 @@ pub(super) struct Node {
     targets: Vec<Target>,
     /// The earliest deadline that is in the queue of events, in nanoseconds.
     timer: Option<u64>,
+    /// An Interest may have made the deadline earlier than that.
+    earlier: bool,
+    /// Longest that an Interest waits.
+    longest: Duration,
 }
 
 impl Node {
@@ -28,19 +37,15 @@ impl Node {
         self.forwarder.as_deref()
     }
 
-    pub(super) fn begin(&mut self, config: Config, links: &[(u32, NodeId)]) {
+    /// Begins with a face for each line that leaves the node, in their order.
+    pub(super) fn begin(&mut self, config: Config, lines: impl Iterator<Item = u32>) {
+        self.longest = config.max_interest_lifetime;
         let mut forwarder = Box::new(Forwarder::new(config));
-        for &(link, _) in links {
+        for line in lines {
             forwarder.add_face(Duration::ZERO, FaceSpec::remote("sim://", "sim://"));
-            self.targets.push(Target::Link(link));
+            self.targets.push(Target::Line(line));
         }
         self.forwarder = Some(forwarder);
-    }
-
-    /// The face of one of the node's links.
-    pub(super) fn face_of_link(&self, link: u32) -> FaceId {
-        let at = self.targets.iter().position(|&t| t == Target::Link(link));
-        FaceId(FaceId::FIRST.0 + at.unwrap_or(0) as u64)
     }
 
     pub(super) fn add_app(&mut self, now: Duration, app: AppId) -> FaceId {
@@ -73,6 +78,12 @@ impl Node {
     }
 
     pub(super) fn receive(&mut self, now: Duration, face: FaceId, packet: NetPacket) {
+        // An Interest alone makes a forwarder wait for a time, that of its own end: all else ends waits. A deadline that
+        // nothing waits for any more finds nothing to do.
+        if let (Some(timer), NetKind::Interest(interest)) = (self.timer, &packet.packet) {
+            let end = now + interest.lifetime_or_default().min(self.longest);
+            self.earlier |= end < Duration::from_nanos(timer);
+        }
         if let Some(forwarder) = &mut self.forwarder {
             forwarder.receive(now, face, packet);
         }
@@ -103,6 +114,9 @@ impl Node {
 
     /// The deadline to put into the queue of events, if an earlier one is not there already.
     pub(super) fn deadline_to_set(&mut self) -> Option<u64> {
+        if self.timer.is_some() && !std::mem::take(&mut self.earlier) {
+            return None;
+        }
         let deadline = self.forwarder.as_ref()?.deadline()?;
         let at = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
         if self.timer.is_some_and(|timer| timer <= at) {

@@ -17,9 +17,11 @@
 //! datanodes = ["h2", "h3"]
 //! clients = ["h1"]
 //! ```
+//! The lab's other roles are read and left aside: nobody simulates a NameNode or YARN.
 
 use super::{Link, LinkSpec, Node, NodeId, NodeKind, Topology};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -100,10 +102,37 @@ struct RawLink {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct RawRoles {
-    #[expect(dead_code, reason = "the lab's; no NameNode is simulated")]
-    namenode: Option<String>,
     datanodes: Option<Vec<String>>,
     clients: Option<Vec<String>>,
+    namenode: Option<IgnoredAny>,
+    resourcemanager: Option<IgnoredAny>,
+    nodemanagers: Option<IgnoredAny>,
+    historyserver: Option<IgnoredAny>,
+}
+
+impl RawRoles {
+    /// Roles that are given and change nothing here.
+    fn idle(&self) -> Vec<&'static str> {
+        let all = [
+            ("namenode", &self.namenode),
+            ("resourcemanager", &self.resourcemanager),
+            ("nodemanagers", &self.nodemanagers),
+            ("historyserver", &self.historyserver),
+        ];
+        let given = all.into_iter().filter(|(_, role)| role.is_some());
+        given.map(|(name, _)| name).collect()
+    }
+}
+
+/// What a topology file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologyFile {
+    /// The network.
+    pub topology: Topology,
+    /// Who in it writes and reads: its clients, else all who store data.
+    pub clients: Vec<NodeId>,
+    /// Roles of the file that are not simulated.
+    pub idle_roles: Vec<&'static str>,
 }
 
 #[derive(Deserialize)]
@@ -277,11 +306,11 @@ fn spans(key: &str, list: &[String]) -> Result<Vec<String>, TopologyError> {
 }
 
 impl Topology {
-    /// Reads a topology file, and who in it writes: its clients, else all who store data.
+    /// Reads a topology file.
     ///
     /// # Errors
     /// When the text is no topology, or not one of a network.
-    pub fn from_toml(name: &str, text: &str) -> Result<(Self, Vec<NodeId>), TopologyError> {
+    pub fn from_toml(name: &str, text: &str) -> Result<TopologyFile, TopologyError> {
         let raw: Raw = toml::from_str(text)
             .map_err(|e| TopologyError::Syntax(e.to_string().trim_end().to_owned()))?;
         if let Some(switch) = raw.switch.first() {
@@ -352,7 +381,11 @@ impl Topology {
         } else {
             writers
         };
-        Ok((topology, writers))
+        Ok(TopologyFile {
+            topology,
+            clients: writers,
+            idle_roles: raw.roles.idle(),
+        })
     }
 }
 
@@ -393,12 +426,17 @@ clients = ["h1"]
 
     #[test]
     fn a_file_of_the_lab_is_read() {
-        let (topology, writers) = Topology::from_toml("tiny", TINY).expect("a topology");
+        let TopologyFile {
+            topology,
+            clients,
+            idle_roles,
+        } = Topology::from_toml("tiny", TINY).expect("a topology");
+        assert_eq!(idle_roles, ["namenode"]);
         let names: Vec<_> = topology.nodes().iter().map(|n| n.name.as_str()).collect();
         assert_eq!(names, ["r1", "r2", "h1", "h2", "h3", "h4"]);
         let name = |id: NodeId| topology.node(id).name.as_str();
         assert_eq!(
-            writers.iter().map(|&id| name(id)).collect::<Vec<_>>(),
+            clients.iter().map(|&id| name(id)).collect::<Vec<_>>(),
             ["h1"]
         );
         assert_eq!(
@@ -417,6 +455,41 @@ clients = ["h1"]
             (Duration::from_micros(50), 256 << 10)
         );
         assert_eq!(topology.node(4).rack, "/r2");
+    }
+
+    #[test]
+    fn roles_of_yarn_change_nothing() {
+        let yarn =
+            "resourcemanager = \"h1\"\nnodemanagers = [\"h2..h4\"]\nhistoryserver = \"h1\"\n";
+        let with = Topology::from_toml("tiny", &format!("{TINY}{yarn}")).expect("a topology");
+        let without = Topology::from_toml("tiny", TINY).expect("a topology");
+        assert_eq!(
+            with.idle_roles,
+            [
+                "namenode",
+                "resourcemanager",
+                "nodemanagers",
+                "historyserver"
+            ]
+        );
+        assert_eq!(
+            (with.topology, with.clients),
+            (without.topology, without.clients)
+        );
+        let unknown = Topology::from_toml("tiny", &format!("{TINY}journalnode = \"h1\"\n"));
+        assert!(unknown.is_err_and(|e| e.to_string().contains("journalnode")));
+    }
+
+    #[test]
+    fn the_labs_topologies_are_read() {
+        for text in [
+            include_str!("../../../../lab/topologies/jobs.toml"),
+            include_str!("../../../../lab/topologies/paper-fig5.toml"),
+            include_str!("../../../../lab/topologies/tiny.toml"),
+        ] {
+            let read = Topology::from_toml("lab", text).expect("a topology");
+            assert!(read.topology.is_tree());
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod placement;
 mod route;
 
 pub use build::{FatTree, TwoLevel, paper_16};
-pub use file::{TopologyError, parse_rate};
+pub use file::{TopologyError, TopologyFile, parse_rate};
 pub use placement::{Placement, PlacementError};
 pub use route::{Path, Routes};
 
@@ -170,6 +170,11 @@ impl Topology {
     /// Links of a node with the nodes at their other ends.
     pub fn neighbours(&self, id: NodeId) -> &[(u32, NodeId)] {
         &self.neighbours[id as usize]
+    }
+
+    /// The direction of a link that leaves one of its ends: `2l` from the first to the second, else `2l + 1`.
+    pub fn line(&self, link: u32, from: NodeId) -> u32 {
+        2 * link + u32::from(self.links[link as usize].ends[0] != from)
     }
 
     /// Whether a node is a host.

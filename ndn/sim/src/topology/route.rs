@@ -92,7 +92,7 @@ impl<'a> Routes<'a> {
             *nearer().nth(pick(selector, tier, ways))?
         };
         let (link, node) = chosen;
-        let direction = 2 * link + u32::from(topology.links()[link as usize].ends[0] != from);
+        let direction = topology.line(link, from);
         Some((direction, node))
     }
 

@@ -261,6 +261,7 @@ impl<'a> Writes<'a> {
         for forwarder in [&mut network.router, &mut network.host] {
             forwarder.cs_capacity_bytes =
                 elided_capacity(forwarder.cs_capacity_bytes, &example, content);
+            forwarder.cs_copy_below_bytes = 0;
         }
         let mut waiting: Vec<VecDeque<BlockPlan>> = Vec::new();
         let mut place = std::collections::HashMap::new();
