@@ -26,7 +26,8 @@ pub use repo::{
 };
 
 pub use sim::{
-    CachePotentialArgs, FramingArg, NetworkArgs, PlaneArg, RoutingArg, SimCommand, SimWriteArgs,
+    CachePotentialArgs, FramingArg, NetworkArgs, PlaneArg, PolicyArg, RoutingArg, SimCacheArgs,
+    SimCommand, SimWriteArgs,
 };
 
 /// Named data under Hadoop: forward, publish and fetch it.

@@ -12,6 +12,9 @@ use crate::units::{parse_duration, parse_size};
 pub enum SimCommand {
     /// Write blocks to replicas, by name and over TCP, and count the bytes on every link
     Write(SimWriteArgs),
+    /// Read blocks by name through content stores of a size, as jobs or a cluster's logs have it, and
+    /// count who gave what
+    Cache(Box<SimCacheArgs>),
 }
 
 /// Which network is simulated.
@@ -134,6 +137,78 @@ pub struct SimWriteArgs {
     /// With --json: every direction of every link that carried anything
     #[arg(long)]
     pub links: bool,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// Which packets content stores give up first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PolicyArg {
+    /// First LRU, then S3-FIFO
+    Both,
+    /// What was not asked for the longest
+    Lru,
+    /// First what came once and was not asked for again
+    S3Fifo,
+}
+
+/// `trunkline sim cache`
+#[derive(Debug, Args)]
+pub struct SimCacheArgs {
+    /// Which network
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    /// DataNode logs whose reads are repeated, instead of those of generated jobs; `-` for standard
+    /// input
+    #[arg(long, value_name = "LOG", num_args = 1..)]
+    pub trace: Vec<PathBuf>,
+    /// Which host of the logs is in which rack: lines of an address and a rack. Without it they fill
+    /// racks in the order of their addresses
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub racks: Option<PathBuf>,
+    /// Data sets that jobs read, the first the most often
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub data_sets: u32,
+    /// Blocks of a data set, each the split of a task
+    #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub blocks: u32,
+    /// Bytes of a block
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "16MiB")]
+    pub block_size: u64,
+    /// Replicas of a block
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub replicas: u32,
+    /// Jobs, each of which reads a data set
+    #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub jobs: u32,
+    /// Tasks of a job that run at once
+    #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub slots: u32,
+    /// Of 100 tasks, how many run beside a replica of their split
+    #[arg(long, value_name = "N", default_value = "70", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub local: u8,
+    /// Of 100 tasks, how many run elsewhere in a rack with one; the others run anywhere
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub near: u8,
+    /// Bytes of what each host of a job fetches first, its archive and configuration
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "1MiB")]
+    pub resources: u64,
+    /// Content store of each host's forwarder
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2MiB")]
+    pub store_hosts: u64,
+    /// Content store of each router on which hosts are
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MiB")]
+    pub store_racks: u64,
+    /// Content store of each router above those
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64MiB")]
+    pub store_core: u64,
+    /// Which packets they give up first
+    #[arg(long, value_enum, default_value_t = PolicyArg::Both)]
+    pub policy: PolicyArg,
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,

@@ -1,6 +1,6 @@
 //! `trunkline cache-potential`: how many of a cluster's block reads caches could have served.
 
-mod analysis;
+pub mod analysis;
 mod line;
 mod spans;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::args::CachePotentialArgs;
 use crate::error::CliError;
@@ -23,9 +23,11 @@ const MAX_READS: usize = 20_000_000;
 
 /// What the logs held.
 #[derive(Debug, Default)]
-struct Logs {
-    reads: Vec<BlockRead>,
-    hosts: HashMap<IpAddr, u32>,
+pub struct Logs {
+    /// The reads; after [`Logs::read`] in the order of time.
+    pub reads: Vec<BlockRead>,
+    /// Number of each host.
+    pub hosts: HashMap<IpAddr, u32>,
     blocks: HashMap<String, u32>,
     lines: u64,
     malformed: u64,
@@ -34,6 +36,28 @@ struct Logs {
 }
 
 impl Logs {
+    /// Reads DataNodes' logs; `-` is standard input. Says on standard error when there is no read in them.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
+        let mut logs = Logs::default();
+        for path in paths {
+            let done = if path.as_os_str() == "-" {
+                logs.take_all(io::stdin().lock())
+            } else {
+                File::open(path).and_then(|file| logs.take_all(BufReader::new(file)))
+            };
+            done.map_err(|e| CliError::file(path, &e))?;
+        }
+        if logs.reads.is_empty() {
+            eprintln!("trunkline: no read in these logs: {NO_READS}");
+        }
+        // A stable order: logs of several DataNodes have lines of one millisecond.
+        logs.reads.sort();
+        Ok(logs)
+    }
+
     fn host(&mut self, address: IpAddr) -> u32 {
         let next = self.hosts.len() as u32;
         *self.hosts.entry(address).or_insert(next)
@@ -92,24 +116,11 @@ pub fn run(args: &CachePotentialArgs) -> Result<(), CliError> {
     if args.bin.as_millis() == 0 {
         return Err(CliError::usage("--bin", "a step is 1 ms at least"));
     }
-    let mut logs = Logs::default();
-    for path in &args.logs {
-        let done = if path.as_os_str() == "-" {
-            logs.take_all(io::stdin().lock())
-        } else {
-            File::open(path).and_then(|file| logs.take_all(BufReader::new(file)))
-        };
-        done.map_err(|e| CliError::file(path, &e))?;
-    }
+    let logs = Logs::read(&args.logs)?;
     let racks = match &args.racks {
         Some(path) => racks(path, &logs.hosts)?,
         None => vec![0; logs.hosts.len()],
     };
-    if logs.reads.is_empty() {
-        eprintln!("trunkline: no read in these logs: {NO_READS}");
-    }
-    // A stable order: logs of several DataNodes have lines of one millisecond.
-    logs.reads.sort();
     let potential = analyse(&logs.reads, &racks, &phases, args.bin);
     if args.json.json {
         output::json(&serde_json::json!({
@@ -143,7 +154,10 @@ fn phases(texts: &[String]) -> Result<Vec<(i64, String)>, CliError> {
 }
 
 /// The rack of each host, as a number: lines of an address and a rack, as HDFS's topology scripts print them.
-fn racks(path: &Path, hosts: &HashMap<IpAddr, u32>) -> Result<Vec<u32>, CliError> {
+///
+/// # Errors
+/// A file that can't be read, or a line that is none.
+pub fn racks(path: &Path, hosts: &HashMap<IpAddr, u32>) -> Result<Vec<u32>, CliError> {
     let text = std::fs::read_to_string(path).map_err(|e| CliError::file(path, &e))?;
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut racks = vec![0; hosts.len()];

@@ -1,6 +1,8 @@
 //! `trunkline sim …`: data centres that exist in memory.
 
+mod cache;
 mod network;
+mod recorded;
 mod write;
 
 use crate::args::SimCommand;
@@ -9,8 +11,10 @@ use crate::error::CliError;
 /// Runs the subcommand.
 ///
 /// # Errors
-/// A usage error for a network or pipeline that can't be, a failure when blocks can't be written.
+/// A usage error for a network or pipeline that can't be, a failure when blocks can't be written or read.
 pub fn run(command: &SimCommand) -> Result<(), CliError> {
-    let SimCommand::Write(args) = command;
-    write::run(args)
+    match command {
+        SimCommand::Write(args) => write::run(args),
+        SimCommand::Cache(args) => cache::run(args),
+    }
 }

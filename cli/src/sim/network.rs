@@ -89,6 +89,7 @@ pub fn config(args: &NetworkArgs, topology: &Topology) -> Result<NetworkConfig, 
             RoutingArg::Learned => Routing::Learned,
         },
         router: Config::default(),
+        core: Config::default(),
         // As in a JVM that holds the plug-in: caches belong into routers.
         host: Config {
             cs_capacity_bytes: 0,

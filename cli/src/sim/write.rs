@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ndn_sim::Cut;
 use ndn_sim::optimum::{self, Optimum};
 use ndn_sim::topology::{NodeId, Placement, Routes, Topology};
 use ndn_sim::write::{BlockPlan, Plane, WriteConfig, WriteOutcome, Writes};
@@ -176,10 +177,13 @@ fn one(
     };
     let config = WriteConfig {
         block_bytes: args.block_size,
-        segment_bytes: args.segment_size,
+        cut: Cut {
+            segment_bytes: args.segment_size,
+            ..Cut::default()
+        },
         ..WriteConfig::default()
     };
-    let segment_bytes = config.segment_bytes;
+    let segment_bytes = config.cut.segment_bytes;
     let began = Instant::now();
     let total = args.block_size * u64::from(args.blocks);
     let progress = Progress::new(Some(total), args.quiet);

@@ -6,6 +6,7 @@
 //! | who is linked with whom | [`topology`] |
 //! | forwarders, lines and the clock | [`net`] |
 //! | replicated writes, by name and over TCP | [`write`](mod@write) |
+//! | reads of blocks, and what content stores have of them | [`read`](mod@read) |
 //! | the least that could be put on the links | [`optimum`] |
 //! | what was put on them | [`report`] |
 //!
@@ -15,9 +16,14 @@
 //! of a write. Left out: processors and disks, which take no time here; the content of segments, whose bytes the lines
 //! are charged for all the same ([`wire`]).
 
+mod block;
 pub mod net;
 pub mod optimum;
+mod pull;
+pub mod read;
 pub mod report;
 pub mod topology;
 pub mod wire;
 pub mod write;
+
+pub use block::Cut;

@@ -34,18 +34,20 @@ fn plans(topology: &Topology, seed: u64) -> Vec<BlockPlan> {
         .collect()
 }
 
+fn stores(cs_capacity_bytes: usize) -> ndn_forwarder::Config {
+    ndn_forwarder::Config {
+        cs_capacity_bytes,
+        ..ndn_forwarder::Config::default()
+    }
+}
+
 fn write(topology: &Topology, seed: u64, plane: Plane, config: WriteConfig) -> WriteOutcome {
     let network = NetworkConfig {
         wire: Wire::ETHERNET,
         routing: Routing::Learned,
-        router: ndn_forwarder::Config {
-            cs_capacity_bytes: 64 << 20,
-            ..ndn_forwarder::Config::default()
-        },
-        host: ndn_forwarder::Config {
-            cs_capacity_bytes: 8 << 20,
-            ..ndn_forwarder::Config::default()
-        },
+        router: stores(64 << 20),
+        core: stores(64 << 20),
+        host: stores(8 << 20),
         root: "/hadoop/blocks".parse::<Name>().expect("a name"),
         face_queue_bytes: 16 << 20,
         mark_bytes: 2 << 20,

@@ -15,6 +15,7 @@ fn network(wire: Wire, routing: Routing, seed: u64) -> NetworkConfig {
         wire,
         routing,
         router: ndn_forwarder::Config::default(),
+        core: ndn_forwarder::Config::default(),
         host: ndn_forwarder::Config {
             cs_capacity_bytes: 0,
             ..ndn_forwarder::Config::default()

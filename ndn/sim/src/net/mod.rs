@@ -10,13 +10,13 @@ mod node;
 pub use link::LinkCounters;
 
 use crate::topology::{NodeId, Path, Routes, Topology};
-use crate::wire::{Wire, packet_bytes};
+use crate::wire::{Wire, elided_capacity, packet_bytes};
 use events::{Event, Events};
 use link::Line;
 use ndn_forwarder::{CongestionMarker, FaceId, Forwarder, StrategyKind};
 use ndn_packet::{Name, NetKind, NetPacket};
 use node::Node;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// Number of an application.
@@ -44,8 +44,10 @@ pub struct NetworkConfig {
     pub wire: Wire,
     /// How routers know where names lead.
     pub routing: Routing,
-    /// Of routers. The content store's capacity is in bytes of whole packets.
+    /// Of routers on which hosts are. The content store's capacity is in bytes of whole packets.
     pub router: ndn_forwarder::Config,
+    /// Of routers on which no host is, above the others. The same of their content stores.
+    pub core: ndn_forwarder::Config,
     /// Of hosts.
     pub host: ndn_forwarder::Config,
     /// What all names begin with.
@@ -142,6 +144,18 @@ pub struct Network<'a> {
     routed: HashSet<(NodeId, Name)>,
     now: u64,
     handled: u64,
+}
+
+impl NetworkConfig {
+    /// Makes all content stores hold as many segments, whose content of `content` bytes is left out, as they would hold
+    /// with it; `example` is a name such as theirs without the segment's number.
+    pub(crate) fn elide(&mut self, example: &Name, content: u64) {
+        for forwarder in [&mut self.router, &mut self.core, &mut self.host] {
+            forwarder.cs_capacity_bytes =
+                elided_capacity(forwarder.cs_capacity_bytes, example, content);
+            forwarder.cs_copy_below_bytes = 0;
+        }
+    }
 }
 
 impl<'a> Network<'a> {
@@ -322,11 +336,12 @@ impl<'a> Network<'a> {
         let node = &mut self.nodes[id as usize];
         if node.forwarder().is_none() {
             let is_host = self.topology.is_host(id);
-            let mut config = if is_host {
-                self.config.host.clone()
-            } else {
-                self.config.router.clone()
+            let of_level = match self.routes.tier(id) {
+                0 => &self.config.host,
+                1 => &self.config.router,
+                _ => &self.config.core,
             };
+            let mut config = of_level.clone();
             config.seed = mix(self.config.seed, u64::from(id));
             let links = self.topology.neighbours(id).iter();
             node.begin(config, links.map(|&(link, _)| self.topology.line(link, id)));
@@ -529,9 +544,9 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Bytes of Data that content stores gave, by tier of the router, and Interests that they looked for.
-    pub fn cache_counters(&self) -> HashMap<u16, CacheCounters> {
-        let mut by_tier: HashMap<u16, CacheCounters> = HashMap::new();
+    /// What the content stores of each tier did.
+    pub fn cache_counters(&self) -> BTreeMap<u16, CacheCounters> {
+        let mut by_tier: BTreeMap<u16, CacheCounters> = BTreeMap::new();
         for (id, node) in self.nodes.iter().enumerate() {
             if let Some(forwarder) = node.forwarder() {
                 let status = forwarder.status();

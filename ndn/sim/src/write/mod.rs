@@ -14,10 +14,10 @@ mod named;
 mod stock;
 mod stream;
 
+use crate::block::{Cut, block_name};
 use crate::net::{AppId, Arrival, ConnId, Network, NetworkConfig, mix};
 use crate::report::{Hosts, Traffic};
 use crate::topology::{NodeId, Topology};
-use crate::wire::elided_capacity;
 use ndn_endpoint::{CubicConfig, WindowConfig};
 use ndn_packet::Name;
 use std::collections::VecDeque;
@@ -37,14 +37,8 @@ pub enum Plane {
 pub struct WriteConfig {
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Block bytes of a segment.
-    pub segment_bytes: u64,
-    /// Bytes of checksums for each 512 bytes begun. Default 4.
-    pub checksum_bytes: u64,
-    /// Bytes of a segment's own header, by name. Default 24.
-    pub segment_header: u64,
-    /// Bytes of the header that goes before a segment over TCP. Default 31.
-    pub packet_header: u64,
+    /// How it becomes segments.
+    pub cut: Cut,
     /// Bytes of the header that sets a chain up. Default 640.
     pub setup_bytes: u64,
     /// Bytes of its answer. Default 70.
@@ -69,10 +63,7 @@ impl Default for WriteConfig {
     fn default() -> Self {
         WriteConfig {
             block_bytes: 128 << 20,
-            segment_bytes: 64_512,
-            checksum_bytes: 4,
-            segment_header: 24,
-            packet_header: 31,
+            cut: Cut::default(),
             setup_bytes: 640,
             setup_answer_bytes: 70,
             record_bytes: 38,
@@ -92,17 +83,12 @@ impl Default for WriteConfig {
 impl WriteConfig {
     /// Segments of a block.
     pub fn segments(&self) -> u64 {
-        self.block_bytes.div_ceil(self.segment_bytes.max(1)).max(1)
+        self.cut.segments(self.block_bytes)
     }
 
     /// Bytes of a segment with its checksums.
     fn body(&self, segment: u64) -> u64 {
-        const CHUNK: u64 = 512;
-        let start = segment * self.segment_bytes;
-        let data = self
-            .segment_bytes
-            .min(self.block_bytes - start.min(self.block_bytes));
-        data + data.div_ceil(CHUNK) * self.checksum_bytes
+        self.cut.body(self.block_bytes, segment)
     }
 }
 
@@ -256,13 +242,9 @@ impl<'a> Writes<'a> {
         plane: Plane,
         plans: Vec<BlockPlan>,
     ) -> Self {
-        let content = config.segment_header + config.body(0);
+        let content = config.cut.segment_header + config.body(0);
         let example = block_name(&network.root, 0);
-        for forwarder in [&mut network.router, &mut network.host] {
-            forwarder.cs_capacity_bytes =
-                elided_capacity(forwarder.cs_capacity_bytes, &example, content);
-            forwarder.cs_copy_below_bytes = 0;
-        }
+        network.elide(&example, content);
         let mut waiting: Vec<VecDeque<BlockPlan>> = Vec::new();
         let mut place = std::collections::HashMap::new();
         for plan in plans {
@@ -513,13 +495,6 @@ impl<'a> Writes<'a> {
     }
 }
 
-/// Name of a block, numbered as HDFS does it: from 2^30 + 1, with generation stamps from 1001.
-fn block_name(root: &Name, id: u32) -> Name {
-    root.append_generic("BP-1-10.0.0.1-1700000000000")
-        .append_generic((u64::from(id) + (1 << 30) + 1).to_string())
-        .append_version(u64::from(id) + 1001)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -535,19 +510,5 @@ mod tests {
         ] {
             assert_eq!(Message::of(message.tag()), message);
         }
-    }
-
-    #[test]
-    fn a_block_has_its_segments() {
-        let config = WriteConfig::default();
-        assert_eq!(config.segments(), 2081);
-        assert_eq!(config.body(0), 64_512 + 504);
-        let last: u64 = (128 << 20) - 2080 * 64_512;
-        assert_eq!(config.body(2080), last + last.div_ceil(512) * 4);
-        let none = WriteConfig {
-            block_bytes: 0,
-            ..config
-        };
-        assert_eq!((none.segments(), none.body(0)), (1, 0));
     }
 }

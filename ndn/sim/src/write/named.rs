@@ -2,6 +2,7 @@
 
 use super::{Chain, PlaneState, WriteError, Writes};
 use crate::net::AppId;
+use crate::pull::Puller;
 use crate::topology::NodeId;
 use crate::wire::elided_data;
 use crate::write::BlockPlan;
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use ndn_endpoint::{
     Answer, Consumer, ConsumerConfig, Producer, ProducerConfig, State, VerifyPolicy,
 };
-use ndn_packet::{Data, Interest, Name, NetKind, NetPacket, PitToken};
+use ndn_packet::{Data, Name, NetKind, NetPacket, PitToken};
 use std::time::Duration;
 
 /// What an application is in its chain.
@@ -18,14 +19,6 @@ pub(super) enum Role {
     Producer,
     /// The consumer of the replica at this place.
     Consumer(u32),
-}
-
-#[derive(Debug)]
-struct Puller {
-    app: AppId,
-    core: Consumer,
-    /// The earliest deadline that is in the queue of events.
-    timer: Option<Duration>,
 }
 
 /// The named half of a chain.
@@ -107,11 +100,7 @@ impl Writes<'_> {
             seed: crate::net::mix(self.seed, u64::from(app.0)),
             ..ConsumerConfig::new(name)
         };
-        let puller = Puller {
-            app,
-            core: Consumer::new(config, now),
-            timer: None,
-        };
+        let puller = Puller::new(app, Consumer::new(config, now));
         if let Some(named) = self.chain(id).and_then(Chain::named) {
             named.pullers[at] = Some(puller);
         }
@@ -121,7 +110,7 @@ impl Writes<'_> {
     /// The writer publishes a segment: who waits for it gets it.
     pub(super) fn publish_named(&mut self, id: u32, segment: u64) {
         let now = self.net.now();
-        let content = self.config.segment_header + self.config.body(segment);
+        let content = self.config.cut.segment_header + self.config.body(segment);
         let Some(chain) = self.chain(id) else {
             return;
         };
@@ -151,9 +140,12 @@ impl Writes<'_> {
         let Some(named) = self.chain(id).and_then(Chain::named) else {
             return Ok(());
         };
-        match (role, packet.packet) {
-            (Role::Producer, NetKind::Interest(interest)) => {
+        match role {
+            Role::Producer => {
                 let token = packet.pit_token;
+                let NetKind::Interest(interest) = packet.packet else {
+                    return Ok(());
+                };
                 match named.producer.on_interest(now, &interest, token) {
                     Answer::Data(wire) => self.answer(app, wire, token),
                     Answer::Waits => {}
@@ -163,24 +155,14 @@ impl Writes<'_> {
                 }
                 Ok(())
             }
-            (Role::Consumer(at), kind) => {
+            Role::Consumer(at) => {
                 let at = at as usize;
-                let marked = packet.congestion_mark.is_some_and(|mark| mark != 0);
                 if let Some(puller) = &mut named.pullers[at] {
-                    match kind {
-                        NetKind::Data(data) => {
-                            puller.core.on_data(now, data, marked);
-                        }
-                        NetKind::Nack { reason, interest } => {
-                            puller.core.on_nack(now, &interest, reason);
-                        }
-                        NetKind::Interest(_) => {}
-                    }
+                    puller.receive(now, packet);
                 }
                 self.take(id, at);
                 self.check(id, at)
             }
-            (Role::Producer, _) => Ok(()),
         }
     }
 
@@ -219,24 +201,10 @@ impl Writes<'_> {
 
     /// Sends what a replica's consumer wants asked, and keeps its timer.
     fn ask(&mut self, id: u32, at: usize) {
-        let now = self.net.now();
-        let mut out: Vec<Interest> = Vec::new();
-        let named = self.chain(id).and_then(Chain::named);
-        let Some(puller) = named.and_then(|named| named.pullers[at].as_mut()) else {
-            return;
-        };
-        while let Some(wire) = puller.core.poll_interest(now) {
-            out.extend(Interest::parse(wire).ok());
-        }
-        let app = puller.app;
-        let deadline = puller.core.deadline();
-        let earlier = deadline.filter(|at| puller.timer.is_none_or(|timer| *at < timer));
-        if let Some(deadline) = earlier {
-            puller.timer = Some(deadline);
-            self.net.set_timer(deadline, u64::from(app.0));
-        }
-        for interest in out {
-            self.net.send(app, NetPacket::interest(interest));
+        let chain = self.chains.get_mut(id as usize).and_then(Option::as_mut);
+        let named = chain.and_then(Chain::named);
+        if let Some(puller) = named.and_then(|named| named.pullers[at].as_mut()) {
+            puller.ask(&mut self.net);
         }
     }
 
@@ -247,9 +215,7 @@ impl Writes<'_> {
         };
         let named = self.chain(id).and_then(Chain::named);
         let puller = named.and_then(|named| named.pullers[at as usize].as_mut());
-        if let Some(puller) = puller.filter(|p| p.timer.is_some_and(|timer| timer <= now)) {
-            puller.timer = None;
-            puller.core.on_deadline(now);
+        if puller.is_some_and(|puller| puller.on_timer(now)) {
             self.ask(id, at as usize);
             return self.check(id, at as usize);
         }

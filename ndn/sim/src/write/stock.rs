@@ -43,7 +43,7 @@ impl Chain {
 
 impl Writes<'_> {
     fn unit_bytes(&self, segment: u64) -> u64 {
-        self.config.packet_header + self.config.body(segment)
+        self.config.cut.packet_header + self.config.body(segment)
     }
 
     fn send_unit(&mut self, conn: ConnId, segment: u64) {
