@@ -17,6 +17,8 @@ from . import (
     repo_fig3,
     repo_fig4,
     repo_table3,
+    sim_cache,
+    sim_fig6,
 )
 from .options import Options
 from .result import Result
@@ -29,11 +31,11 @@ class Experiment:
     name: str
     about: str
     run: Callable[[Options], Result]
-    needs_hadoop: bool  # the repository's don't
+    needs_hadoop: bool  # the repository's and the simulator's don't
 
 
 EXPERIMENTS = {
-    module.NAME: Experiment(module.NAME, module.ABOUT, module.run, not module.NAME.startswith("repo-"))
+    module.NAME: Experiment(module.NAME, module.ABOUT, module.run, not module.NAME.startswith(("repo-", "sim-")))
     for module in (
         ndn_table2,
         ndn_fig6,
@@ -45,6 +47,8 @@ EXPERIMENTS = {
         repo_table3,
         repo_fig3,
         repo_fig4,
+        sim_fig6,
+        sim_cache,
         lab_up,
     )
 }
