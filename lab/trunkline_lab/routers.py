@@ -29,6 +29,7 @@ class Router:
     connect: list[str] = field(default_factory=list)
     local_apps: Path | None = None
     cache_bytes: int = 0
+    cache_policy: str = "lru"
     process: Process | None = None
 
     @property
@@ -73,7 +74,7 @@ class Router:
             "".join(f"[[face]]\n{face}\n\n" for face in faces)
             # No routes: the first Interest under a block's name goes to all hosts, the others where its Data came from.
             + '[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\n\n'
-            + f"[content_store]\ncapacity = {self.cache_bytes}\n"
+            + f'[content_store]\ncapacity = {self.cache_bytes}\npolicy = "{self.cache_policy}"\n'
         )
 
     def _listens(self) -> bool:

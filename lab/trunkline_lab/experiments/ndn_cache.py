@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..net.meter import LabBytes
 from ..say import say
 from ..transfer import BLOCK_BYTES
 from ..workloads import Jobs, Workload
+from . import sim
 from .options import Options
 from .plots import Line, Plot
 from .result import DIRECTORY, Result, Row, mb, saved
@@ -28,9 +29,10 @@ from .result import DIRECTORY, Result, Row, mb, saved
 NAME = "ndn-cache"
 ABOUT = "Figs. 7 to 9, Table 3: jobs' block reads that caches could serve, and those that content stores of a size do"
 TOPOLOGY = "jobs"
-# Content stores, LRU: of each rack's router and the core's, and of each host's forwarder. At scale 0.004 TestDFSIO and
+# Content stores: of each rack's router and the core's, and of each host's forwarder. At scale 0.004 TestDFSIO and
 # TeraSort have 40 MB of data, which these can't keep.
-STORES = ((16 << 20, 2 << 20),)
+STORES = 16 << 20, 2 << 20
+POLICIES = {"lru": "LRU", "s3-fifo": "S3-FIFO"}
 SEGMENT_BYTES = 64512
 LEAST_BLOCK_BYTES = 8 << 20
 BIN_S = 5
@@ -40,13 +42,17 @@ PAPER_NETWORK_GB = {"TestDFSIO": 9.98, "TeraSort": 14.13, "WordCount": 58.02, "K
 
 @dataclass
 class Done:
-    """One workload on a plane. Bytes by name: what readers took, what DataNodes gave, what each level's stores gave."""
+    """One workload on a plane. Bytes by name: what readers took, what DataNodes gave, what each level's stores gave.
+
+    `replay` is what the simulator makes of the workload's traced reads.
+    """
 
     total_bytes: int
     taken: int = 0
     given: int = 0
     hits: dict[str, int] = field(default_factory=dict)
     potential: dict[str, Any] = field(default_factory=dict)
+    replay: dict[str, Any] = field(default_factory=dict)
 
 
 def segments(directory: Path) -> tuple[int, int]:
@@ -96,6 +102,18 @@ def potential(rig: LabRig, jobs: Jobs, logs: list[Path]) -> dict[str, Any]:
     return dict(json.loads(done.stdout)["potential"])
 
 
+def replay(rig: LabRig, source: str, logs: list[Path]) -> dict[str, Any]:
+    """What `trunkline sim cache` makes of the logs' reads: the same for each policy, as no second run of a job is.
+
+    `source` names the topology.
+    """
+    words = ["cache", "--topology", str(topology_file.path_of(source)), "--routing", "learned"]
+    words += ["--racks", str(data_center.rack_table(rig.topology, rig.cluster.directory))]
+    routers, hosts = map(str, STORES)
+    words += ["--store-hosts", hosts, "--store-racks", routers, "--store-core", routers]
+    return sim.run([*words, "--trace", *map(str, logs)])
+
+
 def once(rig: LabRig, workload: Workload, size: int, result: Result, label: str) -> Done:
     """Runs a workload and counts."""
     say(f"{label}: {workload.name}, {size / 1e6:g} MB")
@@ -118,25 +136,25 @@ def once(rig: LabRig, workload: Workload, size: int, result: Result, label: str)
     return done
 
 
-Stores = tuple[int, int]
-
-
-def measure(options: Options, plane: str, result: Result, sizes: Sequence[Stores]) -> dict[Stores, dict[str, Done]]:
-    """All workloads on a plane in one data centre, once for each size of content stores, which begin empty."""
-    topology = topology_file.named(options.topology or TOPOLOGY)
+def measure(options: Options, plane: str, result: Result, policy: str = "lru") -> dict[str, Done]:
+    """All workloads on a plane in one data centre; content stores begin each of them empty."""
+    source = options.topology or TOPOLOGY
+    topology = topology_file.named(source)
     block = min(BLOCK_BYTES, max(LEAST_BLOCK_BYTES, int(BLOCK_BYTES * options.scale) // (1 << 20) * (1 << 20)))
-    found: dict[Stores, dict[str, Done]] = {stores: {} for stores in sizes}
-    extra = {"dfs.blocksize": str(block)}
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, extra=extra) as rig:
-        for stores, by_name in found.items():
-            label = plane if plane == "tcp" else f"{plane}, {stores[0] >> 20} MiB"
-            for workload in workloads.WORKLOADS:
-                for router in rig.center.routers:
-                    router.keep(stores[router.host in topology.hosts])
-                size = max(1, int(workload.paper_bytes * options.scale))
-                by_name[workload.name] = once(rig, workload, size, result, label)
+    found: dict[str, Done] = {}
+    label = plane if plane == "tcp" else f"{plane}-{policy}"
+    directory, extra = DIRECTORY / NAME / label, {"dfs.blocksize": str(block)}
+    with data_center.rig(topology, plane, directory, lab=options.lab, cache_policy=policy, extra=extra) as rig:
+        for workload in workloads.WORKLOADS:
+            for router in rig.center.routers:
+                router.keep(STORES[router.host in topology.hosts])
+            size = max(1, int(workload.paper_bytes * options.scale))
+            found[workload.name] = once(rig, workload, size, result, label)
+            if plane == "tcp":
+                logs = sorted((rig.cluster.directory / "traces" / workload.name).iterdir())
+                found[workload.name].replay = replay(rig, source, logs)
         if plane == "ndn" and (fallbacks := fallbacks_of(rig)):
-            result.notes.append(f"{plane}: went by TCP: {fallbacks}")
+            result.notes.append(f"{label}: went by TCP: {fallbacks}")
     return found
 
 
@@ -150,10 +168,10 @@ def fallbacks_of(rig: LabRig) -> planes.Counters:
 
 
 def run(options: Options) -> Result:
-    """Stock TCP first, for the trace; then by name, once for each size of content stores."""
+    """Stock TCP first, for the trace; then by name, once for each policy of content stores."""
     result = Result(NAME, ABOUT)
-    tcp = measure(options, "tcp", result, [(0, 0)])[0, 0]
-    ours = measure(options, "ndn", result, STORES)
+    tcp = measure(options, "tcp", result)
+    ours = {policy: measure(options, "ndn", result, policy) for policy in POLICIES}
     for name, traced_ in tcp.items():
         sums = traced_.potential["all"]
         paper = 1000 * options.scale * PAPER_NETWORK_GB[name]
@@ -164,8 +182,8 @@ def run(options: Options) -> Result:
         share = 100 * sums["unified_bytes"] / sums["network_bytes"] if sums["network_bytes"] else 0.0
         result.rows.append(Row(f"{name}: of these, one cache without end for all had", "%", None, share, None))
         local = mb(sums["local_bytes"] + sums["network_bytes"])
-        for stores, by_name in ours.items():
-            done, size = by_name[name], f"{stores[0] >> 20} MiB LRU"
+        for policy, by_name in ours.items():
+            done, size = by_name[name], f"{STORES[0] >> 20} MiB {POLICIES[policy]}"
             result.rows.append(Row(f"{name}, {size}: all block reads", "MB", None, local, mb(done.taken)))
             result.rows.append(Row(f"{name}, {size}: given by DataNodes", "MB", None, local, mb(done.given)))
             change = saved(done.taken, done.given)
@@ -175,19 +193,34 @@ def run(options: Options) -> Result:
                 result.rows.append(Row(what, "MB", None, None, mb(count)))
             both = mb(traced_.total_bytes), mb(done.total_bytes)
             result.rows.append(Row(f"{name}, {size}: all links", "MB", None, *both))
+            result.rows += _replayed(f"{name}, {size}", policy, traced_.replay)
             if done.taken == 0:
                 result.faults.append(f"{name}, {size}: nothing was read by name")
     result.detail["potential"] = {name: done.potential for name, done in tcp.items()}
     result.notes.append(
-        f"routers' content stores are of the size named, hosts' of {', '.join(f'{h >> 20}' for _, h in STORES)} MiB; "
+        f"routers' content stores are of the size named, hosts' of {STORES[1] >> 20} MiB; "
         "what is local over TCP is read by name, too"
     )
     result.notes.append(
         "DataNodes may give more than readers take: segments asked for ahead that nobody took, "
         "or given by several replicas"
     )
+    result.notes.append(
+        "traced reads simulated: the reads of the run over TCP, the same for both policies, by `trunkline sim cache`"
+    )
     result.plots += [_over_time(tcp), _levels(tcp)]
     return result
+
+
+def _replayed(what: str, policy: str, replay_: dict[str, Any]) -> list[Row]:
+    """What one policy made of the traced reads, as the simulator has it."""
+    (run_,) = (run for run in replay_["runs"] if run["policy"] == policy)
+    hits = sum(level["hit_bytes"] for level in run_["levels"])
+    taken, given = mb(run_["taken_bytes"]), mb(run_["given_bytes"])
+    return [
+        Row(f"{what}, traced reads simulated: given by DataNodes", "MB", None, taken, given),
+        Row(f"{what}, traced reads simulated: hits at all levels", "MB", None, None, mb(hits)),
+    ]
 
 
 def _over_time(tcp: dict[str, Done]) -> Plot:

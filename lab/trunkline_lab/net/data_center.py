@@ -67,6 +67,7 @@ def routers(
     *,
     cache_bytes: int,
     host_cache_bytes: int = HOST_CACHE_BYTES,
+    cache_policy: str = "lru",
 ) -> list[Router]:
     """A forwarder on each router of the topology and on each of `hosts`, none of them started."""
     return [
@@ -79,6 +80,7 @@ def routers(
             connect=[f"tcp://{topology.address(up)}:{FACE}" for up in [uplink(topology, node)] if up],
             local_apps=apps_socket(fabric, node) if node in hosts else None,
             cache_bytes=cache_bytes if node in topology.routers else host_cache_bytes,
+            cache_policy=cache_policy,
         )
         for node in (*topology.routers, *hosts)
     ]
@@ -150,6 +152,7 @@ def start(
     directory: Path,
     *,
     cache_bytes: int = ROUTER_CACHE_BYTES,
+    cache_policy: str = "lru",
     racks: bool = True,
     extra: Properties | None = None,
 ) -> DataCenter:
@@ -166,6 +169,7 @@ def start(
             directory,
             shared_hosts(topology),
             cache_bytes=cache_bytes,
+            cache_policy=cache_policy,
         )
         launch(running)
     center = DataCenter(fabric, topology, stage, running, None)
@@ -237,6 +241,7 @@ def rig(
     *,
     lab: str = fabrics.DEFAULT_LAB,
     cache_bytes: int = ROUTER_CACHE_BYTES,
+    cache_policy: str = "lru",
     racks: bool = True,
     extra: Properties | None = None,
 ) -> Iterator[LabRig]:
@@ -249,6 +254,7 @@ def rig(
             plane_name,
             directory,
             cache_bytes=cache_bytes,
+            cache_policy=cache_policy,
             racks=racks,
             extra=extra,
         )

@@ -180,7 +180,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in TOPOLOGIES.glob("*.toml"))
 
 
+def path_of(name: str) -> Path:
+    """Where a topology of the lab lies, or any other by its path."""
+    path = TOPOLOGIES / f"{name}.toml"
+    return path if path.exists() else Path(name)
+
+
 def named(name: str) -> Topology:
     """A topology of the lab by name, or any by its path."""
-    path = TOPOLOGIES / f"{name}.toml"
-    return load(path if path.exists() else Path(name))
+    return load(path_of(name))
