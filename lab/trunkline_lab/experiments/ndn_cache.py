@@ -152,7 +152,10 @@ def measure(options: Options, plane: str, result: Result, policy: str = "lru") -
             found[workload.name] = once(rig, workload, size, result, label)
             if plane == "tcp":
                 logs = sorted((rig.cluster.directory / "traces" / workload.name).iterdir())
-                found[workload.name].replay = replay(rig, source, logs)
+                try:
+                    found[workload.name].replay = replay(rig, source, logs)
+                except RuntimeError as error:
+                    result.faults.append(f"{label}: {workload.name}: {error}")
         if plane == "ndn" and (fallbacks := fallbacks_of(rig)):
             result.notes.append(f"{label}: went by TCP: {fallbacks}")
     return found
@@ -214,6 +217,8 @@ def run(options: Options) -> Result:
 
 def _replayed(what: str, policy: str, replay_: dict[str, Any]) -> list[Row]:
     """What one policy made of the traced reads, as the simulator has it."""
+    if not replay_:
+        return []
     (run_,) = (run for run in replay_["runs"] if run["policy"] == policy)
     hits = sum(level["hit_bytes"] for level in run_["levels"])
     taken, given = mb(run_["taken_bytes"]), mb(run_["given_bytes"])

