@@ -5,12 +5,91 @@ mod common;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{Mounted, mounted, name, noise, words};
+use common::{Mounted, can_mount, mounted, name, noise, open, words};
 use ndn_mount::MountOptions;
 use ndn_packet::Name;
+
+fn run(command: &str, arguments: &[&str]) {
+    let done = Command::new(command).args(arguments).output();
+    let done = done.expect("run");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{command} {arguments:?}: {said}");
+}
+
+/// A file system of few bytes in memory, gone when it is dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn new(path: &Path, bytes: u64) -> Self {
+        fs::create_dir(path).expect("a folder");
+        let size = format!("size={bytes}");
+        let path_text = path.display().to_string();
+        run("mount", &["-t", "tmpfs", "-o", &size, "none", &path_text]);
+        SmallDisk(path.to_owned())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["-l", &self.0.display().to_string()]);
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    if !can_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let _disk = SmallDisk::new(&folder.path().join("store"), 24 << 20);
+    fs::create_dir(folder.path().join("mnt")).expect("a folder");
+    let mut m = Mounted {
+        repo: open(&folder.path().join("store")),
+        mount: None,
+        folder,
+    };
+    m.mount_again(&MountOptions::default());
+    let kept = noise(5_000_000, 1);
+    fs::write(m.path("kept"), &kept).expect("written");
+    let large = noise(6_000_000, 2);
+    fs::write(m.path("ballast"), &large).expect("written");
+
+    // It goes on where it stopped, once there is room.
+    let content = noise(20_000_000, 3);
+    let file = File::create(m.path("grows")).expect("made");
+    let mut at = 0;
+    let full = loop {
+        let end = content.len().min(at + 100_000);
+        match file.write_all_at(&content[at..end], at as u64) {
+            Ok(()) if end == content.len() => panic!("it was not full"),
+            Ok(()) => at = end,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.raw_os_error(), Some(libc::ENOSPC), "{full}");
+    assert!(at > 5_000_000, "{at}");
+    assert!(fs::read(m.path("kept")).expect("read") == kept);
+    fs::remove_file(m.path("ballast")).expect("removed");
+    let mut end = 0;
+    for _ in 0..100 {
+        end = content.len().min(at + 3_000_000);
+        if file.write_all_at(&content[at..end], at as u64).is_ok() {
+            at = end;
+            break;
+        }
+        // Its room comes back by the next sync.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(at, end);
+    drop(file);
+    assert!(m.published("/grows").expect("there") == content[..at]);
+    assert!(m.published("/kept").expect("there") == kept);
+}
 
 #[test]
 fn what_the_disk_has_changed_is_never_read() {

@@ -114,6 +114,9 @@ impl Repo {
 
     fn try_apply(&self, change: &Change) -> Result<u64> {
         let inner = &self.inner;
+        if !change.publish.is_empty() {
+            inner.index.ballast.check_room().at(Path::new("incoming"))?;
+        }
         if self.kept == Kept::Durably {
             self.sync_contents(&change.publish)?;
         }

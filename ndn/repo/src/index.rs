@@ -19,6 +19,7 @@ use redb::{
     StorageBackend, TableDefinition, WriteTransaction,
 };
 
+use crate::ballast::Ballast;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::files;
@@ -52,6 +53,7 @@ impl Waiting {
 pub(crate) struct Index {
     db: Database,
     disk: Arc<dyn Disk>,
+    pub ballast: Ballast,
     waiting: Mutex<Waiting>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
@@ -93,6 +95,7 @@ impl Index {
         let index = Self {
             db,
             disk: disk.clone(),
+            ballast: Ballast::new(disk),
             waiting: Mutex::default(),
             syncing: Mutex::default(),
         };
@@ -140,6 +143,7 @@ impl Index {
         kept: Kept,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
+        self.ballast.lend();
         let mut tx = self.db.begin_write().map_err(failed)?;
         let durability = match kept {
             Kept::Durably => Durability::Immediate,
@@ -166,6 +170,8 @@ impl Index {
                     Ok(()) => waiting.unsettled.extend(synced),
                     Err(_) => waiting.unsynced.extend(synced),
                 }
+                drop(waiting);
+                self.ballast.restore();
                 committed.map(|()| value)
             }
             Err(error) => {
@@ -276,7 +282,12 @@ impl StorageBackend for IndexFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_size(len)
+        self.0.set_size(len)?;
+        // Its pages are written where there is room for sure. Where there is none now, the ballast is for them.
+        if let Err(error) = self.0.reserve(len) {
+            tracing::debug!(%error, "no room is reserved for the index");
+        }
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {

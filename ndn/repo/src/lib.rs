@@ -47,6 +47,7 @@
 //! their number. Each record has a checksum, which is checked before the packet is sent.
 
 mod answer;
+mod ballast;
 mod browse;
 mod care;
 mod change;

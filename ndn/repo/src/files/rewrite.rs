@@ -20,6 +20,7 @@ impl FileWriter {
             return self.write_all(bytes);
         }
         self.rewrite()?;
+        self.repo.index.ballast.check_room()?;
         self.content.write_at(offset, bytes)?;
         self.at = self.at.max(offset + bytes.len() as u64);
         Ok(())

@@ -202,7 +202,8 @@ impl FileWriter {
         }
         let block = std::mem::take(&mut self.block);
         let written = block.len() as u64;
-        if let Err(error) = self.content.write_at(self.at, block.bytes()) {
+        let room = self.repo.index.ballast.check_room();
+        if let Err(error) = room.and_then(|()| self.content.write_at(self.at, block.bytes())) {
             // What was taken is not given up: there may be room another time.
             self.block = block;
             return Err(error);
