@@ -107,6 +107,7 @@ def measure(runs: int, wanted: str) -> Iterator[Figure]:
     payload.make(source, BYTES)
     groups: dict[tuple[str, ...], Callable[[], Iterator[Figure]]] = {
         ("repo.put.1gb", "repo.put.rss"): lambda: puts(directory, source, runs),
+        ("repo.mount.",): lambda: mounted(directory, source, runs),
         ("repo.serve.",): lambda: serving(directory, source, runs),
         ("repo.put.100k_files", "repo.index.per_file"): lambda: small_files(directory),
         ("repo.index.1", "repo.insert.", "repo.start."): lambda: scale(directory),
@@ -136,6 +137,67 @@ def puts(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     yield Figure("repo.put.1gb_over_cp", put_s / cp_s, "ratio", "cp and fsync, same run", 1.0, runs)
     yield Figure("repo.put.1gb_s", put_s, "s", "cp and fsync, same run", cp_s, runs)
     yield Figure("repo.put.rss_mib", max(p.rss_bytes for p in ours) / 2**20, "MiB", "", None, runs)
+
+
+class Mounted:
+    """A repository that is mounted while the block lasts."""
+
+    def __init__(self, directory: Path) -> None:
+        self.repository = Repository(directory, SEGMENTS["8000B"])
+        self.point = directory / "mnt"
+        self.point.mkdir()
+
+    def __enter__(self) -> Mounted:
+        command = [str(paths.TRUNKLINE), "mount", str(self.point), "--config", str(self.repository.config)]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        wait_until("the mount", self.point.is_mount, 20)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+    def peak_rss(self) -> int:
+        return peak_rss(self.process.pid)
+
+
+def mounted(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
+    """One GB by `cp` and fsync, onto the disk and through the mount; and many small files through it."""
+    if not Path("/dev/fuse").exists():
+        say("repo: mount: skipped, no /dev/fuse here")
+        return
+    copies, ours, rss = [], [], 0
+    synced = 'cp "$0" "$1" && sync "$1"'
+    for number in range(runs + 1):  # the first warms up and is not counted
+        say(f"repo: cp 1 GB through the mount, {f'run {number} of {runs}' if number else 'warm-up'}")
+        copy = directory / "copy"
+        copied = run(["sh", "-c", synced, str(source), str(copy)], directory / "cp.log")
+        copy.unlink()
+        with Mounted(directory / "mounted") as mount:
+            through = run(["sh", "-c", synced, str(source), str(mount.point / "file")], directory / "cp.log")
+            rss = max(rss, mount.peak_rss())
+        shutil.rmtree(mount.repository.directory)
+        subprocess.run(["sync", "-f", str(directory)], check=True)
+        if number:
+            copies.append(copied.wall_s)
+            ours.append(through.wall_s)
+    cp_s, through_s = statistics.median(copies), statistics.median(ours)
+    yield Figure("repo.mount.1gb_over_cp", through_s / cp_s, "ratio", "cp and fsync, same run", 1.0, runs)
+    yield Figure("repo.mount.1gb_s", through_s, "s", "cp and fsync, same run", cp_s, runs)
+    yield Figure("repo.mount.rss_mib", rss / 2**20, "MiB", "", None, runs)
+    say(f"repo: {SMALL_FILES} files of {SMALL_BYTES} bytes through the mount")
+    with Mounted(directory / "mounted") as mount:
+        began = time.monotonic()
+        for number in range(SMALL_FILES):
+            path = mount.point / f"{number // 1000:03}" / f"{number:06}"
+            if number % 1000 == 0:
+                path.parent.mkdir()
+            path.write_bytes(number.to_bytes(8, "big") * (SMALL_BYTES // 8))
+        wall = time.monotonic() - began
+        rss = mount.peak_rss()
+    shutil.rmtree(mount.repository.directory)
+    yield Figure("repo.mount.100k_files_s", wall, "s", "", None, 1)
+    yield Figure("repo.mount.100k_files_rss_mib", rss / 2**20, "MiB", "", None, 1)
 
 
 def serving(directory: Path, source: Path, runs: int) -> Iterator[Figure]:

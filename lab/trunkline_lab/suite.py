@@ -20,6 +20,7 @@ from . import guest, hadoop_tests, paths, planes, procs, stock, venv, verbs
 from .say import say
 
 LOGS = paths.OUT / "test"
+FSX = "0.3.2"
 
 
 @dataclass
@@ -160,9 +161,24 @@ def count_cargo(lines: list[str], status: int, command: str) -> Count:
 def _rust() -> Count:
     count = Run("rust", ["cargo", "fmt", "--all", "--check"]).as_check()
     count.add(Run("rust", ["cargo", "clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"]).as_check())
+    count.add(_fsx())
     run = Run("rust", ["cargo", "test", "--workspace", "--no-fail-fast"])
     count.add(count_cargo(run.lines, run.status, run.command))
     return count
+
+
+def _fsx() -> Count:
+    """The file system exerciser, for the mount's tests; where it can't be had, they say so and go on without it."""
+    root = paths.ROOT / ".cache" / "fsx"
+    program = root / "bin" / "fsx"
+    if not Path("/dev/fuse").exists():
+        return Count(skipped=1, notes=["skipped: the mount's tests: no /dev/fuse here"])
+    if not program.exists():
+        Run("rust", ["cargo", "install", "--quiet", "fsx", "--version", FSX, "--root", str(root)], quiet=True)
+    if not program.exists():
+        return Count(skipped=1, notes=[f"skipped: exercised_by_fsx: cargo could not install fsx {FSX}"])
+    os.environ["TRUNKLINE_FSX"] = str(program)
+    return Count()
 
 
 def _build() -> Count:
