@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::chain::Distrust;
 use crate::content::Shelf;
-use crate::downloads::State;
+use crate::downloads::{State, is_id};
 use crate::kind::kind_of;
 use crate::reply::{Reply, refused, told};
 
@@ -229,12 +229,13 @@ impl Api<'_> {
 
     fn download(&self, query: &Query) -> Result<Value, No> {
         let id = query.get("id").unwrap_or_default();
-        let download = self.shelf.downloads.find(id).ok_or_else(|| {
-            No(
-                StatusCode::NOT_FOUND,
-                String::from("no such download has begun, or it is long ago"),
-            )
-        })?;
+        if !is_id(id) {
+            return Err(bad("id: is none that a download can have"));
+        }
+        // Whoever looks is often here before the download, which is no fault.
+        let Some(download) = self.shelf.downloads.find(id) else {
+            return Ok(json!({ "state": "none" }));
+        };
         let (at, total, state) = download.told();
         let state = match state {
             State::Running => "running",

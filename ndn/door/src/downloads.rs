@@ -54,17 +54,19 @@ impl Download {
     }
 }
 
+/// Whether a download can have this id: letters, digits and `-`, at most 40.
+pub fn is_id(id: &str) -> bool {
+    (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
 /// Downloads of late, the newest last.
 #[derive(Debug, Default)]
 pub struct Downloads(Mutex<VecDeque<(String, Arc<Download>)>>);
 
 impl Downloads {
-    /// Begins a download, or goes on with one after a break. `None` where `id` is none: letters, digits and `-`, at most
-    /// 40.
+    /// Begins a download, or goes on with one after a break. `None` where `id` is none.
     pub fn begin(&self, id: &str, at: u64, total: u64) -> Option<Arc<Download>> {
-        let is_id = (1..=MAX_ID).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if !is_id {
+        if !is_id(id) {
             return None;
         }
         let download = Arc::new(Download {

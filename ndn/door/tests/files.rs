@@ -101,6 +101,7 @@ fn what_the_disk_has_changed_is_an_error_or_a_cut_and_never_wrong_bytes() {
     assert_eq!(late.header("content-length"), Some("3000000"));
     assert!(late.body.len() <= 2_000_000 && !late.body.is_empty());
     assert!(late.body == content[..late.body.len()]);
+    assert_eq!(house.json("/api/download?id=early")["state"], "none");
     let told = house.json("/api/download?id=late");
     assert_eq!(told["state"], "failed");
 

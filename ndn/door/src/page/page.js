@@ -300,8 +300,9 @@ function watch(id, file, { item, bar, how }) {
   let quiet = 0; // looks in a row at which nothing went on
   const look = async () => {
     if (isStopped) return;
-    const told = await ask("download", { id }).catch(() => null);
+    const answer = await ask("download", { id }).catch(() => null);
     if (isStopped) return;
+    const told = answer?.state === "none" ? null : answer;
     if (told !== null) {
       const share = told.total === 0 ? 1 : told.at / told.total;
       bar.value = share;
