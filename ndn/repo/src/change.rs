@@ -120,7 +120,12 @@ impl Repo {
         if self.kept == Kept::Durably {
             self.sync_contents(&change.publish)?;
         }
-        inner.index.change(self.kept, |tx| {
+        let contents: Vec<u64> = change
+            .publish
+            .iter()
+            .map(|staged| staged.facts.entry.content)
+            .collect();
+        inner.index.change_naming(self.kept, &contents, |tx| {
             let mut files = tx.open_table(FILES).map_err(failed)?;
             for Staged { facts, .. } in &change.publish {
                 let bytes = facts.entry.encode();
@@ -129,9 +134,6 @@ impl Repo {
                     .map_err(failed)?;
                 if before.is_some() {
                     return Err(version_exists(&facts.name, facts.version));
-                }
-                if self.kept == Kept::UntilCrash {
-                    inner.index.wait_for_sync(facts.entry.content);
                 }
             }
             for new in &change.attributes {

@@ -40,14 +40,6 @@ const FORMAT_KEY: &str = "format";
 /// Memory that the index may use for pages.
 const CACHE_BYTES: usize = 8 << 20;
 
-impl Waiting {
-    /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
-    fn take_synced(&mut self) -> Vec<u64> {
-        self.synced = 0;
-        std::mem::take(&mut self.unsynced)
-    }
-}
-
 /// The index of an open repository.
 #[derive(Debug)]
 pub(crate) struct Index {
@@ -70,6 +62,26 @@ struct Waiting {
     unsettled: Vec<u64>,
     /// Whether there are files that no entry names any more.
     doomed: bool,
+}
+
+impl Waiting {
+    /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
+    fn take_synced(&mut self) -> Vec<u64> {
+        self.synced = 0;
+        std::mem::take(&mut self.unsynced)
+    }
+
+    /// What no entry names after all. Nobody may be syncing contents meanwhile.
+    fn forget(&mut self, contents: &[u64]) {
+        let (before, synced) = (std::mem::take(&mut self.unsynced), self.synced);
+        for (i, content) in before.into_iter().enumerate() {
+            if !contents.contains(&content) {
+                self.unsynced.push(content);
+            } else if i < synced {
+                self.synced -= 1;
+            }
+        }
+    }
 }
 
 impl Index {
@@ -143,6 +155,17 @@ impl Index {
         kept: Kept,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
+        self.change_naming(kept, &[], change)
+    }
+
+    /// As [`Index::change`], of a change that names `contents` for the first time: where it is kept until a crash, the
+    /// next sync makes them durable before the index is.
+    pub fn change_naming<T>(
+        &self,
+        kept: Kept,
+        contents: &[u64],
+        change: impl FnOnce(&WriteTransaction) -> Result<T>,
+    ) -> Result<T> {
         self.ballast.lend();
         let mut tx = self.db.begin_write().map_err(failed)?;
         let durability = match kept {
@@ -150,35 +173,47 @@ impl Index {
             Kept::UntilCrash => Durability::None,
         };
         tx.set_durability(durability).map_err(failed)?;
-        let result = change(&tx);
-        match result {
-            Ok(value) => {
-                let synced = match kept {
-                    // It makes durable all that was changed before, too.
-                    Kept::Durably => match self.sync_contents() {
-                        Ok(()) => self.waiting().take_synced(),
-                        Err(error) => {
-                            tx.abort().map_err(failed)?;
-                            return Err(error);
-                        }
-                    },
-                    Kept::UntilCrash => Vec::new(),
-                };
-                let committed = tx.commit().map_err(failed);
-                let mut waiting = self.waiting();
-                match &committed {
-                    Ok(()) => waiting.unsettled.extend(synced),
-                    Err(_) => waiting.unsynced.extend(synced),
-                }
-                drop(waiting);
-                self.ballast.restore();
-                committed.map(|()| value)
-            }
+        let value = match change(&tx) {
+            Ok(value) => value,
             Err(error) => {
                 tx.abort().map_err(failed)?;
-                Err(error)
+                return Err(error);
             }
+        };
+        let committed = match kept {
+            Kept::Durably => self.commit_durably(tx),
+            Kept::UntilCrash => self.commit_lazily(tx, contents),
+        };
+        self.ballast.restore();
+        committed.map(|()| value)
+    }
+
+    /// Makes durable all that was changed before, too.
+    fn commit_durably(&self, tx: WriteTransaction) -> Result<()> {
+        if let Err(error) = self.sync_contents() {
+            tx.abort().map_err(failed)?;
+            return Err(error);
         }
+        let synced = self.waiting().take_synced();
+        let committed = tx.commit().map_err(failed);
+        let mut waiting = self.waiting();
+        match &committed {
+            Ok(()) => waiting.unsettled.extend(synced),
+            Err(_) => waiting.unsynced.extend(synced),
+        }
+        committed
+    }
+
+    /// The contents join those that wait while no other change can be made durable, and only where nothing of this one
+    /// can be refused any more.
+    fn commit_lazily(&self, tx: WriteTransaction, contents: &[u64]) -> Result<()> {
+        self.waiting().unsynced.extend(contents);
+        let committed = tx.commit().map_err(failed);
+        if committed.is_err() {
+            let _none = self.syncing();
+            self.waiting().forget(contents);
+        }
+        committed
     }
 
     /// Makes durable what was changed before.
@@ -190,7 +225,7 @@ impl Index {
 
     /// Syncs the contents that must be durable before the index is. It keeps them in the list: who commits takes them out.
     fn sync_contents(&self) -> Result<()> {
-        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.syncing();
         let contents = {
             let waiting = self.waiting();
             waiting.unsynced[waiting.synced..].to_vec()
@@ -200,13 +235,12 @@ impl Index {
         Ok(())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn syncing(&self) -> MutexGuard<'_, ()> {
+        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Must be called within the change that names this content for the first time.
-    pub fn wait_for_sync(&self, content: u64) {
-        self.waiting().unsynced.push(content);
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Files are in the list of those that no entry names any more.
@@ -389,6 +423,18 @@ pub(crate) fn newest(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_is_forgotten_does_not_count_as_synced() {
+        let mut waiting = Waiting {
+            unsynced: vec![1, 2, 3, 4],
+            synced: 3,
+            ..Waiting::default()
+        };
+        waiting.forget(&[2, 4]);
+        assert_eq!((&waiting.unsynced[..], waiting.synced), (&[1, 3][..], 2));
+        assert_eq!(waiting.take_synced(), [1, 3]);
+    }
 
     #[test]
     fn successors() {

@@ -1,0 +1,98 @@
+//! Changes that wait for a sync, on a real folder.
+
+mod common;
+
+use std::io::Write;
+use std::path::Path;
+
+use common::{name, noise};
+use ndn_packet::{Name, SigningKey};
+use ndn_repo::{Change, PutOptions, Repo, RepoError, RepoOptions, Staged};
+
+fn stage(repo: &Repo, name: &Name, version: u64, content: &[u8]) -> Staged {
+    let options = PutOptions {
+        version: Some(version),
+        ..PutOptions::default()
+    };
+    let mut file = repo.put(name, &options).expect("a writer");
+    file.write_all(content).expect("written");
+    file.finish().expect("whole")
+}
+
+fn publishing(publish: Vec<Staged>) -> Change {
+    Change {
+        publish,
+        ..Change::default()
+    }
+}
+
+/// Files below a folder.
+fn files_in(folder: &Path) -> usize {
+    std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| if path.is_dir() { files_in(&path) } else { 1 })
+        .sum()
+}
+
+#[test]
+fn a_change_that_is_refused_leaves_nothing_to_the_next_sync() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = || {
+        Repo::open(
+            folder.path(),
+            SigningKey::DigestSha256,
+            &RepoOptions::default(),
+        )
+        .expect("a repository")
+    };
+    let repo = open().lazy();
+    let (a, b) = (name("/a"), name("/b"));
+    let twice = [1, 2].map(|seed| stage(&repo, &a, 5, &noise(1000, seed)));
+    let [first, second] = twice;
+    repo.apply(publishing(vec![first])).expect("published");
+    let refused = repo
+        .apply(publishing(vec![stage(&repo, &b, 1, b"b"), second]))
+        .expect_err("that version is there");
+    assert!(matches!(refused.error, RepoError::VersionExists { .. }));
+    assert_eq!(repo.unsynced(), 1);
+    repo.sync().expect("durable");
+
+    // What was refused is still there to be published, or to be given up.
+    let mut publish = refused.publish;
+    publish.truncate(1);
+    repo.apply(publishing(publish)).expect("published");
+    repo.sync().expect("durable");
+    drop(repo);
+    let repo = open();
+    assert_eq!(files_in(&folder.path().join("files")), 4, "two of each");
+    assert_eq!(files_in(&folder.path().join("incoming")), 0);
+    let reader = repo.open_file(&b, None).expect("a reader");
+    let mut content = [0; 2];
+    assert_eq!(reader.read_at(0, &mut content).expect("read"), 1);
+    assert_eq!(content[0], b'b');
+
+    let repo = repo.lazy();
+    let (again, c) = (
+        stage(&repo, &name("/c"), 1, b"c"),
+        stage(&repo, &name("/d"), 1, b"d"),
+    );
+    drop(stage(&repo, &a, 6, b"given up"));
+    let nowhere = ndn_repo::NewAttributes {
+        name: name("/none"),
+        version: 1,
+        mode: 0,
+        mtime_ns: 0,
+    };
+    let refused = repo
+        .apply(Change {
+            publish: vec![again, c],
+            attributes: vec![nowhere],
+            ..Change::default()
+        })
+        .expect_err("there is no such version");
+    repo.sync().expect("durable");
+    drop(refused);
+    assert_eq!(files_in(&folder.path().join("files")), 4);
+    assert_eq!(files_in(&folder.path().join("incoming")), 0);
+}
