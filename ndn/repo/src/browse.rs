@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use ndn_packet::{Name, NameRef};
 
-use crate::error::{RepoError, Result};
-use crate::index::{FILES, failed, file_entry};
+use crate::error::Result;
+use crate::index::{FILES, failed, file_entry, name_of};
 use crate::repo::{FileInfo, Repo};
 
 /// A part of what a search finds.
@@ -54,7 +54,7 @@ impl Repo {
             let is_same = last.as_ref().is_some_and(|(n, _)| n == name);
             if !is_same {
                 if looked >= budget || found.files.len() >= most {
-                    found.next = last.map(|(n, _)| named(n)).transpose()?;
+                    found.next = last.map(|(n, _)| name_of(n)).transpose()?;
                     return Ok(found);
                 }
                 let is_wanted = NameRef::from_value(name).is_ok_and(wanted);
@@ -64,7 +64,7 @@ impl Repo {
                 continue;
             };
             let info = FileInfo {
-                name: named(name.clone())?,
+                name: name_of(name.clone())?,
                 version,
                 entry: file_entry(value.value())?,
             };
@@ -116,8 +116,4 @@ impl Repo {
             .rotten
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
-}
-
-fn named(value: Bytes) -> Result<Name> {
-    Name::from_value(value).map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))
 }

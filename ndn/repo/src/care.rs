@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use ndn_packet::Name;
 
 use crate::error::{At, RepoError, Result};
 use crate::files::{self, incoming};
-use crate::index::{FILES, FOLDERS, Kept, failed, file_entry, successor};
+use crate::index::{FILES, FOLDERS, Kept, failed, file_entry, name_of, successor};
 use crate::repo::{FileInfo, Repo};
 
 /// What a repository holds and has done.
@@ -100,10 +101,8 @@ impl Repo {
             if !found.starts_with(name.value()) {
                 break;
             }
-            let found = Name::from_value(bytes::Bytes::copy_from_slice(found))
-                .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
             visit(&FileInfo {
-                name: found,
+                name: name_of(Bytes::copy_from_slice(found))?,
                 version,
                 entry: file_entry(value.value())?,
             })?;

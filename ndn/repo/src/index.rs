@@ -14,6 +14,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+use ndn_packet::Name;
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable,
     StorageBackend, TableDefinition, WriteTransaction,
@@ -394,6 +396,11 @@ impl FileEntry {
             mtime_ns: word(29)?,
         })
     }
+}
+
+/// The name in a row's key.
+pub(crate) fn name_of(value: Bytes) -> Result<Name> {
+    Name::from_value(value).map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))
 }
 
 /// The entry of a row of the `files` table.

@@ -12,8 +12,8 @@ use ndn_endpoint::rdr::Metadata;
 use ndn_endpoint::{Segmenter, rdr};
 use ndn_packet::{Component, ComponentBuf, Interest, Name, SigningKey, tlv};
 
-use crate::error::{RepoError, Result};
-use crate::index::{self, FILES, FOLDERS, failed, successor};
+use crate::error::Result;
+use crate::index::{self, FILES, FOLDERS, failed, name_of, successor};
 use crate::inner::{Inner, now_us};
 use crate::recent::Recent;
 use crate::repo::{FileInfo, METADATA_FRESHNESS, Repo};
@@ -59,9 +59,7 @@ impl Repo {
             if !key.value().starts_with(name.value()) {
                 break;
             }
-            let name = Name::from_value(Bytes::copy_from_slice(key.value()))
-                .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
-            found.push(name);
+            found.push(name_of(Bytes::copy_from_slice(key.value()))?);
         }
         Ok(found)
     }
@@ -135,8 +133,7 @@ impl Inner {
             if !found.starts_with(folder.value()) {
                 break;
             }
-            let found = Name::from_value(found)
-                .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
+            let found = name_of(found)?;
             let Some(component) = found.get(folder.len()) else {
                 // The folder's own entry, or a file of its name.
                 next = Some([folder.value(), &[0]].concat());

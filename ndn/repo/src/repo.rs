@@ -221,21 +221,9 @@ impl Repo {
     /// # Errors
     /// What the index says.
     pub fn versions(&self, name: &Name) -> Result<Vec<FileInfo>> {
-        let tx = self.inner.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
-        let key = name.value();
-        files
-            .range::<(&[u8], u64)>((key, 0)..=(key, u64::MAX))
-            .map_err(failed)?
-            .map(|row| {
-                let (key, value) = row.map_err(failed)?;
-                Ok(FileInfo {
-                    name: name.clone(),
-                    version: key.value().1,
-                    entry: file_entry(value.value())?,
-                })
-            })
-            .collect()
+        let mut versions = self.versions_before(name, None, usize::MAX)?;
+        versions.reverse();
+        Ok(versions)
     }
 
     /// Opens a version for reading.

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
+use bytes::Bytes;
 use redb::{ReadableTable, WriteTransaction};
 
 use super::extent::{self, Extent, replace};
@@ -15,7 +16,7 @@ use super::record::{Change, Key};
 use super::series::Series;
 use super::store::PacketStore;
 use crate::error::{At, RepoError, Result};
-use crate::index::{Kept, META, SERIES, failed};
+use crate::index::{Kept, META, SERIES, failed, name_of};
 
 /// Where the logs are to be read from after a crash.
 pub(crate) const CHECKPOINT_LOG: &str = "checkpoint_log";
@@ -227,10 +228,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Extent>> {
 
 /// The key of a row of the `series` table.
 pub(crate) fn key_of(row: (&[u8], bool)) -> Result<Key> {
-    let name = ndn_packet::Name::from_value(bytes::Bytes::copy_from_slice(row.0))
-        .map_err(|e| RepoError::Index(format!("a name in it is malformed: {e}")))?;
     Ok(Key {
-        name,
+        name: name_of(Bytes::copy_from_slice(row.0))?,
         segmented: row.1,
     })
 }
