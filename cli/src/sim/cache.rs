@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ndn_forwarder::{CachePolicy, Config};
 use ndn_sim::Cut;
+use ndn_sim::net::NetworkConfig;
 use ndn_sim::read::{
     Job, JobConfig, Lane, ReadConfig, ReadOutcome, Reads, StockReads, StoredBlock, jobs, stock,
 };
@@ -78,7 +79,7 @@ struct Level {
 /// A usage error for a network or reads that can't be, a failure when a block can't be read.
 pub fn run(args: &SimCacheArgs) -> Result<(), CliError> {
     let (topology, _) = network::topology(&args.network)?;
-    network::config(&args.network, &topology)?;
+    let network = network::config(&args.network, &topology)?;
     let config = ReadConfig::default();
     let (blocks, lanes) = if args.trace.is_empty() {
         generated(args, &topology)?
@@ -86,10 +87,9 @@ pub fn run(args: &SimCacheArgs) -> Result<(), CliError> {
         recorded::reads(args, &topology)?
     };
     let mut routes = Routes::new(&topology);
-    let wire = network::config(&args.network, &topology)?.wire;
     let tcp = stock(
         &mut routes,
-        wire,
+        network.wire,
         &config,
         &blocks,
         &lanes,
@@ -103,7 +103,9 @@ pub fn run(args: &SimCacheArgs) -> Result<(), CliError> {
     };
     let mut runs = Vec::new();
     for &policy in policies {
-        runs.push(one(args, &topology, &config, &blocks, &lanes, policy)?);
+        runs.push(one(
+            args, &topology, &network, &config, &blocks, &lanes, policy,
+        )?);
     }
     let report = Report {
         topology: topology.name().to_owned(),
@@ -208,6 +210,7 @@ fn potential(
 fn one(
     args: &SimCacheArgs,
     topology: &Topology,
+    network: &NetworkConfig,
     config: &ReadConfig,
     blocks: &[StoredBlock],
     lanes: &[Lane],
@@ -218,10 +221,12 @@ fn one(
         cs_policy: policy,
         ..Config::default()
     };
-    let mut network = network::config(&args.network, topology)?;
-    network.host = store(args.store_hosts);
-    network.router = store(args.store_racks);
-    network.core = store(args.store_core);
+    let network = NetworkConfig {
+        host: store(args.store_hosts),
+        router: store(args.store_racks),
+        core: store(args.store_core),
+        ..network.clone()
+    };
     let began = Instant::now();
     let total = lanes.iter().flat_map(|lane| &lane.reads).map(|r| r.bytes);
     let progress = Progress::new(Some(total.fold(0, u64::saturating_add)), args.quiet);
