@@ -64,6 +64,16 @@ impl CliError {
         }
     }
 
+    /// A failure that a library tells in the house's form already.
+    pub fn said(exit: Exit, error: &impl fmt::Display) -> Self {
+        let text = error.to_string();
+        let (thing, rest) = text.split_once(": ").unwrap_or(("trunkline", &text));
+        match rest.split_once("; ") {
+            None => Self::new(exit, thing, rest),
+            Some((cause, way_out)) => Self::new(exit, thing, cause).or(way_out),
+        }
+    }
+
     /// A failed operation.
     pub fn failed(thing: impl Into<String>, cause: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, thing, cause)
@@ -134,6 +144,21 @@ mod tests {
             e.to_string(),
             "face unix:///run/nfd/nfd.sock: permission denied; run as a member of group ndn"
         );
+    }
+
+    #[test]
+    fn takes_apart_what_is_said_in_the_same_form() {
+        let text =
+            "/a: segment 3 and nothing else came for 10s; is its producer running?; or gone?";
+        let e = CliError::said(Exit::NoData, &text);
+        assert_eq!((e.exit, e.thing.as_str()), (Exit::NoData, "/a"));
+        assert_eq!(e.cause, "segment 3 and nothing else came for 10s");
+        assert_eq!(e.to_string(), text);
+
+        let e = CliError::said(Exit::Failed, &"unix:///run/x: refused");
+        assert_eq!((e.thing.as_str(), e.way_out), ("unix:///run/x", None));
+        let e = CliError::said(Exit::Failed, &"no more threads");
+        assert_eq!(e.to_string(), "trunkline: no more threads");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use ndn_mount::{Mount, MountError, MountOptions};
-use ndn_repo::Repo;
+use ndn_repo::{Repo, RepoError};
 
 use crate::args::MountArgs;
-use crate::error::{CliError, io_cause};
+use crate::error::{CliError, Exit, io_cause};
 use crate::forwarder::Stop;
 use crate::repo::{Counters, Door, RepoConfig};
 use crate::{logging, output};
@@ -36,15 +36,15 @@ pub fn run(args: &MountArgs, verbose: u8) -> Result<(), CliError> {
     options.read_only |= args.read_only;
     options.allow_other |= args.allow_other;
     let stop = Stop::on_signals()?;
-    let repo = config.open().map_err(|error| {
-        let cause = error.cause.split(';').next().unwrap_or_default();
-        match error.cause.contains("another repository uses this folder") {
-            true => CliError::failed(error.thing.clone(), cause).or(format!(
+    let repo = config.try_open()?.map_err(|error| {
+        let told = config.error(&error);
+        match error {
+            RepoError::Locked(_) => told.or(format!(
                 "where it runs, mount it there: trunkline repo run --config {} --mount {}",
                 path.display(),
                 args.directory.display()
             )),
-            false => error,
+            _ => told,
         }
     })?;
     let _door = Door::open(&config.door(), &repo, &Counters::default())?;
@@ -83,8 +83,8 @@ pub fn end(mount: Mount) -> Result<(), CliError> {
 /// What the library says, in the house's form.
 fn mount_error(error: &MountError) -> CliError {
     match error {
-        MountError::NoFuse => said(CliError::failed, &error.to_string()),
-        MountError::Folder { .. } => said(CliError::usage, &error.to_string()),
+        MountError::NoFuse => CliError::said(Exit::Failed, error),
+        MountError::Folder { .. } => CliError::said(Exit::Usage, error),
         MountError::Session { path, error } => {
             let failed = CliError::failed(path.display().to_string(), io_cause(error));
             match error.kind() {
@@ -94,15 +94,5 @@ fn mount_error(error: &MountError) -> CliError {
                 _ => failed,
             }
         }
-    }
-}
-
-fn said(make: fn(String, String) -> CliError, text: &str) -> CliError {
-    let (thing, rest) = text.split_once(": ").unwrap_or(("mount", text));
-    let (cause, way_out) = rest.split_once("; ").unwrap_or((rest, ""));
-    let error = make(thing.to_owned(), cause.to_owned());
-    match way_out {
-        "" => error,
-        _ => error.or(way_out),
     }
 }

@@ -181,7 +181,16 @@ impl RepoConfig {
     /// # Errors
     /// Another one has it, or what is wrong with its folder or key.
     pub fn open(&self) -> Result<Repo, CliError> {
-        Repo::open(&self.directory, self.load_key()?, &self.options).map_err(|e| self.error(&e))
+        self.try_open()?.map_err(|e| self.error(&e))
+    }
+
+    /// As [`RepoConfig::open`], for whoever has a word of their own on what the repository says.
+    ///
+    /// # Errors
+    /// What is wrong with its key.
+    pub fn try_open(&self) -> Result<Result<Repo, RepoError>, CliError> {
+        let key = self.load_key()?;
+        Ok(Repo::open(&self.directory, key, &self.options))
     }
 
     /// The key in the directory, made if it is not there.

@@ -59,7 +59,7 @@ pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
     }
 }
 
-/// What the library says, in the house's form: its errors are `thing: cause; way out` already.
+/// What the library says, with the exit status.
 fn repo_error(error: &RepoError) -> CliError {
     let exit = match error {
         RepoError::BadName { .. } | RepoError::Setting(_) => Exit::Usage,
@@ -67,9 +67,7 @@ fn repo_error(error: &RepoError) -> CliError {
         RepoError::NotFound(_) => Exit::NoData,
         _ => Exit::Failed,
     };
-    let text = error.to_string();
-    let (thing, cause) = text.split_once(": ").unwrap_or(("repository", &text));
-    CliError::new(exit, thing, cause)
+    CliError::said(exit, error)
 }
 
 /// Why a file did not come in.

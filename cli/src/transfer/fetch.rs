@@ -411,26 +411,20 @@ fn consumer_config(
     }
 }
 
-/// `thing: cause; way out`, as the cores say it, with the exit status.
-fn said(exit: Exit, text: &str) -> CliError {
-    let (thing, rest) = text.split_once(": ").unwrap_or(("object", text));
-    CliError::new(exit, thing, rest)
-}
-
 fn exchange_error(error: &ExchangeError) -> CliError {
-    match error {
-        ExchangeError::Rejected { .. } => said(Exit::Unverified, &error.to_string()),
-        ExchangeError::Timeout { .. } | ExchangeError::Nack { .. } => {
-            said(Exit::NoData, &error.to_string())
-        }
-    }
+    let exit = match error {
+        ExchangeError::Rejected { .. } => Exit::Unverified,
+        ExchangeError::Timeout { .. } | ExchangeError::Nack { .. } => Exit::NoData,
+    };
+    CliError::said(exit, error)
 }
 
 fn stream_error(reason: &FailReason) -> CliError {
-    match reason {
-        FailReason::Rejected { .. } => said(Exit::Unverified, &reason.to_string()),
-        _ => said(Exit::NoData, &reason.to_string()),
-    }
+    let exit = match reason {
+        FailReason::Rejected { .. } => Exit::Unverified,
+        _ => Exit::NoData,
+    };
+    CliError::said(exit, reason)
 }
 
 #[cfg(test)]

@@ -123,12 +123,15 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
     });
     let resumed = start.as_ref().map_or(0, |part| part.bytes());
     let wrote = app.writer.finish();
-    if let Err(error) = fetched {
-        let goes_on = start.is_some() && resumed + app.bytes > 0;
-        return Err(match (goes_on, &error.way_out) {
-            (true, None) => error.or("what has come is kept: the same command goes on from there"),
-            _ => error,
-        });
+    if let Err(mut error) = fetched {
+        if start.is_some() && resumed + app.bytes > 0 {
+            let kept = "what has come is kept: the same command goes on from there";
+            error.way_out = Some(match error.way_out {
+                None => kept.to_owned(),
+                Some(way_out) => format!("{way_out}; {kept}"),
+            });
+        }
+        return Err(error);
     }
     wrote
         .and_then(|()| end.reach())
