@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from trunkline_lab import guest, hbase, payload, report, verbs
-from trunkline_lab.suite import count_cargo
+from trunkline_lab.suite import count_cargo, mount_missing
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,16 @@ def test_the_hbase_load_is_read_off_its_output():
     assert (puts.per_second, puts.p99_us, puts.rows_verified) == (150.0, 4.0, 7)
     with pytest.raises(RuntimeError, match="no result"):
         hbase.parse("INFO something\n")
+
+
+def test_without_root_the_mounts_tests_are_told_as_skipped(monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert mount_missing() == "not root"
+
+
+def test_without_a_device_the_mounts_tests_are_told_as_skipped(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("trunkline_lab.suite.FUSE", str(tmp_path / "fuse"))
+    assert "No such file" in mount_missing()
+    (tmp_path / "fuse").touch()
+    assert mount_missing() == ""

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from trunkline_lab import workloads
+from trunkline_lab import workloads, yarn
 from trunkline_lab.cluster import write_conf
 from trunkline_lab.experiments import results_page
 from trunkline_lab.net import data_center, topology_file
@@ -59,6 +59,14 @@ def test_racks_are_written_as_hadoop_and_the_cache_analysis_read_them(tmp_path):
 def test_hosts_with_tasks_beside_a_datanode_have_a_forwarder():
     assert data_center.shared_hosts(JOBS) == ("h2", "h3", "h4", "h5", "h6", "h7")
     assert data_center.shared_hosts(topology_file.named("paper-fig5")) == ("h3",)
+
+
+def test_a_disk_nine_tenths_full_is_good_enough_for_containers():
+    place = data_center.yarn_place(JOBS)
+    assert place is not None
+    found = yarn.properties(place, [])
+    # Asked once even where the checker is off: what is above it is no directory for containers.
+    assert found["yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"] == "100"
 
 
 @pytest.mark.parametrize(

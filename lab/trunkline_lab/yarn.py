@@ -55,6 +55,9 @@ def properties(place: Place, container_classpath: list[str]) -> Properties:
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
+        # Even without the checker a NodeManager looks once, at its start: on a disk that is nine tenths full it takes
+        # no directory for good, however much room a tenth is, and every container fails. Room is the lab's to look for.
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
         "yarn.application.classpath": ",".join(["$HADOOP_CONF_DIR", *container_classpath]),
         "mapreduce.application.classpath": "$HADOOP_CONF_DIR",
         "mapreduce.framework.name": "yarn",

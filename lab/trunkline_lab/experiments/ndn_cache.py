@@ -35,6 +35,7 @@ STORES = 16 << 20, 2 << 20
 POLICIES = {"lru": "LRU", "s3-fifo": "S3-FIFO"}
 SEGMENT_BYTES = 64512
 LEAST_BLOCK_BYTES = 8 << 20
+DISK_COPIES = 10  # of a job's data at once: three replicas of what goes in and comes out, spills and merges of tasks
 BIN_S = 5
 
 PAPER_NETWORK_GB = {"TestDFSIO": 9.98, "TeraSort": 14.13, "WordCount": 58.02, "K-Means": 4.33}  # Table 3, its 16 nodes
@@ -144,7 +145,16 @@ def measure(options: Options, plane: str, result: Result, policy: str = "lru") -
     found: dict[str, Done] = {}
     label = plane if plane == "tcp" else f"{plane}-{policy}"
     directory, extra = DIRECTORY / NAME / label, {"dfs.blocksize": str(block)}
-    with data_center.rig(topology, plane, directory, lab=options.lab, cache_policy=policy, extra=extra) as rig:
+    most = int(max(workload.paper_bytes for workload in workloads.WORKLOADS) * options.scale)
+    with data_center.rig(
+        topology,
+        plane,
+        directory,
+        lab=options.lab,
+        cache_policy=policy,
+        extra=extra,
+        disk_bytes=DISK_COPIES * most,
+    ) as rig:
         for workload in workloads.WORKLOADS:
             for router in rig.center.routers:
                 router.keep(STORES[router.host in topology.hosts])

@@ -70,7 +70,10 @@ def measure(options: Options, plane: str, result: Result) -> Timed:
     clients, most = topology.roles.clients, len(topology.roles.datanodes)
     writer, reader = clients[0], clients[-1]
     timed = Timed()
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False) as rig:
+    on_disk = int(max(REPLICATIONS) * sum(SIZES_MB) * options.scale * MB)
+    with data_center.rig(
+        topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False, disk_bytes=on_disk
+    ) as rig:
         for replication in (count for count in REPLICATIONS if count <= most):
             say(f"{plane}: {replication} replicas")
             warm = f"/warm-{replication}"

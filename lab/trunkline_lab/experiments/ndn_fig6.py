@@ -54,7 +54,9 @@ def measure(options: Options, plane: str, result: Result) -> Series:
     writer = topology.roles.clients[0]
     file = writes.source(NAME, max(1, int(SIZE * options.scale)))
     size, series = file.stat().st_size, Series()
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False) as rig:
+    with data_center.rig(
+        topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False, disk_bytes=2 * MOST * size
+    ) as rig:
         for count in range(1, min(MOST, len(topology.roles.datanodes)) + 1):
             say(f"{plane}: put with {count} replicas")
             target = f"/file-{count}"

@@ -40,7 +40,14 @@ def write_once(options: Options, plane: str, result: Result) -> Seen:
     """Writes the block on a plane."""
     topology = topology_file.named(options.topology or "paper-fig5")
     file = writes.source(NAME, max(1, int(transfer.BLOCK_BYTES * options.scale)))
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False) as rig:
+    with data_center.rig(
+        topology,
+        plane,
+        DIRECTORY / NAME / plane,
+        lab=options.lab,
+        racks=False,
+        disk_bytes=REPLICATION * file.stat().st_size,
+    ) as rig:
         say(f"{plane}: put of {file.stat().st_size >> 20} MiB")
         cost = rig.put(file, "/file", REPLICATION)
         result.faults += writes.faults(rig, "/file", file, REPLICATION, cost)

@@ -31,24 +31,13 @@ class Experiment:
     name: str
     about: str
     run: Callable[[Options], Result]
-    needs_hadoop: bool  # the repository's and the simulator's don't
+    needs_hadoop: bool
 
+
+ON_HADOOP = (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_cache, ndn_contended, lab_up)
+WITHOUT_HADOOP = (repo_table3, repo_fig3, repo_fig4, sim_fig6, sim_cache)
 
 EXPERIMENTS = {
-    module.NAME: Experiment(module.NAME, module.ABOUT, module.run, not module.NAME.startswith(("repo-", "sim-")))
-    for module in (
-        ndn_table2,
-        ndn_fig6,
-        ndn_fig10,
-        ndn_fig11,
-        ndn_fig12,
-        ndn_cache,
-        ndn_contended,
-        repo_table3,
-        repo_fig3,
-        repo_fig4,
-        sim_fig6,
-        sim_cache,
-        lab_up,
-    )
+    module.NAME: Experiment(module.NAME, module.ABOUT, module.run, module in ON_HADOOP)
+    for module in (*ON_HADOOP, *WITHOUT_HADOOP)
 }

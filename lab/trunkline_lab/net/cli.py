@@ -30,11 +30,11 @@ EPILOG = "Everything but `list` and `report` needs root. Topologies: `lab list`,
 def up(arguments: argparse.Namespace) -> dict[str, Any]:
     """Makes a data centre and starts its daemons; one of this name that stands is removed first."""
     topology = topology_file.named(arguments.topology)
-    fabric.preflight(data_center.needed_bytes(topology))
+    directory = DIRECTORY / "up" / arguments.lab
+    fabric.preflight(data_center.needed_bytes(topology), directory, data_center.SPARE_DISK_BYTES)
     if arguments.plane == "ndn":
         paths.built(paths.TRUNKLINE)
     lab = Fabric(arguments.lab)
-    directory = DIRECTORY / "up" / arguments.lab
     with lab.locked():
         lab.down()
         shutil.rmtree(directory, ignore_errors=True)

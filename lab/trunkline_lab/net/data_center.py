@@ -23,6 +23,7 @@ from .ports import FACE, SERVICES
 from .topology import Topology
 
 DAEMON_BYTES = 400 << 20  # what a Hadoop daemon takes at most
+SPARE_DISK_BYTES = 1 << 30  # logs, and what a NameNode wants left before it takes a file
 ROUTER_CACHE_BYTES = 64 << 20
 HOST_CACHE_BYTES = 8 << 20
 PLANES = ("tcp", "ndn")
@@ -244,9 +245,13 @@ def rig(
     cache_policy: str = "lru",
     racks: bool = True,
     extra: Properties | None = None,
+    disk_bytes: int = 0,
 ) -> Iterator[LabRig]:
-    """A data centre for the length of the block; nothing of it stays but logs and configuration."""
-    with standing(topology, directory, lab) as (fabric, stage):
+    """A data centre for the length of the block; nothing of it stays but logs and configuration.
+
+    `disk_bytes` is what will be written there at most, all replicas counted.
+    """
+    with standing(topology, directory, lab, disk_bytes) as (fabric, stage):
         center = start(
             fabric,
             topology,
@@ -277,9 +282,9 @@ def rig(
 
 
 @contextmanager
-def standing(topology: Topology, directory: Path, lab: str) -> Iterator[tuple[Fabric, Stage]]:
+def standing(topology: Topology, directory: Path, lab: str, disk_bytes: int = 0) -> Iterator[tuple[Fabric, Stage]]:
     """A fabric and a stage for its processes, both ended with the block."""
-    fabrics.preflight(needed_bytes(topology))
+    fabrics.preflight(needed_bytes(topology), directory, SPARE_DISK_BYTES + disk_bytes)
     fabric = Fabric(lab)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)

@@ -166,8 +166,8 @@ def interface(topology: Topology, node: str, link: Link) -> str:
     return "eth0" if node in topology.hosts else f"to-{link.other(node)}"
 
 
-def preflight(needed_memory_bytes: int = 0) -> None:
-    """Says all that keeps a lab from being made here, before anything is."""
+def preflight(needed_memory_bytes: int = 0, disk: Path | None = None, needed_disk_bytes: int = 0) -> None:
+    """Says all that keeps a lab from being made here, before anything is; `disk` is where its files will lie."""
     wrong = []
     if os.geteuid() != 0:
         wrong.append("network namespaces need root; run it by sudo")
@@ -182,8 +182,18 @@ def preflight(needed_memory_bytes: int = 0) -> None:
             f"{needed_memory_bytes >> 20} MiB of memory are needed and {available >> 20} MiB are there; "
             "take a topology with fewer DataNodes"
         )
+    if disk is not None and (free := free_bytes(disk)) < needed_disk_bytes:
+        wrong.append(
+            f"{needed_disk_bytes >> 20} MiB are needed on the disk of {disk} and {free >> 20} MiB are free; "
+            "make room, or take a smaller --scale"
+        )
     if wrong:
         raise LabError("; ".join(wrong))
+
+
+def free_bytes(directory: Path) -> int:
+    """What may still be written in a directory, which need not be there yet."""
+    return shutil.disk_usage(next(there for there in (directory, *directory.parents) if there.exists())).free
 
 
 def _available_bytes() -> int:
