@@ -1,5 +1,6 @@
 """Namespaces and links are made, counted and removed, also after a crash; nothing else is touched."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from trunkline_lab import paths
 from trunkline_lab.net import fabric as fabrics
 from trunkline_lab.net import flows, links, namespaces, topology_file
 from trunkline_lab.net.fabric import Fabric, LabError
+from trunkline_lab.net.trace import LinkTrace
 from trunkline_lab.procs import wait_until
 
 TINY = topology_file.named("tiny")
@@ -58,6 +60,20 @@ def test_bytes_are_counted_on_each_link_of_the_way_and_on_no_other(fabric):
     for idle in ("h2", "h4"):
         assert count.both(idle) < 2000
     assert count.total() == count.core() + sum(count.both(host) for host in TINY.hosts)
+
+
+def test_a_trace_tells_which_links_were_used_and_when(fabric):
+    with LinkTrace(fabric, TINY) as trace:
+        receiver = run(fabric, "h3", RECEIVE)
+        assert receiver.stdout.readline() == "on\n"
+        assert run(fabric, "h1", SEND).wait(30) == 0
+        assert receiver.communicate(timeout=30)[0] == "5000000\n"
+    sent, use = trace.samples[-1].sent[("r1", "r2")] - trace.samples[0].sent[("r1", "r2")], trace.use()
+    assert sent > 5_000_000
+    periods = [after.at_s - before.at_s for before, after in itertools.pairwise(trace.samples)]
+    carried = sum(percent / 100 * 10**9 / 8 * s for (_, percent), s in zip(use[("r1", "r2")], periods, strict=True))
+    assert carried == pytest.approx(sent)
+    assert max(percent for _, percent in use[("h2", "r1")]) < 1
 
 
 def test_a_host_has_its_own_name_and_hosts_file(fabric):
@@ -125,6 +141,11 @@ def test_too_little_memory_is_said_before_anything_is_made(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(LabError, match=r"need root.*MiB of memory are needed"):
         fabrics.preflight(1 << 60)
+
+
+def test_too_little_disk_is_said_before_anything_is_made(tmp_path):
+    with pytest.raises(LabError, match=r"MiB are needed on the disk of .*not-there.* take a smaller --scale"):
+        fabrics.preflight(0, tmp_path / "not-there" / "yet", 1 << 60)
 
 
 def test_categories_add_up_over_the_links_of_the_way():

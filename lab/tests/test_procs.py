@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline_lab.procs import ProcessFailed, Stage, wait_until
+from trunkline_lab.procs import ProcessFailed, Stage, wait_all, wait_until
 
 
 def alive(pid: int) -> bool:
@@ -82,3 +82,23 @@ def test_waiting_ends_when_what_is_waited_for_has_died(tmp_path):
         with pytest.raises(ProcessFailed, match="short ended with status 0"):
             wait_until("a wonder", lambda: False, 30, child)
         assert time.monotonic() - began < 10
+
+
+def test_of_several_each_is_timed_by_itself(tmp_path):
+    with Stage(tmp_path) as stage:
+        slow = stage.start("slow", "host", ["sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"])
+        fast = stage.start("fast", "host", ["true"])
+        wait_until("the fast one's end", lambda: not fast.running(), 10)
+        (tmp_path / "go").touch()
+        wait_all([slow, fast], 10)
+        assert fast.wall_s is not None and slow.wall_s is not None and fast.wall_s < slow.wall_s
+
+
+def test_of_several_one_that_fails_is_named_at_once(tmp_path):
+    with Stage(tmp_path) as stage:
+        waiting = stage.start("waiting", "host", ["sleep", "300"])
+        failing = stage.start("failing", "host", ["sh", "-c", "echo why; exit 3"])
+        with pytest.raises(ProcessFailed, match=r"failing failed.*\n.*why"):
+            wait_all([waiting, failing], 60)
+        with pytest.raises(ProcessFailed, match="waiting did not end within 0 s"):
+            wait_all([waiting], 0)

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from trunkline_lab import workloads, yarn
+from trunkline_lab import jobs, workloads, yarn
 from trunkline_lab.cluster import write_conf
 from trunkline_lab.experiments import results_page
 from trunkline_lab.net import data_center, topology_file
@@ -85,11 +85,11 @@ def test_roles_of_yarn_are_checked(roles, message):
 
 
 def test_phases_are_read_off_what_the_client_logs():
-    assert workloads.phases_of("sort", LOG) == [
-        workloads.Phase("sort map", "2026-11-21 19:40:05,200"),
-        workloads.Phase("sort reduce", "2026-11-21 19:40:08,400"),
+    assert jobs.phases_of("sort", LOG) == [
+        jobs.Phase("sort map", "2026-11-21 19:40:05,200"),
+        jobs.Phase("sort reduce", "2026-11-21 19:40:08,400"),
     ]
-    assert workloads.phases_of("sort", "nothing") == []
+    assert jobs.phases_of("sort", "nothing") == []
 
 
 def test_the_text_of_words_has_the_size_and_the_counts_it_says(tmp_path):

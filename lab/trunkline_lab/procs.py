@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,6 +227,20 @@ def wait_until(what: str, ready: Callable[[], bool], timeout_s: float, *alive: P
             logs = "\n".join(f"--- {p.log}\n{tail(p.log)}" for p in alive)
             raise ProcessFailed(f"{what}: not so after {timeout_s:.0f} s\n{logs}")
         time.sleep(pause_s)
+
+
+def wait_all(processes: Sequence[Process], timeout_s: float) -> None:
+    """Waits for all to end well, each timed by itself; raises ProcessFailed for the first that does not."""
+    deadline = time.monotonic() + timeout_s
+    left = list(processes)
+    while left:
+        for process in [process for process in left if not process.running()]:
+            if process.popen.returncode != 0:
+                raise ProcessFailed(f"{process.name} failed; {process.log} ends:\n{tail(process.log)}")
+            left.remove(process)
+        if left and time.monotonic() > deadline:
+            raise ProcessFailed(f"{left[0].name} did not end within {timeout_s:.0f} s; {left[0].log} tells more")
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Jobs out of published jars, run on a cluster with YARN and checked: Hadoop's own, and Mahout's K-means.
+"""Jobs out of published jars, run on a cluster with YARN and checked: Hadoop's own, Mahout's and Cloud9's.
 
 Every workload leaves HDFS as it found it.
 """
@@ -8,75 +8,20 @@ from __future__ import annotations
 import collections
 import json
 import random
-import re
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import payload
-from .cluster import FSSHELL, Cluster
-from .procs import Process, ProcessFailed, tail
+from . import naive_bayes, page_rank, payload
+from .jobs import TIMEOUT_S, Jobs
 
 EXAMPLES = "org.apache.hadoop.examples"
 TESTDFSIO = "org.apache.hadoop.fs.TestDFSIO"
 MAHOUT = "org.apache.mahout"
-TIMEOUT_S = 1800
 TERA_ROW_BYTES = 100
 DFSIO_FILES = 6
 POINT_DIMENSIONS = 10
 CLUSTERS, ITERATIONS = 3, 2
-
-# "2026-11-21 12:00:30,123 INFO  mapreduce.Job:  map 0% reduce 0%"
-_PROGRESS = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \S+ +mapreduce\.Job: +map (\d+)% reduce (\d+)%", re.M)
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A phase of a job, and when it began as Hadoop's logs write it."""
-
-    name: str
-    began: str
-
-
-@dataclass
-class Jobs:
-    """Runs jobs from a client's host; `phases` grows with each, `processes` are their clients."""
-
-    cluster: Cluster
-    scratch: Path  # for what is not in HDFS
-    phases: list[Phase] = field(default_factory=list)
-    processes: list[Process] = field(default_factory=list)
-
-    def run(self, step: str, main: str, *arguments: str) -> None:
-        """One job, to its end; raises ProcessFailed when it fails."""
-        process = self.cluster.client(main, *arguments, name=step, timeout_s=TIMEOUT_S)
-        self.processes.append(process)
-        self.phases += phases_of(step, process.log.read_text(errors="replace"))
-
-    def shell(self, *words: str) -> None:
-        """`hdfs dfs`."""
-        self.cluster.client(FSSHELL, *words, name=words[0].lstrip("-"))
-
-    def read(self, path: str) -> bytes:
-        """What `hdfs dfs -cat` prints; a pattern is HDFS's to resolve."""
-        process = self.cluster.start_client(FSSHELL, "-cat", path, name="cat", stdout=subprocess.PIPE)
-        assert process.popen.stdout is not None
-        found = process.popen.stdout.read()
-        process.popen.stdout.close()
-        if process.wait(TIMEOUT_S) != 0:
-            raise ProcessFailed(f"{process.name} failed; {process.log} ends:\n{tail(process.log)}")
-        return found
-
-
-def phases_of(step: str, log: str) -> list[Phase]:
-    """The map and the reduce phase of a job, from what its client logged; what lies before is its set-up."""
-    found: dict[str, Phase] = {}
-    for time, maps, _ in _PROGRESS.findall(log):
-        found.setdefault("map", Phase(f"{step} map", time))
-        if maps == "100":
-            found.setdefault("reduce", Phase(f"{step} reduce", time))
-    return list(found.values())
 
 
 def tera_sort(jobs: Jobs, size: int) -> list[str]:
@@ -169,8 +114,18 @@ WORKLOADS = (
     Workload("TestDFSIO", 10 * 10**9, test_dfsio),
     Workload("TeraSort", 10 * 10**9, tera_sort),
     Workload("WordCount", 3_300 * 10**6, word_count),
+    Workload("PageRank", 380 * 10**6, page_rank.run),
+    Workload("MahoutBayes", 190 * 10**6, naive_bayes.run),
     Workload("K-Means", 590 * 10**6, k_means),
 )
+
+
+def named(names: Sequence[str]) -> tuple[Workload, ...]:
+    """The workloads of these names, all where there is no name; ValueError for a name that is none."""
+    known = {workload.name: workload for workload in WORKLOADS}
+    if strange := [name for name in names if name not in known]:
+        raise ValueError(f"--jobs: no job {strange[0]!r}; there are {', '.join(known)}")
+    return tuple(known[name] for name in names) or WORKLOADS
 
 
 def _text(path: Path, size: int) -> dict[str, int]:

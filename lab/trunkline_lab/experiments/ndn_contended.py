@@ -1,13 +1,20 @@
-"""Four writers at once over a narrow core: links between routers at a quarter of the hosts' rate."""
+"""Four writers at once over a narrow core: links between routers at a quarter of the hosts' rate.
+
+Twice: with hosts' links at 1 Gbit/s, where a machine of few cores is busy long before the narrow links are, and with
+hosts' links at a fifth of that, where the narrow links are what everybody waits for.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from ..cluster import FSSHELL
 from ..net import data_center, topology_file
 from ..net.links import LinkCounts
 from ..net.meter import LabBytes
-from ..net.topology import LinkShape, Roles
-from ..procs import Process, ProcessFailed, tail
+from ..net.topology import Roles
+from ..net.trace import LinkTrace, Way, busy_share
+from ..procs import Process, wait_all
 from ..say import say
 from ..transfer import BLOCK_BYTES, Cost
 from . import writes
@@ -22,19 +29,47 @@ SIZE = 4 * BLOCK_BYTES  # of each writer, at scale 1
 FILES = 16  # of each writer, of a block each: so many pipelines that both planes draw much the same mix
 WRITERS = ("h3", "h5", "h12", "h13")
 ROLES = Roles("h1", ("h3", "h5", "h8", "h12", "h13", "h16"), WRITERS)
+RATES_BIT_S = (10**9, 2 * 10**8)  # of hosts' links
+NARROW = 4
 TIMEOUT_S = 1800
 
 
-def measure(options: Options, plane: str, result: Result) -> tuple[list[float], Cost]:
-    """Seconds of each writer, and what they cost together."""
+@dataclass
+class Seen:
+    """Of one plane: seconds of each writer, what they cost together, and how busy links and processors were."""
+
+    seconds: list[float]
+    cost: Cost
+    use: dict[Way, list[tuple[float, float]]]
+    processors: float
+
+    @property
+    def links(self) -> LinkCounts:
+        """What each link carried."""
+        assert isinstance(self.cost.links, LabBytes)
+        return self.cost.links.links
+
+    def fullest(self) -> tuple[Way, float]:
+        """The way of a link that what it carried keeps busy for longest, and for how many seconds.
+
+        HDFS draws the pipelines anew on each plane; this is what the drawn ones take at the least.
+        """
+        return max(_seconds_at_rate(self.links).items(), key=lambda item: item[1])
+
+
+def measure(options: Options, plane: str, rate_bit_s: int, result: Result) -> Seen:
+    """All writers on a plane, hosts' links being of a rate."""
     topology = topology_file.named(options.topology or "paper-fig5")
     if options.topology is None:
         topology = topology.with_roles(ROLES)
-    topology = topology.with_core_rate(LinkShape().rate_bit_s // 4)
+    topology = topology.with_rates(rate_bit_s, rate_bit_s // NARROW)
     # Payload follows from its size: no two files are alike.
     sizes = [max(FILES, int(SIZE * options.scale) // FILES) - number for number in range(FILES)]
     files = [writes.source(NAME, size) for size in sizes]
-    with data_center.rig(topology, plane, DIRECTORY / NAME / plane, lab=options.lab, racks=False) as rig:
+    directory, on_disk = DIRECTORY / NAME / f"{plane}-{_rate(rate_bit_s)}", len(topology.roles.clients) * sum(sizes)
+    with data_center.rig(
+        topology, plane, directory, lab=options.lab, racks=False, disk_bytes=on_disk * REPLICATION
+    ) as rig:
         targets = {host: f"/from-{host}" for host in topology.roles.clients}
         ended: list[Process] = []
         rig.cluster.client(FSSHELL, "-mkdir", *targets.values(), name="mkdir")
@@ -43,48 +78,64 @@ def measure(options: Options, plane: str, result: Result) -> tuple[list[float], 
             for host, target in targets.items():
                 words = ["-D", f"dfs.replication={REPLICATION}", "-put", *map(str, files), target]
                 ended.append(rig.cluster.start_client(FSSHELL, *words, name=f"put-{host}", host=host))
-            for process in ended:
-                if process.wait(TIMEOUT_S) != 0:
-                    raise ProcessFailed(f"{process.name} failed; {process.log} ends:\n{tail(process.log)}")
+            wait_all(ended, TIMEOUT_S)
             return max(ended, key=lambda process: process.wall_s or 0.0)
 
-        say(f"{plane}: {len(targets)} puts at once")
-        cost = rig.measure(all_at_once)
+        say(f"{plane}: {len(targets)} puts at once, hosts' links of {rate_bit_s / 1e6:g} Mbit/s")
+        with LinkTrace(rig.center.fabric, topology) as trace:
+            cost = rig.measure(all_at_once)
         for target in targets.values():
             for file in files:
                 result.faults += writes.faults(rig, f"{target}/{file.name}", file, REPLICATION, None)
         if plane == "ndn" and cost.fallbacks():
             result.notes.append(f"ndn: went by TCP: {cost.fallbacks()}")
-        return [process.wall_s or 0.0 for process in ended], cost
+        return Seen([process.wall_s or 0.0 for process in ended], cost, trace.use(), trace.processors_use())
 
 
 def run(options: Options) -> Result:
-    """Both planes, one after the other."""
+    """Both planes, one after the other, at each rate."""
     result = Result(NAME, ABOUT)
-    (tcp_s, tcp), (ours_s, ours) = (measure(options, plane, result) for plane in data_center.PLANES)
-    for what, value in (("first", min), ("last", max)):
-        result.rows.append(Row(f"{what} writer done", "s", None, value(tcp_s), value(ours_s)))
-    result.rows.append(Row("writers' mean", "s", None, sum(tcp_s) / len(tcp_s), sum(ours_s) / len(ours_s)))
-    assert isinstance(tcp.links, LabBytes)
-    assert isinstance(ours.links, LabBytes)
-    both = (tcp.links.links, ours.links.links)
-    result.rows.append(Row("links between routers", "MB", None, *(mb(links.core()) for links in both)))
-    result.rows.append(Row("all links", "MB", None, *(mb(links.total()) for links in both)))
-    # HDFS draws the pipelines anew on each plane; this is what the drawn ones take at the least.
-    fullest = [max(_seconds_at_rate(links).items(), key=lambda item: item[1]) for links in both]
-    result.rows.append(Row("fullest link at its rate", "s", None, *(seconds for _, seconds in fullest)))
-    result.rows.append(Row("packets dropped at full queues", "packets", None, *(links.drops() for links in both)))
-    result.rows.append(Row("CPU, all hosts", "CPU-s", None, *(sum(c.cpu_s.values()) for c in (tcp, ours))))
     result.notes.append(f"each writer: {FILES} files, {int(SIZE * options.scale)} bytes")
-    named = (f"{plane} {start} to {end}" for plane, ((start, end), _) in zip(data_center.PLANES, fullest, strict=True))
-    result.notes.append(f"fullest link: {', '.join(named)}")
-    lines = [Line("TCP here", [], sorted(tcp_s)), Line("Trunkline", [], sorted(ours_s))]
-    groups = [f"{n}." for n in range(1, len(ours_s) + 1)]
-    result.plots.append(Plot(NAME, "Completion of four writes at once, narrow core", "writer", "s", lines, groups))
+    for rate in RATES_BIT_S:
+        tcp, ours = (measure(options, plane, rate, result) for plane in data_center.PLANES)
+        _compare(rate, tcp, ours, result)
     return result
 
 
-def _seconds_at_rate(links: LinkCounts) -> dict[tuple[str, str], float]:
+def _compare(rate: int, tcp: Seen, ours: Seen, result: Result) -> None:
+    both, at = (tcp, ours), f"{rate / 1e6:g} Mbit/s"
+
+    def row(what: str, unit: str, of: list[float]) -> None:
+        result.rows.append(Row(f"hosts at {at}: {what}", unit, None, *of))
+
+    row("first writer done", "s", [min(seen.seconds) for seen in both])
+    row("last writer done", "s", [max(seen.seconds) for seen in both])
+    row("writers' mean", "s", [sum(seen.seconds) / len(seen.seconds) for seen in both])
+    row("links between routers", "MB", [mb(seen.links.core()) for seen in both])
+    row("all links", "MB", [mb(seen.links.total()) for seen in both])
+    row("fullest link at its rate", "s", [seen.fullest()[1] for seen in both])
+    row("fullest link 90% busy or more", "% of time", [busy_share(seen.use[seen.fullest()[0]]) for seen in both])
+    row("packets dropped at full queues", "packets", [seen.links.drops() for seen in both])
+    row("CPU, all hosts", "CPU-s", [sum(seen.cost.cpu_s.values()) for seen in both])
+    row("processors of this machine busy", "% of time", [seen.processors for seen in both])
+    named = (f"{plane} {' to '.join(seen.fullest()[0])}" for plane, seen in zip(data_center.PLANES, both, strict=True))
+    result.notes.append(f"fullest link, hosts at {at}: {', '.join(named)}")
+    lines = [Line("TCP here", [], sorted(tcp.seconds)), Line("Trunkline", [], sorted(ours.seconds))]
+    groups = [f"{n}." for n in range(1, len(ours.seconds) + 1)]
+    title = f"Completion of four writes at once, narrow core, hosts at {at}"
+    result.plots.append(Plot(f"{NAME}-{_rate(rate)}", title, "writer", "s", lines, groups))
+    steps = {plane: seen.use[seen.fullest()[0]] for plane, seen in zip(("TCP here", "Trunkline"), both, strict=True)}
+    busy = [Line(label, [t for t, _ in found], [p for _, p in found]) for label, found in steps.items()]
+    title = f"The fullest link over time, hosts at {at}"
+    result.plots.append(Plot(f"{NAME}-use-{_rate(rate)}", title, "s", "% of its rate", busy))
+
+
+def _rate(bit_s: int) -> str:
+    """A rate as names of files have it."""
+    return f"{bit_s // 10**6}mbit"
+
+
+def _seconds_at_rate(links: LinkCounts) -> dict[Way, float]:
     """How long each way of each link is busy with what it has carried."""
     return {
         way: links.by_way[way].sent_bytes * 8 / link.shape.rate_bit_s

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import paths, procs, report
+from .. import paths, procs, report, workloads
 from ..experiments import results_page
 from ..experiments.options import Options
 from ..experiments.registry import EXPERIMENTS
@@ -117,10 +117,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     paths.built(paths.TRUNKLINE)
     if experiment.needs_hadoop:
         paths.built(paths.PLUGIN_JAR)
-    options = Options(arguments.scale, arguments.lab, arguments.topology)
+    jobs = tuple(filter(None, arguments.jobs.split(",")))
+    options = Options(arguments.scale, arguments.lab, arguments.topology, jobs)
     result = experiment.run(options)
-    if arguments.topology:
-        result.rename(f"{experiment.name}-{Path(arguments.topology).stem}")
+    if variant := [*([Path(arguments.topology).stem] if arguments.topology else []), *map(str.lower, jobs)]:
+        result.rename("-".join([experiment.name, *variant]))
     for path in result.write():
         say(f"written: {path.relative_to(paths.ROOT)}")
     return result.document()
@@ -189,6 +190,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--scale", type=float, default=1.0, help="times the paper's data sizes (default %(default)s)")
     made.add_argument(
         "--topology", help="another than the experiment's; the results are then called EXPERIMENT-TOPOLOGY"
+    )
+    made.add_argument(
+        "--jobs",
+        default="",
+        metavar="NAME,…",
+        help=f"of ndn-cache: which jobs ({', '.join(w.name for w in workloads.WORKLOADS)}; all of them where not "
+        "given); the results are then called EXPERIMENT-NAME",
     )
     add("list", list_)
     made = add("report", report_)

@@ -114,11 +114,11 @@ class Topology:
         check_roles(changed, self.name)
         return changed
 
-    def with_core_rate(self, rate_bit_s: int) -> Topology:
-        """The same with all links between routers or switches at another rate."""
+    def with_rates(self, hosts_bit_s: int, core_bit_s: int) -> Topology:
+        """The same with hosts' links at one rate and those between routers or switches at another."""
         hosts = set(self.hosts)
         links = tuple(
-            link if hosts & set(link.ends) else replace(link, shape=replace(link.shape, rate_bit_s=rate_bit_s))
+            replace(link, shape=replace(link.shape, rate_bit_s=hosts_bit_s if hosts & set(link.ends) else core_bit_s))
             for link in self.links
         )
         return replace(self, links=links)
