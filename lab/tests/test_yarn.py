@@ -106,13 +106,18 @@ def test_the_results_page_has_tables_plots_machine_and_commit(tmp_path, monkeypa
         "notes": ["a note"], "plots": ["ndn-table2"], "machine": "2 x processor", "commit": "abc", "at": "now",
     }  # fmt: skip
     (tmp_path / "ndn-table2.json").write_text(json.dumps(document))
+    (tmp_path / "ndn-cache-terasort.json").write_text(
+        json.dumps({**document, "experiment": "ndn-cache-terasort", "jobs": ["TeraSort"], "plots": []})
+    )
+    (tmp_path / "ndn-table2-tiny.json").write_text(json.dumps({**document, "experiment": "ndn-table2-tiny"}))
     (tmp_path / "ndn-table2.svg").write_text("<svg/>")
     (tmp_path / "ndn-table2-tiny.svg").write_text("<svg/>")
     found = results_page.write(tmp_path / "docs" / "results.md")
     page = (tmp_path / "docs" / "results.md").read_text()
     assert "| x | MB | 2 | 4 | 1 |" in page
     assert "2 x processor; commit abc" in page
-    assert "ndn-fig6" in found["missing"]
+    assert "## ndn-cache-terasort" in page and "tiny" not in page
+    assert "ndn-fig6" in found["missing"] and "ndn-cache" not in found["missing"]
     assert [p.name for p in (tmp_path / "docs" / "results").iterdir()] == ["ndn-table2.svg"]
 
 

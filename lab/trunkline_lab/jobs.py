@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .cluster import FSSHELL, Cluster
+from .hostbytes import LinkBytes
 from .procs import Process, ProcessFailed, tail
 
 TIMEOUT_S = 1800
@@ -32,10 +34,15 @@ class Jobs:
     scratch: Path  # for what is not in HDFS
     phases: list[Phase] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
+    read_links: Callable[[], LinkBytes] | None = None
+    links: dict[str, LinkBytes] = field(default_factory=dict)  # that each job took, where `read_links` reads them
 
     def run(self, step: str, main: str, *arguments: str) -> str:
         """One job, to its end; returns what its client logged. Raises ProcessFailed when it fails."""
+        before = self.read_links() if self.read_links else None
         process = self.cluster.client(main, *arguments, name=step, timeout_s=TIMEOUT_S)
+        if self.read_links and before is not None:
+            self.links[step] = self.read_links() - before
         self.processes.append(process)
         log = process.log.read_text(errors="replace")
         self.phases += phases_of(step, log)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import paths, planes, workloads
+from ..hostbytes import LinkBytes
 from ..jobs import Jobs
-from ..net import data_center, topology_file
+from ..net import data_center, flows, topology_file
 from ..net.data_center import LabRig
 from ..net.meter import LabBytes
 from ..say import say
@@ -54,7 +55,8 @@ PAPER_NETWORK_GB = {
 class Done:
     """One workload on a plane. Bytes by name: what readers took, what DataNodes gave, what each level's stores gave.
 
-    `replay` is what the simulator makes of the workload's traced reads.
+    `replay` is what the simulator makes of the workload's traced reads. `steps` has of each job what its bytes over all
+    links were: payload by category, and with all headers under "all".
     """
 
     total_bytes: int
@@ -63,6 +65,7 @@ class Done:
     hits: dict[str, int] = field(default_factory=dict)
     potential: dict[str, Any] = field(default_factory=dict)
     replay: dict[str, Any] = field(default_factory=dict)
+    steps: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def segments(directory: Path) -> tuple[int, int]:
@@ -83,6 +86,16 @@ def hits(rig: LabRig) -> dict[str, int]:
         level = "hosts" if router.host in topology.hosts else "racks" if router.host in racks else "core"
         found[level] += router.cache_hits()
     return found
+
+
+def by_category(rig: LabRig, links: LinkBytes) -> dict[str, int]:
+    """Bytes over all links; payload that crosses three links counts three times."""
+    assert isinstance(links, LabBytes)
+    total: dict[str, int] = {"all": links.links.total()}
+    for kinds in flows.by_way(rig.topology, list(links.flows.values())).values():
+        for kind, count in kinds.items():
+            total[kind] = total.get(kind, 0) + count
+    return total
 
 
 @contextmanager
@@ -127,7 +140,7 @@ def replay(rig: LabRig, source: str, logs: list[Path]) -> dict[str, Any]:
 def once(rig: LabRig, workload: Workload, size: int, result: Result, label: str) -> Done:
     """Runs a workload and counts."""
     say(f"{label}: {workload.name}, {size / 1e6:g} MB")
-    jobs = Jobs(rig.cluster, rig.cluster.directory / "scratch")
+    jobs = Jobs(rig.cluster, rig.cluster.directory / "scratch", read_links=rig.meter.read)
     jobs.scratch.mkdir(parents=True, exist_ok=True)
     named = rig.plane == "ndn"
     taken, given = segments(rig.cluster.directory)
@@ -136,7 +149,7 @@ def once(rig: LabRig, workload: Workload, size: int, result: Result, label: str)
         result.faults += [f"{label}: {fault}" for fault in workload.run(jobs, size)]
     links = rig.meter.read() - before
     assert isinstance(links, LabBytes)
-    done = Done(links.links.total())
+    done = Done(links.links.total(), steps={step: by_category(rig, found) for step, found in jobs.links.items()})
     if named:
         taken_now, given_now = segments(rig.cluster.directory)
         done.taken, done.given = (taken_now - taken) * SEGMENT_BYTES, (given_now - given) * SEGMENT_BYTES
@@ -219,6 +232,11 @@ def run(options: Options) -> Result:
             result.rows += _replayed(f"{name}, {size}", policy, traced_.replay)
             if done.taken == 0:
                 result.faults.append(f"{name}, {size}: nothing was read by name")
+    result.detail["steps"] = {
+        "tcp": {name: done.steps for name, done in tcp.items()},
+        **{policy: {name: done.steps for name, done in by_name.items()} for policy, by_name in ours.items()},
+    }
+    result.detail["jobs"] = options.jobs
     result.detail["potential"] = {name: done.potential for name, done in tcp.items()}
     result.notes.append(
         f"routers' content stores are of the size named, hosts' of {STORES[1] >> 20} MiB; "

@@ -35,15 +35,22 @@ def write(page: Path) -> dict[str, Any]:
     parts, missing = [HEAD], []
     page.parent.mkdir(parents=True, exist_ok=True)
     for name in EXPERIMENTS:
-        source = DIRECTORY / f"{name}.json"
-        if source.exists():
-            parts.append(_section(json.loads(source.read_text()), page))
-        else:
+        documents = _of(name)
+        parts += [_section(document, page) for document in documents]
+        if not documents:
             missing.append(name)
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     page.write_text("\n".join(parts))
     return {"page": str(page), "experiments": len(EXPERIMENTS) - len(missing), "missing": missing}
+
+
+def _of(name: str) -> list[dict[str, Any]]:
+    """An experiment's last result, and those of runs with some of its jobs alone; other variants stay out."""
+    whole = DIRECTORY / f"{name}.json"
+    found = [json.loads(whole.read_text())] if whole.exists() else []
+    others = (json.loads(path.read_text()) for path in sorted(DIRECTORY.glob(f"{name}-*.json")))
+    return found + [document for document in others if document.get("jobs")]
 
 
 def _section(document: dict[str, Any], page: Path) -> str:
