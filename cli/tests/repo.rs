@@ -85,6 +85,19 @@ fn files_go_in_are_served_verified_and_removed() {
     ]);
     assert!(same(&file, &bench.path("new.bin")) && same(&file, &bench.path("old.bin")));
 
+    let listed = bench.json(&[
+        "repo",
+        "ls",
+        "/data",
+        "--by-name",
+        "--verify",
+        &key,
+        "--json",
+    ]);
+    assert_eq!(listed, serde_json::json!([{"name": "/data/a"}]));
+    let shown = bench.ok(&["repo", "ls", "/data", "--by-name"]);
+    assert!(shown.contains("/data/a"), "{shown}");
+
     bench.ok(&["repo", "rm", "-c", &config, "/data/a", "--keep", "1"]);
     let left = bench.json(&[
         "repo",
@@ -423,4 +436,33 @@ fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
     assert_eq!(told["packets"], 5000);
     let log_bytes = told["log_bytes"].as_u64().expect("bytes");
     assert!(log_bytes < 43_000_000, "{log_bytes}");
+}
+
+#[test]
+fn a_cluster_has_a_prefix_of_its_own() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "name = \"/data/repo\"");
+    bench.file("a.bin", 10);
+    let url = "hdfs://namenode:8020/published";
+    let run = ["repo", "run", "--config", &config, "--store", url];
+    let refused = |more: &[&str]| bench.fails(&[&run[..], more].concat());
+    let (status, said) = refused(&["--check"]);
+    assert!(status == 2 && said.contains("store.prefix /data"), "{said}");
+    let store = |prefix: &str| configure(&bench, &format!("[store]\nprefix = \"{prefix}\""));
+    store("/elsewhere");
+    let (status, said) = refused(&["--check"]);
+    assert!(status == 2 && said.contains("add a [[serve]]"), "{said}");
+    store("/data/cluster");
+    bench.ok(&[&run[..], &["--check"]].concat());
+    bench.ok(&["repo", "put", "-c", &config, "/data/cluster/a", "a.bin"]);
+    let (status, said) = refused(&[]);
+    assert!(
+        status == 2 && said.contains("files of its own under it"),
+        "{said}"
+    );
+    let (status, said) = bench.fails(&["repo", "run", "--config", &config, "--store", "hdfs:/x"]);
+    assert!(
+        status == 2 && said.contains("hdfs://namenode:port/path"),
+        "{said}"
+    );
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ndn_packet::Name;
+use trunkline_store::Location;
 
 use super::{FaceArg, JsonArg};
 use crate::keys::{SignSpec, VerifySpec};
@@ -27,6 +28,9 @@ pub enum RepoCommand {
         /// Mount it at this folder, too [default: mount.directory of the configuration]
         #[arg(long, value_name = "DIR")]
         mount: Option<PathBuf>,
+        /// Publish the files of a Hadoop cluster, too, read-only: hdfs://namenode:port/path
+        #[arg(long, value_name = "URL")]
+        store: Option<Location>,
         /// Read the configuration, say whether it is right, and end
         #[arg(long)]
         check: bool,
@@ -35,7 +39,7 @@ pub enum RepoCommand {
     Put(PutFileArgs),
     /// Fetch a file over the network, verified; an interrupted transfer goes on where it stopped
     Get(GetFileArgs),
-    /// List what is in a repository on this host
+    /// List what is in a repository: on this host, or in any by name
     Ls(LsArgs),
     /// Remove files from a repository on this host, or a version from one elsewhere
     Rm(RmArgs),
@@ -149,6 +153,21 @@ pub struct LsArgs {
     /// All versions of the file of this name
     #[arg(long)]
     pub versions: bool,
+    /// Ask for the listing by name, as any other host does: of whatever repository has the name
+    #[arg(long, conflicts_with = "versions")]
+    pub by_name: bool,
+    /// The repository owner's public key (or hmac:KEYFILE), by which the listing is verified.
+    /// Without it, digests alone are
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "digest",
+        requires = "by_name"
+    )]
+    pub verify: VerifySpec,
+    /// Which forwarder, by name
+    #[command(flatten)]
+    pub face: FaceArg,
     /// Which repository
     #[command(flatten)]
     pub local: LocalArgs,

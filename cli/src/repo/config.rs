@@ -7,9 +7,11 @@ use ndn_mount::MountOptions;
 use ndn_packet::{Name, SigningKey};
 use ndn_repo::protocol::{InsertLimits, Trust};
 use ndn_repo::{PutOptions, Repo, RepoError, RepoOptions};
+use trunkline_store::Store;
 
 use super::http::HttpConfig;
 use super::settings::SCHEMA;
+use super::store::StoreConfig;
 use super::trust;
 use crate::args::KeyKind;
 use crate::error::{CliError, Exit};
@@ -46,6 +48,8 @@ pub struct RepoConfig {
     pub mount_at: Option<PathBuf>,
     /// How it is mounted.
     pub mount: MountOptions,
+    /// The cluster behind it.
+    pub store: StoreConfig,
     /// The filter of the log.
     pub log: String,
 }
@@ -133,6 +137,7 @@ impl RepoConfig {
             http: HttpConfig::read(&document.table("http"))?,
             mount_at: mounted.path("directory")?,
             mount,
+            store: StoreConfig::read(&document.table("store"))?,
             log: filter,
         })
     }
@@ -149,6 +154,7 @@ impl RepoConfig {
             );
         }
         self.http.check()?;
+        self.store.check(&self.serve, self.name.as_ref())?;
         let key = match &self.key {
             Some(key) => key.load()?,
             // The one that is made at the first use: who else may do what can be checked without it.
@@ -174,6 +180,15 @@ impl RepoConfig {
     /// A usage error that names file, line, key and what would be right.
     pub fn load_trust(&self) -> Result<Trust, CliError> {
         trust::load(self.trust.as_deref(), &self.load_key()?)
+    }
+
+    /// The cluster behind `repo`; `None` where there is none.
+    ///
+    /// # Errors
+    /// The repository has something under the cluster's name; no thread can be had.
+    pub fn open_store(&self, repo: &Repo) -> Result<Option<Store>, CliError> {
+        self.store
+            .open(repo, &self.serve, &self.put, self.load_key()?)
     }
 
     /// Opens the repository in this process.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::config::RepoConfig;
 use super::door::Visitor;
 use super::session::{Request, Session};
-use super::{STOPPED, remote};
+use super::{STOPPED, listing, remote};
 use crate::args::{LocalArgs, LsArgs, RmArgs, VerifyArgs};
 use crate::error::{CliError, Exit};
 use crate::forwarder::Stop;
@@ -76,11 +76,15 @@ pub(super) fn load(local: &LocalArgs) -> Result<RepoConfig, CliError> {
 /// # Errors
 /// What the repository says.
 pub fn ls(args: &LsArgs) -> Result<(), CliError> {
-    let request = Request::Ls {
-        name: args.name.to_string(),
-        versions: args.versions,
+    let rows = if args.by_name {
+        listing::fetch(args)?
+    } else {
+        let request = Request::Ls {
+            name: args.name.to_string(),
+            versions: args.versions,
+        };
+        open(&args.local)?.tell(&request)?
     };
-    let rows = open(&args.local)?.tell(&request)?;
     if args.local.json.json {
         output::json(&rows);
         return Ok(());

@@ -4,6 +4,7 @@ mod config;
 mod door;
 mod get;
 mod http;
+mod listing;
 mod local;
 mod put;
 mod remote;
@@ -11,6 +12,7 @@ mod run;
 mod session;
 mod settings;
 mod sources;
+mod store;
 mod trust;
 
 pub use config::RepoConfig;
@@ -38,8 +40,9 @@ pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
             config,
             http,
             mount,
+            store,
             check,
-        } => run::run(&config, http, mount.as_deref(), check, verbose),
+        } => run::run(&config, http, mount.as_deref(), store, check, verbose),
         RepoCommand::Put(args) => put::put(&args),
         RepoCommand::Get(args) => get::get(&args),
         RepoCommand::Ls(args) => local::ls(&args),

@@ -10,6 +10,7 @@ use ndn_io::App;
 use ndn_packet::{Data, Interest, NackReason, NetKind, NetPacket};
 use ndn_repo::protocol::Server;
 use ndn_repo::{Repo, RepoError};
+use trunkline_store::{Location, Store};
 
 use super::config::RepoConfig;
 use super::door::Door;
@@ -28,11 +29,13 @@ pub fn run(
     path: &Path,
     http: Option<SocketAddr>,
     mount_at: Option<&Path>,
+    store: Option<Location>,
     check: bool,
     verbose: u8,
 ) -> Result<(), CliError> {
     let mut config = RepoConfig::load(path)?;
     config.http.listen = http.or(config.http.listen);
+    config.store.location = store.or(config.store.location.take());
     config.check_serving()?;
     if check {
         output::line(&format!("{}: right", path.display()));
@@ -56,9 +59,11 @@ pub fn run(
             Some(server.map_err(|e| config.error(&e))?)
         }
     };
+    let store = config.open_store(&repo)?;
     let mut app = Serving {
         repo,
         commands,
+        store,
         counters,
     };
     let mounted = match mount_at.or(config.mount_at.as_deref()) {
@@ -97,6 +102,7 @@ pub fn run(
 struct Serving {
     repo: Repo,
     commands: Option<Server>,
+    store: Option<Store>,
     counters: Counters,
 }
 
@@ -124,6 +130,29 @@ impl Serving {
         }
     }
 
+    /// Gives the store what is its own, and gives back what is not.
+    fn offer_to_store(
+        &mut self,
+        now: Duration,
+        packet: NetPacket,
+        out: &mut Vec<NetPacket>,
+    ) -> Option<NetPacket> {
+        let marked = is_marked(&packet);
+        let Some(store) = &mut self.store else {
+            return Some(packet);
+        };
+        let is_taken = match &packet.packet {
+            NetKind::Interest(interest) if store.has(interest.name()) => {
+                store.on_interest(now, interest.clone(), packet.pit_token, out);
+                true
+            }
+            NetKind::Interest(_) => false,
+            NetKind::Data(data) => store.on_data(now, data, marked, out),
+            NetKind::Nack { reason, interest } => store.on_nack(now, interest, *reason, out),
+        };
+        (!is_taken).then_some(packet)
+    }
+
     /// Sends the Interests of insertions.
     fn fetch(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         let Some(commands) = &mut self.commands else {
@@ -133,6 +162,10 @@ impl Serving {
             out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
         }
     }
+}
+
+fn is_marked(packet: &NetPacket) -> bool {
+    packet.congestion_mark.is_some_and(|mark| mark > 0)
 }
 
 fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
@@ -148,7 +181,10 @@ fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
 impl App for Serving {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
         let token = packet.pit_token;
-        let marked = packet.congestion_mark.is_some_and(|m| m > 0);
+        let marked = is_marked(&packet);
+        let Some(packet) = self.offer_to_store(now, packet, out) else {
+            return;
+        };
         match (packet.packet, &mut self.commands) {
             (NetKind::Interest(interest), _) => {
                 out.extend(
@@ -166,12 +202,17 @@ impl App for Serving {
     }
 
     fn deadline(&self) -> Option<Duration> {
-        self.commands.as_ref().and_then(Server::deadline)
+        let commands = self.commands.as_ref().and_then(Server::deadline);
+        let store = self.store.as_ref().and_then(Store::deadline);
+        commands.into_iter().chain(store).min()
     }
 
     fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         if let Some(commands) = &mut self.commands {
             commands.on_deadline(now);
+        }
+        if let Some(store) = &mut self.store {
+            store.on_deadline(now, out);
         }
         self.fetch(now, out);
     }

@@ -35,6 +35,11 @@ const SECTIONS: &[Section] = &[
         help: "The repository as a file system: by `repo run`, where `directory` is given, or by `trunkline mount`.",
     },
     Section {
+        name: "store",
+        many: false,
+        help: "A Hadoop cluster whose files are published, read-only, see [repo.md](repo.md#files-of-a-hadoop-cluster). None unless `url` is given.",
+    },
+    Section {
         name: "log",
         many: false,
         help: "What is written to standard error.",
@@ -199,6 +204,51 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Switch,
         default: Some("false"),
         help: "Whether other users may use it, as the files' modes say.",
+    },
+    Setting {
+        section: "store",
+        key: "url",
+        kind: Kind::Hdfs,
+        default: None,
+        help: "Which folder of which cluster. `--store` goes before it.",
+    },
+    Setting {
+        section: "store",
+        key: "prefix",
+        kind: Kind::Name,
+        default: None,
+        help: "Under which name it is published, and nothing else is. It must be under a prefix that is served; where it is not given, it is the first of those.",
+    },
+    Setting {
+        section: "store",
+        key: "web",
+        kind: Kind::HostPorts,
+        default: None,
+        help: "The NameNode's HTTP address, `dfs.namenode.http-address`; those of all NameNodes, with commas between, where one stands by for another. Where it is not given, port 9870 of the host in `url`.",
+    },
+    Setting {
+        section: "store",
+        key: "user",
+        kind: Kind::UserName,
+        default: Some("trunkline"),
+        help: "As whom the NameNode is asked: what this user may read is published, to everybody.",
+    },
+    Setting {
+        section: "store",
+        key: "root",
+        kind: Kind::Name,
+        default: Some("/hadoop"),
+        help: "`trunkline.ndn.root` of the cluster.",
+    },
+    Setting {
+        section: "store",
+        key: "block_segment_size",
+        kind: Kind::Size {
+            min: 512,
+            max: 64_512,
+        },
+        default: Some("64512"),
+        help: "`trunkline.ndn.segment.bytes` of the cluster.",
     },
     Setting {
         section: "log",

@@ -9,6 +9,7 @@ use ndn_io::FaceUri;
 use ndn_packet::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trunkline_store::Location;
 
 use super::{Kind, Schema, Setting, nearest};
 use crate::error::CliError;
@@ -313,6 +314,37 @@ impl<'d> Table<'d> {
                 false => Err(String::new()),
             }
         })
+    }
+
+    /// Hosts, each with a port.
+    pub fn host_ports(&self, key: &str) -> Result<Option<Vec<String>>, CliError> {
+        self.read(key, |_, text| {
+            let is_right = |one: &str| {
+                one.rsplit_once(':').is_some_and(|(host, port)| {
+                    let is_host = |c: u8| c.is_ascii_alphanumeric() || b"-_.:[]".contains(&c);
+                    !host.is_empty() && host.bytes().all(is_host) && port.parse::<u16>().is_ok()
+                })
+            };
+            let all: Vec<String> = text.split(',').map(|one| one.trim().to_owned()).collect();
+            match all.iter().all(|one| is_right(one)) {
+                true => Ok(all),
+                false => Err(String::new()),
+            }
+        })
+    }
+
+    /// A user's name.
+    pub fn user_name(&self, key: &str) -> Result<Option<String>, CliError> {
+        self.read(key, |_, text| {
+            let is_right =
+                !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+            is_right.then(|| text.to_owned()).ok_or_else(String::new)
+        })
+    }
+
+    /// A folder of a Hadoop cluster.
+    pub fn hdfs(&self, key: &str) -> Result<Option<Location>, CliError> {
+        self.read(key, |_, text| text.parse::<Location>())
     }
 
     /// Permission bits.

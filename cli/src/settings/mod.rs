@@ -45,6 +45,12 @@ pub enum Kind {
     Listen,
     /// The name of a host.
     HostName,
+    /// A host and a port, or several with commas between.
+    HostPorts,
+    /// A folder of a Hadoop cluster, as `hdfs://namenode:8020/path`.
+    Hdfs,
+    /// A user's name.
+    UserName,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// Permission bits of a file, in octal.
@@ -145,6 +151,9 @@ impl Kind {
             Kind::Address => String::from("IP address"),
             Kind::Listen => String::from("IP address and port"),
             Kind::HostName => String::from("host name"),
+            Kind::HostPorts => String::from("host and port, or several with commas between"),
+            Kind::Hdfs => String::from("hdfs://namenode:port/path"),
+            Kind::UserName => String::from("user name"),
             Kind::Choice(words) => words.join(" or "),
             Kind::Mode => String::from("permission bits in octal"),
             Kind::LogFilter => String::from("log filter"),

@@ -19,7 +19,7 @@ impl Repo {
     /// | `<file>/v=<n>/32=manifest/seg=<n>` | digests of its segments |
     /// | `<file>/32=metadata` | RDR: the newest version |
     /// | `<file>/32=metadata/v=<n>/seg=0` | the signed metadata of that version |
-    /// | `<folder>/32=ls`, `<file>/32=versions` and `32=metadata` after them | listings, found by RDR |
+    /// | `<folder>/32=ls`, `<file>/32=versions` and `32=metadata` after them | listings, found by RDR, with manifests |
     /// | a prefix of a file's segments, with CanBePrefix | the first segment of the newest version |
     /// | any other | a packet that was inserted as it came |
     ///
@@ -83,6 +83,11 @@ impl Inner {
         };
         let object = stream.parent();
         if last.as_keyword() == Some(b"manifest") {
+            if is_listing(&object.parent().to_name()) {
+                return Ok(self
+                    .old_listing(&object.to_name())
+                    .and_then(|listing| listing.manifest_packet(segment)));
+            }
             return match self.versioned(object)? {
                 Some(reader) => reader.manifest_packet(segment),
                 None => Ok(None),

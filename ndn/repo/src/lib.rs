@@ -68,6 +68,8 @@ pub use change::{Change, Changed, NewAttributes, NotChanged};
 pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;
-pub use listing::{Child, VERSION_ELEMENT, listed_component};
+pub use listing::{
+    Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed_component,
+};
 pub use packets::{Insertion, SeriesInfo};
-pub use repo::{FileInfo, MAX_SEGMENT_BYTES, Repo, RepoOptions};
+pub use repo::{FileInfo, MAX_SEGMENT_BYTES, METADATA_FRESHNESS, Repo, RepoOptions};

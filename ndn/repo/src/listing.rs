@@ -10,9 +10,10 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use ndn_endpoint::rdr::Metadata;
 use ndn_endpoint::{Segmenter, rdr};
-use ndn_packet::{Component, ComponentBuf, Interest, Name, SigningKey, tlv};
+use ndn_packet::{Component, ComponentBuf, Data, Interest, Name, SigningKey, sha256, tlv};
 
 use crate::error::Result;
+use crate::files::{DIGEST_BYTES, manifest_digests, manifest_name};
 use crate::index::{self, FILES, FOLDERS, failed, name_of, successor};
 use crate::inner::{Inner, now_us};
 use crate::recent::Recent;
@@ -22,8 +23,8 @@ use crate::repo::{FileInfo, METADATA_FRESHNESS, Repo};
 pub const VERSION_ELEMENT: u32 = 0xf590;
 /// Bytes of content in a segment of a listing.
 const SEGMENT_BYTES: u32 = 8000;
-/// Greatest size of a listing; a folder with more in it is not listed by name.
-const MAX_LISTING: usize = 16 << 20;
+/// Greatest size of a listing in bytes; a folder with more in it is not listed by name.
+pub const MAX_LISTING_BYTES: usize = 16 << 20;
 /// Listings kept so that a reader gets all segments of the same one.
 const KEPT: usize = 8;
 
@@ -177,10 +178,11 @@ impl Inner {
 
 /// A listing under a version: what was true at one moment.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub struct Listing {
     segmenter: Segmenter,
     content: Bytes,
-    manifest_digest: [u8; 32],
+    /// Digests of its segments.
+    manifest: Bytes,
 }
 
 /// Listings made lately.
@@ -251,14 +253,9 @@ impl Inner {
             };
             for child in &children {
                 let component = child.component.as_component();
-                match component.as_generic() {
-                    // As a file's name where it can be one, else as names are written.
-                    Some(bytes) if is_plain(bytes) => content.extend_from_slice(bytes),
-                    _ => content.extend_from_slice(component.to_string().as_bytes()),
-                }
-                content.extend_from_slice(if child.file.is_none() { b"/\0" } else { b"\0" });
+                list_component(&mut content, component, child.file.is_none());
             }
-            if content.len() > MAX_LISTING {
+            if content.len() > MAX_LISTING_BYTES {
                 tracing::warn!(%folder, "has more in it than a listing may tell");
                 return Ok(None);
             }
@@ -292,7 +289,7 @@ impl Inner {
                 ..Metadata::new(name.append_version(key.value().1))
             };
             tlv::write_tlv(&mut content, VERSION_ELEMENT, &metadata.encode());
-            if content.len() > MAX_LISTING {
+            if content.len() > MAX_LISTING_BYTES {
                 tracing::warn!(%name, "has more versions than a listing may tell");
                 return Ok(None);
             }
@@ -309,6 +306,16 @@ fn is_plain(bytes: &[u8]) -> bool {
         && !bytes.iter().all(|b| *b == b'.')
 }
 
+/// Appends to a listing of a folder what is in it.
+pub fn list_component(listing: &mut BytesMut, component: Component<'_>, is_folder: bool) {
+    match component.as_generic() {
+        // As a file's name where it can be one, else as names are written.
+        Some(bytes) if is_plain(bytes) => listing.extend_from_slice(bytes),
+        _ => listing.extend_from_slice(component.to_string().as_bytes()),
+    }
+    listing.extend_from_slice(if is_folder { b"/\0" } else { b"\0" });
+}
+
 /// The component that a listing tells by `text`, without the `/` of folders.
 pub fn listed_component(text: &str) -> Option<ComponentBuf> {
     if is_plain(text.as_bytes()) {
@@ -319,37 +326,43 @@ pub fn listed_component(text: &str) -> Option<ComponentBuf> {
 }
 
 impl Listing {
-    fn new(versioned: Name, content: Bytes) -> Self {
+    /// The listing of this name (`32=ls` or `32=versions`, then a version), which has this content.
+    pub fn new(versioned: Name, content: Bytes) -> Self {
         let segmenter = Segmenter::new(versioned, content.len() as u64, SEGMENT_BYTES);
         let mut listing = Self {
             segmenter,
             content,
-            manifest_digest: [0; 32],
+            manifest: Bytes::new(),
         };
-        let mut digests = ring::digest::Context::new(&ring::digest::SHA256);
-        for n in 0..=listing.segmenter.last() {
-            if let Some(data) = listing
-                .packet(n)
-                .and_then(|wire| ndn_packet::Data::parse(wire).ok())
-            {
-                digests.update(data.signature_value());
-            }
-        }
+        let digests: BytesMut = (0..=listing.segmenter.last())
+            .filter_map(|n| Data::parse(listing.packet(n)?).ok())
+            .flat_map(|data| Bytes::copy_from_slice(data.signature_value()))
+            .collect();
+        listing.manifest = digests.freeze();
         listing
-            .manifest_digest
-            .copy_from_slice(digests.finish().as_ref());
-        listing
+    }
+
+    /// Its name, version included.
+    pub fn versioned(&self) -> &Name {
+        self.segmenter.prefix()
+    }
+
+    /// Bytes of its content.
+    pub fn size(&self) -> usize {
+        self.content.len()
     }
 
     /// Segment `n`; `None` beyond the last.
     pub fn packet(&self, n: u64) -> Option<Bytes> {
-        self.segmenter
-            .segment(n, &SigningKey::DigestSha256, |offset, place| {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX);
-                place.copy_from_slice(&self.content[from..from + place.len()]);
-                Ok::<(), std::convert::Infallible>(())
-            })
-            .unwrap_or_else(|never| match never {})
+        packet(&self.segmenter, &self.content, n)
+    }
+
+    /// Segment `n` of the digests of its segments, as of a file's; `None` beyond the last.
+    pub fn manifest_packet(&self, n: u64) -> Option<Bytes> {
+        let segment_bytes = manifest_digests(SEGMENT_BYTES) * DIGEST_BYTES as u32;
+        let name = manifest_name(self.versioned());
+        let segmenter = Segmenter::new(name, self.manifest.len() as u64, segment_bytes);
+        packet(&segmenter, &self.manifest, n)
     }
 
     /// The signed metadata packet.
@@ -357,11 +370,22 @@ impl Listing {
         let versioned = self.segmenter.prefix();
         let version = versioned.last().and_then(|c| c.as_version()).unwrap_or(0);
         let metadata = Metadata {
-            manifest_digest: Some(self.manifest_digest),
+            manifest_digest: Some(sha256(&self.manifest)),
             ..self.segmenter.metadata()
         };
         metadata.packet(&versioned.parent(), version, METADATA_FRESHNESS, key)
     }
+}
+
+/// Segment `n` of what has this content.
+fn packet(segmenter: &Segmenter, content: &Bytes, n: u64) -> Option<Bytes> {
+    segmenter
+        .segment(n, &SigningKey::DigestSha256, |offset, place| {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX);
+            place.copy_from_slice(&content[from..from + place.len()]);
+            Ok::<(), std::convert::Infallible>(())
+        })
+        .unwrap_or_else(|never| match never {})
 }
 
 /// Whether `interest` asks for the metadata of something, and of what.

@@ -15,7 +15,7 @@ use crate::index::{self, FILES, FOLDERS, FileEntry, Kept, failed, file_entry};
 use crate::inner::{Inner, now_us};
 
 /// How long caches may answer with a metadata packet: versions change while names stay.
-pub(crate) const METADATA_FRESHNESS: Duration = Duration::from_millis(10);
+pub const METADATA_FRESHNESS: Duration = Duration::from_millis(10);
 /// Greatest size of a segment's content in bytes: with its headers it fits into a jumbo packet.
 pub const MAX_SEGMENT_BYTES: u32 = 65_000;
 

@@ -237,12 +237,25 @@ fn folders_are_listed_page_by_page_and_by_name() {
     let metadata = ask(&repo, &name("/a/32=ls/32=metadata"), true)
         .expect("read")
         .expect("here");
-    let versioned = Metadata::from_data(&metadata).expect("metadata").name;
+    let told = Metadata::from_data(&metadata).expect("metadata");
+    let versioned = told.name;
+    let manifest = ask(
+        &repo,
+        &ndn_repo::manifest_name(&versioned).append_segment(0),
+        false,
+    )
+    .expect("read")
+    .expect("here");
+    assert_eq!(
+        told.manifest_digest,
+        Some(ndn_packet::sha256(manifest.content_slice()))
+    );
     put(&repo, &name("/a/later"), b"x", &options(8, None));
     let listing = ask(&repo, &versioned.append_segment(0), false)
         .expect("read")
         .expect("it is kept for who asked");
     assert_eq!(listing.content_slice(), b"x\0y/\0z\0z/\0empty/\0");
+    assert_eq!(manifest.content_slice(), listing.signature_value());
     assert_eq!(
         ask(&repo, &name("/none/32=ls/32=metadata"), true).expect("read"),
         None

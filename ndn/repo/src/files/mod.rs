@@ -26,4 +26,5 @@ pub(crate) use manifest::Facts;
 pub(crate) use recover::{
     partial_upload, publish_drafts, recover, remove_both, remove_doomed, settle, sync_incoming,
 };
+pub(crate) use segments::DIGEST_BYTES;
 pub(crate) use writer::{incoming, settled};

@@ -1,0 +1,169 @@
+//! The NameNode by WebHDFS: what a path is, which blocks a file has, what is in a folder.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::told::{BlockLocations, Blocks, DirectoryListing, FileStatus, Remote, Status};
+
+/// How long the NameNode may take: less than an Interest waits, so that whoever asked is told.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Greatest answer in bytes; 256 blocks or 1000 names come to a tenth of it.
+const MAX_ANSWER: u64 = 8 << 20;
+/// What stands in a path or a parameter as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// Why the NameNode tells nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; see whether the NameNode runs, and that store.web is its HTTP address")]
+pub struct StoreError(String);
+
+impl StoreError {
+    /// A question was not put in time.
+    pub(crate) fn late() -> Self {
+        Self(String::from(
+            "the NameNode has not come to a question in time",
+        ))
+    }
+}
+
+/// A question's end that is no answer.
+enum Failed {
+    /// There is no such path, or none for this user.
+    Nothing(String),
+    /// This NameNode tells nothing; another one may.
+    Silent(String),
+}
+
+/// The NameNodes of a cluster, one of which is active. Each question waits for its answer.
+pub struct NameNode {
+    agent: ureq::Agent,
+    /// `host:port` of each one's HTTP server; the one that answered last is first.
+    addresses: Vec<String>,
+    user: String,
+}
+
+impl NameNode {
+    /// Those at `addresses` (`host:port` of their HTTP servers), asked as `user`.
+    pub fn new(addresses: Vec<String>, user: &str) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .build();
+        Self {
+            agent: config.into(),
+            addresses,
+            user: escaped(user),
+        }
+    }
+
+    /// What `path` is; `None` where there is nothing that the user may see.
+    pub(crate) fn status(&mut self, path: &str) -> Result<Option<Status>, StoreError> {
+        let answer: Option<FileStatus> = self.ask("GETFILESTATUS", path, "")?;
+        Ok(answer.map(|a| a.status))
+    }
+
+    /// The blocks that have the bytes of a file from `offset` on; `None` where there is no file that the user may read.
+    pub(crate) fn blocks(
+        &mut self,
+        path: &str,
+        offset: u64,
+        length: u64,
+    ) -> Result<Option<Blocks>, StoreError> {
+        let more = format!("&offset={offset}&length={length}");
+        let answer: Option<BlockLocations> = self.ask("GET_BLOCK_LOCATIONS", path, &more)?;
+        Ok(answer.map(|a| a.blocks))
+    }
+
+    /// Some of what is in a folder, in the order of names, from the one after `after` on; `None` where there is none that
+    /// the user may list.
+    pub(crate) fn list(
+        &mut self,
+        path: &str,
+        after: &str,
+    ) -> Result<Option<DirectoryListing>, StoreError> {
+        let more = match after {
+            "" => String::new(),
+            after => format!("&startAfter={}", escaped(after)),
+        };
+        let answer: Option<crate::told::Batch> = self.ask("LISTSTATUS_BATCH", path, &more)?;
+        Ok(answer.map(|a| a.listing))
+    }
+
+    fn ask<T: for<'a> Deserialize<'a>>(
+        &mut self,
+        question: &str,
+        path: &str,
+        more: &str,
+    ) -> Result<Option<T>, StoreError> {
+        let parts: String = path
+            .split('/')
+            .skip(1)
+            .map(|p| "/".to_owned() + &escaped(p))
+            .collect();
+        let query = format!("{parts}?op={question}&user.name={}{more}", self.user);
+        let query = query.strip_prefix('/').unwrap_or(&query);
+        let mut silent = Vec::new();
+        for n in 0..self.addresses.len() {
+            match self.ask_at(&self.addresses[n], query) {
+                Ok(answer) => {
+                    self.addresses[..=n].rotate_right(1);
+                    return Ok(Some(answer));
+                }
+                Err(Failed::Nothing(why)) => {
+                    tracing::debug!(path, why, "the NameNode has nothing");
+                    self.addresses[..=n].rotate_right(1);
+                    return Ok(None);
+                }
+                Err(Failed::Silent(why)) => {
+                    silent.push(format!("NameNode at {}: {why}", self.addresses[n]));
+                }
+            }
+        }
+        Err(StoreError(silent.join("; ")))
+    }
+
+    fn ask_at<T: for<'a> Deserialize<'a>>(&self, address: &str, query: &str) -> Result<T, Failed> {
+        let silent = |cause: &dyn Display| Failed::Silent(cause.to_string());
+        let url = format!("http://{address}/webhdfs/v1/{query}");
+        let mut answer = self.agent.get(&url).call().map_err(|e| silent(&e))?;
+        let body = answer
+            .body_mut()
+            .with_config()
+            .limit(MAX_ANSWER)
+            .read_to_vec()
+            .map_err(|e| silent(&e))?;
+        if answer.status() == 200 {
+            return serde_json::from_slice(&body).map_err(|e| silent(&e));
+        }
+        let Ok(Remote { exception }) = serde_json::from_slice(&body) else {
+            return Err(match answer.status().as_u16() {
+                401 => silent(&"asks for a login; only clusters without Kerberos can be published"),
+                status => silent(&format!("answers {status}, not as WebHDFS does")),
+            });
+        };
+        let said = format!("{}: {:.200}", exception.exception, exception.message);
+        match exception.exception.as_str() {
+            "FileNotFoundException"
+            | "AccessControlException"
+            | "ParentNotDirectoryException"
+            | "InvalidPathException" => Err(Failed::Nothing(said)),
+            "StandbyException" => Err(silent(
+                &"is in standby; name the active one in store.web, too",
+            )),
+            _ => Err(Failed::Silent(said)),
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    utf8_percent_encode(text, PLAIN).to_string()
+}

@@ -1,0 +1,247 @@
+//! What the NameNode is asked, on a thread of its own.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::BytesMut;
+use ndn_packet::{Component, Name};
+use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component};
+
+use crate::file::{Draft, File, Unserved};
+use crate::namenode::{NameNode, StoreError};
+use crate::told::Status;
+
+/// Questions that wait; further ones are refused.
+const MAX_OPEN: usize = 256;
+/// After so long nobody waits for an answer any more.
+const STALE: Duration = Duration::from_secs(4);
+/// Blocks asked for at once.
+const PAGE_BLOCKS: u64 = 256;
+/// How often a file that changes while it is asked about is asked about again.
+const TRIES: u32 = 3;
+
+/// How files are cut.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    /// `trunkline.ndn.root` of the cluster.
+    pub root: Name,
+    /// `trunkline.ndn.segment.bytes` of the cluster: data bytes of a block segment.
+    pub block_segment_bytes: u32,
+    /// Bytes of content in a segment of a file.
+    pub segment_bytes: u32,
+    /// How long caches may call a segment fresh.
+    pub freshness: Duration,
+}
+
+/// What is to be known about a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Topic {
+    /// The newest version of the file of this name.
+    File(Name),
+    /// What is in the folder of this name.
+    Folder(Name),
+}
+
+/// What the NameNode knows of a topic; `None` where there is nothing that can be served.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    File(Option<Arc<File>>),
+    Folder(Option<Arc<Listing>>),
+}
+
+struct Question {
+    topic: Topic,
+    path: String,
+    asked: Instant,
+}
+
+type Told = (Topic, Result<Answer, StoreError>);
+
+/// Questions on their way to the NameNode, and its answers on their way back. Each topic is asked about once at a time.
+pub struct Questions {
+    to_thread: Sender<Question>,
+    told: Receiver<Told>,
+    open: HashSet<Topic>,
+}
+
+impl Questions {
+    /// Starts the thread; it ends when this is dropped.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub fn to(mut namenode: NameNode, cut: Cut) -> io::Result<Self> {
+        let (to_thread, questions) = channel::<Question>();
+        let (tell, told) = channel();
+        std::thread::Builder::new()
+            .name(String::from("namenode"))
+            .spawn(move || {
+                while let Ok(question) = questions.recv() {
+                    let answer = match question.asked.elapsed() > STALE {
+                        true => Err(StoreError::late()),
+                        false => answer(&mut namenode, &question, &cut),
+                    };
+                    if tell.send((question.topic, answer)).is_err() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Self {
+            to_thread,
+            told,
+            open: HashSet::new(),
+        })
+    }
+
+    /// Asks, unless it is asked already; false where too much is.
+    pub(crate) fn ask(&mut self, topic: &Topic, path: impl FnOnce() -> Option<String>) -> bool {
+        if self.open.contains(topic) {
+            return true;
+        }
+        if self.open.len() >= MAX_OPEN {
+            return false;
+        }
+        let Some(path) = path() else {
+            return false;
+        };
+        let question = Question {
+            topic: topic.clone(),
+            path,
+            asked: Instant::now(),
+        };
+        let is_sent = self.to_thread.send(question).is_ok();
+        if is_sent {
+            self.open.insert(topic.clone());
+        }
+        is_sent
+    }
+
+    /// An answer that has come.
+    pub(crate) fn poll(&mut self) -> Option<Told> {
+        let told = self.told.try_recv().ok()?;
+        self.open.remove(&told.0);
+        Some(told)
+    }
+
+    /// Whether answers are waited for.
+    pub(crate) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+}
+
+fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, StoreError> {
+    let path = &question.path;
+    match &question.topic {
+        Topic::File(name) => {
+            let file = file(namenode, name, path, cut)?.unwrap_or_else(|why| {
+                tracing::warn!(path, %why, "a file is not published");
+                None
+            });
+            Ok(Answer::File(file.map(Arc::new)))
+        }
+        Topic::Folder(name) => Ok(Answer::Folder(folder(namenode, name, path)?.map(Arc::new))),
+    }
+}
+
+/// The newest version of a file. What is told of it comes in several answers, which must be of the same version.
+fn file(
+    namenode: &mut NameNode,
+    name: &Name,
+    path: &str,
+    cut: &Cut,
+) -> Result<Result<Option<File>, Unserved>, StoreError> {
+    let Some(mut status) = namenode.status(path)? else {
+        return Ok(Ok(None));
+    };
+    for _ in 0..TRIES {
+        if status.kind != "FILE" {
+            return Ok(Ok(None));
+        }
+        if let Err(why) = File::refuse(&status) {
+            return Ok(Err(why));
+        }
+        let drawn = draft(namenode, path, &status)?;
+        match namenode.status(path)? {
+            Some(after) if after == status => {
+                let file = drawn.and_then(|draft| {
+                    draft
+                        .map(|draft| draft.finish(name, &status, cut))
+                        .transpose()
+                });
+                return Ok(file);
+            }
+            Some(after) => status = after,
+            None => return Ok(Ok(None)),
+        }
+    }
+    Ok(Err(Unserved::Open))
+}
+
+/// All blocks of a file.
+fn draft(
+    namenode: &mut NameNode,
+    path: &str,
+    status: &Status,
+) -> Result<Result<Option<Draft>, Unserved>, StoreError> {
+    let mut draft = Draft::new();
+    let page = status.block_size.max(1).saturating_mul(PAGE_BLOCKS);
+    loop {
+        let before = draft.end;
+        let Some(blocks) = namenode.blocks(path, before, page)? else {
+            return Ok(Ok(None));
+        };
+        if blocks.is_under_construction {
+            return Ok(Err(Unserved::Open));
+        }
+        if let Err(why) = draft.extend(&blocks.located_blocks) {
+            return Ok(Err(why));
+        }
+        // What lacks is found when it is compared with the file's length.
+        if draft.end >= status.length || draft.end == before {
+            return Ok(Ok(Some(draft)));
+        }
+    }
+}
+
+/// What is in a folder; `None` where there is none, or too much in it to be told.
+fn folder(
+    namenode: &mut NameNode,
+    folder: &Name,
+    path: &str,
+) -> Result<Option<Listing>, StoreError> {
+    let mut content = BytesMut::new();
+    let mut after = String::new();
+    loop {
+        let Some(listing) = namenode.list(path, &after)? else {
+            return Ok(None);
+        };
+        let found = listing.partial_listing.statuses.all;
+        // A file's listing is itself, without a name.
+        if found.iter().any(|status| status.path_suffix.is_empty()) {
+            return Ok(None);
+        }
+        for status in &found {
+            let component = Component::generic(status.path_suffix.as_bytes());
+            list_component(&mut content, component, status.kind == "DIRECTORY");
+        }
+        if content.len() > MAX_LISTING_BYTES {
+            tracing::warn!(path, "a folder has more in it than a listing may tell");
+            return Ok(None);
+        }
+        match found.into_iter().next_back() {
+            Some(last) if listing.remaining_entries > 0 => after = last.path_suffix,
+            _ => break,
+        }
+    }
+    let versioned = folder.append_keyword("ls").append_version(now_us());
+    Ok(Some(Listing::new(versioned, content.freeze())))
+}
+
+fn now_us() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

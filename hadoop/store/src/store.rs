@@ -1,0 +1,267 @@
+//! The store: Interests for files in, Data out, with Interests for blocks in between.
+//!
+//! ```text
+//!   Interest ──▶ known? ──▶ Data
+//!                  │ no: what is lacking is asked for once, the Interest waits under it
+//!                  ├─ of the NameNode: by its thread ──┐
+//!                  └─ block segment: by the network ───┴─▶ it came: known? again
+//! ```
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
+use trunkline_native::Verify;
+
+use crate::known::{Cluster, Need, Step, StoreOptions};
+use crate::namenode::StoreError;
+use crate::questions::{Questions, Topic};
+
+/// When a block segment that did not come is asked for again, if somebody still wants it.
+const AGAIN: Duration = Duration::from_millis(400);
+/// How often the NameNode's thread is looked after while it works.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long an Interest waits, unless it says less.
+const WAIT: Duration = Duration::from_secs(4);
+/// How long a NameNode that did not answer is left alone.
+const QUIET: Duration = Duration::from_secs(1);
+/// Interests that wait; further ones are refused.
+const MAX_WAITING: usize = 8192;
+
+struct Waiting {
+    interest: Interest,
+    token: Option<PitToken>,
+    until: Duration,
+}
+
+/// Files of a cluster under a prefix.
+pub struct Store {
+    cluster: Cluster,
+    questions: Questions,
+    now: Duration,
+    waiting: HashMap<Need, Vec<Waiting>>,
+    /// Interests that wait.
+    count: usize,
+    /// Block segments asked for, and when.
+    asked: HashMap<Name, Duration>,
+    /// Until when the NameNode is not asked, because it did not answer.
+    quiet_until: Option<Duration>,
+}
+
+impl Store {
+    /// A store that publishes as `options` say what is asked by `questions`.
+    pub fn new(options: StoreOptions, questions: Questions) -> Self {
+        Self {
+            cluster: Cluster::new(options),
+            questions,
+            now: Duration::ZERO,
+            waiting: HashMap::new(),
+            count: 0,
+            asked: HashMap::new(),
+            quiet_until: None,
+        }
+    }
+
+    /// Whether names under this one are the store's.
+    pub fn has(&self, name: NameRef<'_>) -> bool {
+        self.cluster.has(name)
+    }
+
+    /// Takes an Interest under the prefix.
+    pub fn on_interest(
+        &mut self,
+        now: Duration,
+        interest: Interest,
+        token: Option<PitToken>,
+        out: &mut Vec<NetPacket>,
+    ) {
+        self.now = now;
+        self.collect(out);
+        if let Some(topic) = self.cluster.doubtful(&interest, now) {
+            // Nobody waits for that.
+            self.ask_namenode(&topic);
+        }
+        let until = now + interest.lifetime().map_or(WAIT, |asked| asked.min(WAIT));
+        let waiting = Waiting {
+            interest,
+            token,
+            until,
+        };
+        self.proceed(waiting, out);
+    }
+
+    /// Takes Data, `marked` where its way is congested; false where the store has not asked for it.
+    pub fn on_data(
+        &mut self,
+        now: Duration,
+        data: &Data,
+        marked: bool,
+        out: &mut Vec<NetPacket>,
+    ) -> bool {
+        self.now = now;
+        let name = data.name_owned();
+        if self.asked.remove(&name).is_none() {
+            return false;
+        }
+        // What does not verify is as if it had not come: it is asked for again as long as somebody wants it.
+        if !Verify::Checksums.accepts(data) {
+            tracing::warn!(%name, "a block segment does not verify");
+            return true;
+        }
+        self.cluster.keep(name.clone(), data.content());
+        let from = out.len();
+        self.came(&Need::Segment(name), out);
+        for packet in &mut out[from..] {
+            // Who reads files is to be told that blocks come slowly.
+            if marked && matches!(packet.packet, NetKind::Data(_)) {
+                packet.congestion_mark = Some(1);
+            }
+        }
+        true
+    }
+
+    /// A block segment can't be had now; false where the store has not asked for it.
+    pub fn on_nack(
+        &mut self,
+        now: Duration,
+        interest: &Interest,
+        reason: NackReason,
+        out: &mut Vec<NetPacket>,
+    ) -> bool {
+        self.now = now;
+        let name = interest.name_owned();
+        if self.asked.remove(&name).is_none() {
+            return false;
+        }
+        for waiting in self.take(&Need::Segment(name)) {
+            refuse(waiting, reason, out);
+        }
+        true
+    }
+
+    /// When [`Store::on_deadline`] is to be called.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.questions.are_open().then(|| self.now + LOOK)
+    }
+
+    /// Looks whether the NameNode has answered.
+    pub fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        self.now = now;
+        self.collect(out);
+    }
+
+    fn collect(&mut self, out: &mut Vec<NetPacket>) {
+        while let Some((topic, told)) = self.questions.poll() {
+            match told {
+                Ok(answer) => {
+                    if self.quiet_until.take().is_some() {
+                        tracing::info!("the NameNode answers again");
+                    }
+                    self.cluster.learn(topic.clone(), answer, self.now);
+                    self.came(&Need::Told(topic), out);
+                }
+                Err(error) => {
+                    self.on_silence(&error);
+                    for waiting in self.take(&Need::Told(topic)) {
+                        refuse(waiting, NackReason::NoRoute, out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_silence(&mut self, error: &StoreError) {
+        if self.quiet_until.is_none() {
+            tracing::error!(%error, "versions that are known are served on, nothing else is");
+        }
+        self.quiet_until = Some(self.now + QUIET);
+    }
+
+    /// What was lacking is there: those who waited for it go on.
+    fn came(&mut self, need: &Need, out: &mut Vec<NetPacket>) {
+        for waiting in self.take(need) {
+            self.proceed(waiting, out);
+        }
+    }
+
+    fn take(&mut self, need: &Need) -> Vec<Waiting> {
+        let all = self.waiting.remove(need).unwrap_or_default();
+        self.count -= all.len();
+        all
+    }
+
+    fn proceed(&mut self, waiting: Waiting, out: &mut Vec<NetPacket>) {
+        if waiting.until <= self.now {
+            return;
+        }
+        match self.cluster.step(&waiting.interest, self.now) {
+            Step::Answer(wire) => match Data::parse(wire) {
+                Ok(data) => out.push(NetPacket::data(data).with_pit_token(waiting.token)),
+                Err(error) => tracing::error!(%error, "a packet came out malformed"),
+            },
+            Step::Nothing => refuse(waiting, NackReason::NoRoute, out),
+            Step::Lacks(needs) => self.wait(waiting, needs, out),
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting, needs: Vec<Need>, out: &mut Vec<NetPacket>) {
+        if self.count >= MAX_WAITING {
+            self.forget_late();
+        }
+        if self.count >= MAX_WAITING {
+            return refuse(waiting, NackReason::Congestion, out);
+        }
+        for need in &needs {
+            match need {
+                Need::Segment(name) => self.ask_network(name, out),
+                Need::Told(_) if self.quiet_until.is_some_and(|until| self.now < until) => {
+                    return refuse(waiting, NackReason::NoRoute, out);
+                }
+                Need::Told(topic) => {
+                    if !self.ask_namenode(topic) {
+                        return refuse(waiting, NackReason::Congestion, out);
+                    }
+                }
+            }
+        }
+        if let Some(first) = needs.into_iter().next() {
+            self.count += 1;
+            self.waiting.entry(first).or_default().push(waiting);
+        }
+    }
+
+    /// Lets go of Interests that nobody waits for any more.
+    fn forget_late(&mut self) {
+        let now = self.now;
+        self.waiting.retain(|_, all| {
+            all.retain(|waiting| waiting.until > now);
+            !all.is_empty()
+        });
+        self.count = self.waiting.values().map(Vec::len).sum();
+        self.asked.retain(|_, at| *at + WAIT > now);
+    }
+
+    /// Asks for a block segment, unless it was asked for just now.
+    fn ask_network(&mut self, name: &Name, out: &mut Vec<NetPacket>) {
+        let is_out = |at: &Duration| *at + AGAIN > self.now;
+        if self.asked.get(name).is_some_and(is_out) {
+            return;
+        }
+        self.asked.insert(name.clone(), self.now);
+        let wire = Interest::builder(name)
+            .nonce(fastrand::u32(..))
+            .lifetime(WAIT)
+            .build();
+        out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
+    }
+
+    /// Asks the NameNode; false where too much is asked.
+    fn ask_namenode(&mut self, topic: &Topic) -> bool {
+        let cluster = &self.cluster;
+        self.questions.ask(topic, || cluster.path(topic))
+    }
+}
+
+fn refuse(waiting: Waiting, reason: NackReason, out: &mut Vec<NetPacket>) {
+    out.push(NetPacket::nack(reason, waiting.interest).with_pit_token(waiting.token));
+}

@@ -1,0 +1,441 @@
+//! Files of a cluster by name, against a NameNode of canned answers and a network that the test plays.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{Bench, Hdfs, Server, exception, name, parameter};
+use ndn_packet::{Interest, NackReason, NetKind};
+
+const REFUSED: Option<Result<(), NackReason>> = Some(Err(NackReason::NoRoute));
+
+#[test]
+fn a_file_is_cut_from_its_blocks_and_signed() {
+    let file = Hdfs::of(&[2048, 2048, 700]);
+    let mut bench = Bench::with(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    assert_eq!(
+        (told.size, told.last, told.mode),
+        (Some(4796), Some(4), Some(0o100_640))
+    );
+    assert_eq!(told.mtime_ns, Some(1_700_000_000_123_000_000));
+    assert_eq!(bench.read(&told, true), file.bytes());
+    // Each block segment was asked for once, though two or three segments of the file have bytes of it.
+    assert_eq!(bench.interests.len(), 4 + 4 + 2);
+    // The same packets each time, by name, by prefix, and as that version's metadata.
+    let first = bench
+        .segment(&told.name, 0)
+        .expect("an answer")
+        .expect("Data");
+    for prefix in [name("/cluster/f"), told.name.clone()] {
+        let wire = Interest::builder(&prefix)
+            .can_be_prefix(true)
+            .nonce(3)
+            .build();
+        let found = bench.ask(wire).expect("an answer").expect("Data");
+        assert_eq!(found.wire(), first.wire());
+    }
+    let version = told
+        .name
+        .last()
+        .and_then(|c| c.as_version())
+        .expect("a version");
+    let exact = name("/cluster/f/32=metadata").append_version(version);
+    assert!(bench.segment(&exact, 0).expect("an answer").is_ok());
+    assert_eq!(
+        bench.segment(&told.name, 5).map(|a| a.map(drop)),
+        REFUSED,
+        "beyond the last"
+    );
+}
+
+#[test]
+fn an_empty_file_is_one_empty_segment() {
+    let mut bench = Bench::with(&Hdfs::of(&[]));
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    assert_eq!(bench.read(&told, true), b"");
+}
+
+#[test]
+fn a_file_of_many_blocks_is_asked_about_page_by_page() {
+    let file = Hdfs::of(&[3000; 700]);
+    let mut bench = Bench::with(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    assert_eq!(told.size, Some(2_100_000));
+    let last = bench
+        .segment(&told.name, 2099)
+        .expect("an answer")
+        .expect("Data");
+    assert_eq!(last.content_slice(), &file.bytes()[2_099_000..]);
+}
+
+#[test]
+fn names_become_paths_and_those_that_are_none_are_not_asked_about() {
+    let server = Server::start(Box::new(|_| (404, exception("FileNotFoundException"))));
+    let mut bench = Bench::new(vec![server.address.clone()]);
+    for (asked, path) in [
+        ("/cluster/a%20b%25/%C3%BC", Some("/a%20b%25/%C3%BC")),
+        ("/cluster/......", Some("/...")),
+        ("/cluster", Some("")),
+        ("/cluster/x%2Fy", None),
+        ("/cluster/x%3Ay", None),
+        ("/cluster/...", None),
+        ("/cluster/....", None),
+        ("/cluster/%FF", None),
+        ("/cluster/a/32=versions", None),
+        ("/cluster/a/v=5", None),
+    ] {
+        server.asked.lock().expect("the log").clear();
+        assert_eq!(
+            bench.metadata(&name(asked)).map(|a| a.map(drop)),
+            REFUSED,
+            "{asked}"
+        );
+        let log = server.asked.lock().expect("the log").clone();
+        let right =
+            path.map(|p| format!("/webhdfs/v1/published{p}?op=GETFILESTATUS&user.name=a%20user"));
+        assert_eq!(log, Vec::from_iter(right), "{asked}");
+    }
+}
+
+#[test]
+fn folders_are_listed_page_by_page() {
+    let status = |name: &str, kind: &str| {
+        Hdfs::of(&[])
+            .status()
+            .replace(r#""pathSuffix":"""#, &format!(r#""pathSuffix":"{name}""#))
+            .replace(r#""type":"FILE""#, &format!(r#""type":"{kind}""#))
+    };
+    let pages = [
+        (status("a", "FILE") + "," + &status("b%", "DIRECTORY"), 1),
+        (status("ü", "FILE"), 0),
+    ];
+    let server = Server::start(Box::new(move |query| {
+        assert_eq!(parameter(query, "op"), Some("LISTSTATUS_BATCH"));
+        let (found, remaining) = match (query.split('?').next(), parameter(query, "startAfter")) {
+            (Some("/webhdfs/v1/published/d"), None) => &pages[0],
+            (Some("/webhdfs/v1/published/d"), Some("b%25")) => &pages[1],
+            (Some("/webhdfs/v1/published/f"), None) => &(status("", "FILE"), 0),
+            _ => return (404, exception("FileNotFoundException")),
+        };
+        (
+            200,
+            format!(
+                r#"{{"DirectoryListing":{{"partialListing":{{"FileStatuses":{{"FileStatus":[{found}]}}}},
+            "remainingEntries":{remaining}}}}}"#
+            ),
+        )
+    }));
+    let mut bench = Bench::new(vec![server.address]);
+    let told = bench
+        .metadata(&name("/cluster/d/32=ls"))
+        .expect("an answer")
+        .expect("there");
+    assert!(
+        told.manifest_digest.is_some(),
+        "the signature covers the listing"
+    );
+    assert_eq!(bench.read(&told, false), "a\0b%25/\0ü\0".as_bytes());
+    for none in ["/cluster/f/32=ls", "/cluster/no/32=ls"] {
+        assert_eq!(
+            bench.metadata(&name(none)).map(|a| a.map(drop)),
+            REFUSED,
+            "{none}"
+        );
+    }
+}
+
+#[test]
+fn what_can_not_be_served_is_refused() {
+    let open = Hdfs {
+        is_open: true,
+        ..Hdfs::of(&[5])
+    };
+    let secret = Hdfs {
+        more: r#""encBit":true,"#,
+        ..Hdfs::of(&[5])
+    };
+    let coded = Hdfs {
+        more: r#""ecBit":true,"#,
+        ..Hdfs::of(&[5])
+    };
+    let mut group = Hdfs::of(&[5]);
+    group.blocks[0].0 = -9_223_372_036_854_775_792;
+    for file in [open, secret, coded, group] {
+        let mut bench = Bench::with(&file);
+        assert_eq!(
+            bench.metadata(&name("/cluster/f")).map(|a| a.map(drop)),
+            REFUSED
+        );
+    }
+    for class in ["FileNotFoundException", "AccessControlException"] {
+        let server = Server::start(Box::new(move |_| (403, exception(class))));
+        let mut bench = Bench::new(vec![server.address]);
+        assert_eq!(
+            bench.metadata(&name("/cluster/f")).map(|a| a.map(drop)),
+            REFUSED
+        );
+        assert_eq!(
+            bench.metadata(&name("/cluster/32=ls")).map(|a| a.map(drop)),
+            REFUSED
+        );
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_asked_about_is_one_version() {
+    let before = Hdfs::of(&[2048, 10]);
+    let after = Hdfs {
+        mtime: before.mtime + 5,
+        ..Hdfs::of(&[2048, 2048, 99])
+    };
+    let asked = AtomicUsize::new(0);
+    let (old, new) = (before.clone(), after.clone());
+    let server = Server::start(Box::new(move |query| {
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            // Status of the old one, blocks of the new one.
+            0 => old.answer(query),
+            _ => new.answer(query),
+        }
+    }));
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(&after);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    assert_eq!(told.mtime_ns, Some(after.mtime * 1_000_000));
+    assert_eq!(bench.read(&told, true), after.bytes());
+}
+
+/// A NameNode that says what it is told to.
+fn changing(file: &Hdfs) -> (Server, Arc<Mutex<Option<Hdfs>>>) {
+    let now = Arc::new(Mutex::new(Some(file.clone())));
+    let told = now.clone();
+    let server = Server::start(Box::new(move |query| {
+        match &*told.lock().expect("the file") {
+            Some(file) => file.answer(query),
+            None => (404, exception("FileNotFoundException")),
+        }
+    }));
+    (server, now)
+}
+
+#[test]
+fn a_change_is_a_new_version_and_what_has_gone_is_gone() {
+    let first = Hdfs::of(&[600]);
+    let (server, now) = changing(&first);
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(&first);
+    let object = name("/cluster/f");
+    let old = bench.metadata(&object).expect("an answer").expect("there");
+    assert_eq!(bench.read(&old, true), first.bytes());
+    let mut second = Hdfs {
+        mtime: first.mtime + 1000,
+        ..Hdfs::of(&[600, 300])
+    };
+    second.blocks.remove(0);
+    *now.lock().expect("the file") = Some(second.clone());
+    bench.have(&second);
+    bench.skip(Duration::from_secs(2));
+    let new = bench.metadata(&object).expect("an answer").expect("there");
+    assert!(new.name != old.name);
+    assert_eq!(bench.read(&new, true), second.bytes());
+    assert_eq!(
+        bench.read(&old, true),
+        first.bytes(),
+        "as long as its blocks are there"
+    );
+
+    *now.lock().expect("the file") = None;
+    bench.skip(Duration::from_secs(2));
+    assert_eq!(bench.metadata(&object).map(|a| a.map(drop)), REFUSED);
+    assert_eq!(bench.segment(&new.name, 0).map(|a| a.map(drop)), REFUSED);
+    assert_eq!(bench.segment(&old.name, 0).map(|a| a.map(drop)), REFUSED);
+}
+
+#[test]
+fn a_version_that_is_read_for_long_is_asked_about_again() {
+    let file = Hdfs::of(&[600]);
+    let (server, now) = changing(&file);
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    *now.lock().expect("the file") = None;
+    assert!(
+        bench.segment(&told.name, 0).expect("an answer").is_ok(),
+        "told just now"
+    );
+    bench.skip(Duration::from_secs(11));
+    assert!(
+        bench.segment(&told.name, 0).expect("an answer").is_ok(),
+        "the NameNode is being asked"
+    );
+    let gone = || bench.segment(&told.name, 0).map(|a| a.map(drop)) == REFUSED;
+    assert!(eventually(gone), "a file that has gone is still served");
+}
+
+#[test]
+fn the_active_one_of_two_namenodes_is_found_again() {
+    let file = Hdfs::of(&[600]);
+    let active = Arc::new(AtomicUsize::new(1));
+    let servers: Vec<Server> = (0..2)
+        .map(|n| {
+            let (file, active) = (file.clone(), active.clone());
+            Server::start(Box::new(move |query| {
+                match active.load(Ordering::Relaxed) == n {
+                    true => file.answer(query),
+                    false => (403, exception("StandbyException")),
+                }
+            }))
+        })
+        .collect();
+    let mut bench = Bench::new(servers.iter().map(|s| s.address.clone()).collect());
+    for now in [1, 0] {
+        active.store(now, Ordering::Relaxed);
+        assert!(
+            bench
+                .metadata(&name("/cluster/f"))
+                .expect("an answer")
+                .is_ok()
+        );
+        bench.skip(Duration::from_secs(2));
+    }
+    assert_eq!(servers[0].asked.lock().expect("the log").len(), 1 + 3);
+}
+
+#[test]
+fn without_a_namenode_known_versions_are_served_on() {
+    let file = Hdfs::of(&[2048]);
+    let is_up = Arc::new(Mutex::new(true));
+    let (told, up) = (file.clone(), is_up.clone());
+    let server = Server::start(Box::new(move |query| match *up.lock().expect("a switch") {
+        true => told.answer(query),
+        false => (500, String::from("<html>")),
+    }));
+    let mut bench = Bench::new(vec![server.address.clone()]);
+    bench.have(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    *is_up.lock().expect("a switch") = false;
+    bench.skip(Duration::from_secs(20));
+    assert_eq!(
+        bench.metadata(&name("/cluster/f")).map(|a| a.map(drop)),
+        REFUSED
+    );
+    let asked = server.asked.lock().expect("the log").len();
+    assert_eq!(
+        bench.metadata(&name("/cluster/g")).map(|a| a.map(drop)),
+        REFUSED
+    );
+    assert_eq!(
+        server.asked.lock().expect("the log").len(),
+        asked,
+        "it is left alone for a second"
+    );
+    assert_eq!(bench.read(&told, true), file.bytes());
+    *is_up.lock().expect("a switch") = true;
+    bench.skip(Duration::from_secs(2));
+    let back = || {
+        bench
+            .metadata(&name("/cluster/f"))
+            .is_some_and(|a| a.is_ok())
+    };
+    assert!(eventually(back), "it is not asked again");
+}
+
+#[test]
+fn a_namenode_that_nobody_is_at_refuses_at_once() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = free.local_addr().expect("an address").to_string();
+    drop(free);
+    let mut bench = Bench::new(vec![address]);
+    assert_eq!(
+        bench.metadata(&name("/cluster/f")).map(|a| a.map(drop)),
+        REFUSED
+    );
+}
+
+#[test]
+fn a_damaged_block_segment_is_never_handed_on() {
+    let file = Hdfs::of(&[2048]);
+    let mut bench = Bench::with(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    bench.damaged = true;
+    assert!(bench.segment(&told.name, 0).is_none(), "silence");
+    bench.damaged = false;
+    bench.skip(Duration::from_secs(1));
+    assert_eq!(bench.read(&told, true), file.bytes());
+}
+
+#[test]
+fn blocks_that_nobody_has_are_refused_and_others_in_their_place() {
+    let file = Hdfs::of(&[2048]);
+    let mut bench = Bench::with(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    bench.blocks.clear();
+    assert_eq!(bench.segment(&told.name, 0).map(|a| a.map(drop)), REFUSED);
+    // A block shorter than the NameNode says: its last segment has other bytes than it should.
+    bench.have(&Hdfs::of(&[1600]));
+    assert_eq!(bench.segment(&told.name, 1).map(|a| a.map(drop)), REFUSED);
+}
+
+#[test]
+fn what_waits_is_bounded() {
+    let file = Hdfs::of(&[20_000_000]);
+    let mut bench = Bench::with(&file);
+    let told = bench
+        .metadata(&name("/cluster/f"))
+        .expect("an answer")
+        .expect("there");
+    let (mut refused, mut out) = (0, Vec::new());
+    for n in 0..20_000 {
+        let wire = Interest::builder(&told.name.append_segment(n))
+            .nonce(4)
+            .build();
+        let interest = Interest::parse(wire).expect("an Interest");
+        bench
+            .store
+            .on_interest(bench.now(), interest, None, &mut out);
+        for packet in out.drain(..) {
+            if let NetKind::Nack { reason, .. } = packet.packet {
+                assert_eq!(reason, NackReason::Congestion);
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, 20_000 - 8192);
+    // They are forgotten when nobody waits any more.
+    bench.skip(Duration::from_secs(5));
+    assert!(bench.segment(&told.name, 7).expect("an answer").is_ok());
+}
+
+/// Whether it comes about within two seconds.
+fn eventually(mut it: impl FnMut() -> bool) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        it()
+    })
+}
