@@ -17,10 +17,10 @@ use ndn_endpoint::{
     Consumer, ConsumerConfig, ConsumerStats, Exchange, ExchangeConfig, ExchangeError, FailReason,
     VerifyPolicy,
 };
-use ndn_packet::{Data, Interest, NackReason, Name, Verifier, content_type, signature_type};
+use ndn_packet::{Data, Interest, NackReason, Name, content_type};
+use ndn_repo::{ManifestIn, SignedManifest};
 
 use super::WindowSpec;
-use super::manifest::{Manifest, ManifestIn};
 use crate::error::{CliError, Exit};
 
 /// Tells, once the metadata is known, with which segment to begin.
@@ -49,7 +49,7 @@ pub struct Fetch {
     size: Option<u64>,
     segment_bytes: Option<u64>,
     /// What segments are held against, instead of a signature of their own.
-    vouched: Option<Manifest>,
+    vouched: Option<SignedManifest>,
 }
 
 enum Phase {
@@ -80,11 +80,7 @@ impl Fetch {
                         .append_segment(0),
                 ),
             };
-            question.verify = plan.consumer.verify.clone();
-            if plan.wants_digests() {
-                // Whose signature it is does not matter then; `follow_answer` looks at the digest, if it is one.
-                question.verify = VerifyPolicy::None;
-            }
+            question = plan.consumer.verify.asking(question);
             question.timeout = plan.consumer.max_stall;
             question.seed = plan.consumer.seed;
             Phase::Asking(Box::new(Exchange::new(question, now)))
@@ -260,7 +256,7 @@ impl Fetch {
                     )
                     .or("use --no-metadata with the versioned name"),
                 ),
-                Ok(metadata) if !self.plan.may_believe(data, &metadata) => {
+                Ok(metadata) if !self.plan.consumer.verify.believes(data, &metadata) => {
                     Phase::Failed(exchange_error(&ExchangeError::Rejected {
                         name: data.name().to_name(),
                     }))
@@ -285,7 +281,10 @@ impl Fetch {
             Ok(first) => first,
             Err(error) => return Phase::Failed(error),
         };
-        let Some(signed) = told.manifest_digest.filter(|_| self.plan.wants_key()) else {
+        let Some(signed) = told
+            .manifest_digest
+            .filter(|_| self.plan.consumer.verify.wants_key())
+        else {
             return Phase::Flowing(Box::new(self.content(&told, first, now)));
         };
         let manifest = match ManifestIn::new() {
@@ -295,7 +294,7 @@ impl Fetch {
             }
         };
         let mut config = ConsumerConfig {
-            prefix: told.name.append_keyword("manifest"),
+            prefix: ndn_repo::manifest_name(&told.name),
             window: self.plan.window.config(),
             max_buffered_segments: self.plan.window.buffer(None),
             ..self.plan.consumer.clone()
@@ -315,9 +314,7 @@ impl Fetch {
         let mut config =
             consumer_config(&self.plan, told.name.clone(), told.last, told.segment_bytes);
         config.first = first;
-        if told.manifest_digest.is_some() && self.plan.wants_key() {
-            config.verify = VerifyPolicy::default();
-        }
+        config.verify = self.plan.consumer.verify.of_segments(told);
         Consumer::new(config, now)
     }
 
@@ -357,31 +354,6 @@ impl Fetch {
                 "is not the manifest that was signed",
             )),
         };
-    }
-}
-
-impl FetchPlan {
-    /// Whether digests are all that is asked for.
-    fn wants_digests(&self) -> bool {
-        matches!(
-            self.consumer.verify,
-            VerifyPolicy::Signed(Verifier::DigestSha256)
-        )
-    }
-
-    /// Where digests alone are asked for: whether the metadata's digest is right, or a key vouches by it for a manifest of
-    /// digests. Whose key that is was not asked then. Other signatures were verified before.
-    fn may_believe(&self, data: &Data, told: &Metadata) -> bool {
-        !self.wants_digests()
-            || match data.signature_type() {
-                signature_type::DIGEST_SHA256 => data.verify_digest(),
-                _ => told.manifest_digest.is_some(),
-            }
-    }
-
-    /// Whether a key's signature is asked for.
-    fn wants_key(&self) -> bool {
-        matches!(&self.consumer.verify, VerifyPolicy::Signed(_)) && !self.wants_digests()
     }
 }
 

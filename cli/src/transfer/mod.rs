@@ -2,7 +2,6 @@
 
 mod fetch;
 mod get;
-mod manifest;
 mod part;
 pub(crate) mod progress;
 mod publication;

@@ -56,6 +56,8 @@ pub struct Consumer {
     last: Option<(u64, Option<u64>)>,
     /// A last segment claimed by one that was not read, thus not verified, yet; and which.
     claimed_last: Option<(u64, u64)>,
+    /// The last segment that may be asked for so far.
+    wanted: u64,
 
     /// Number of the newest Interest, of the newest answered one, and of the newest when the window was last cut.
     last_tx: u64,
@@ -116,6 +118,7 @@ impl Consumer {
             known: None,
             last: config.last.map(|last| (last, None)),
             claimed_last: None,
+            wanted: u64::MAX,
             last_tx: 0,
             answered_tx: 0,
             recovery_tx: 0,
@@ -164,6 +167,12 @@ impl Consumer {
         self.last = Some((last, None));
         self.truncate(last);
         self.finish_if_read();
+    }
+
+    /// No segment beyond `segment` is asked for until this is called again: for readers who may not want all of the
+    /// stream. What is on its way already still comes. Poll for Interests afterwards.
+    pub fn want_up_to(&mut self, segment: u64) {
+        self.wanted = segment;
     }
 
     /// The last segment, once it is known for certain: told, or said by a Data that was read.

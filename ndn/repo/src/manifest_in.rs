@@ -1,4 +1,4 @@
-//! The manifest of a file version as a repository publishes it: the SignatureValues of all segments. Whoever trusts the
+//! The manifest of a file version as readers elsewhere have it: the SignatureValues of all segments. Whoever trusts the
 //! metadata's signature knows the manifest's digest by it, and by the manifest each segment.
 
 use std::fs::File;
@@ -7,8 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use ring::digest;
 
-/// Bytes of a SignatureValue of DigestSha256.
-const DIGEST_BYTES: usize = 32;
+use crate::files::DIGEST_BYTES;
 
 /// A manifest on its way here. It lies in a file without a name, however large it is.
 pub struct ManifestIn {
@@ -18,7 +17,8 @@ pub struct ManifestIn {
 }
 
 /// A manifest that is the one which was signed.
-pub struct Manifest {
+#[derive(Debug)]
+pub struct SignedManifest {
     file: File,
     segments: u64,
 }
@@ -47,16 +47,16 @@ impl ManifestIn {
     }
 
     /// All has come; `None` when it is not what was signed.
-    pub fn finish(self, signed: &[u8; 32]) -> Option<Manifest> {
+    pub fn finish(self, signed: &[u8; 32]) -> Option<SignedManifest> {
         let whole = self.bytes.is_multiple_of(DIGEST_BYTES as u64);
-        (whole && self.hash.finish().as_ref() == signed).then_some(Manifest {
+        (whole && self.hash.finish().as_ref() == signed).then_some(SignedManifest {
             file: self.file,
             segments: self.bytes / DIGEST_BYTES as u64,
         })
     }
 }
 
-impl Manifest {
+impl SignedManifest {
     /// Whether this is the SignatureValue of that segment.
     pub fn holds(&self, segment: u64, signature: &[u8]) -> bool {
         let mut digest = [0; DIGEST_BYTES];
