@@ -3,26 +3,33 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ndn_mount::{Mount, MountError, MountOptions};
+use ndn_mount::{Mount, MountError, MountOptions, RemoteError, RemoteOptions};
+use ndn_packet::Name;
 use ndn_repo::{Repo, RepoError};
 
 use crate::args::MountArgs;
 use crate::error::{CliError, Exit, io_cause};
-use crate::forwarder::Stop;
+use crate::forwarder::{self, Stop};
 use crate::repo::{Counters, Door, RepoConfig};
 use crate::{logging, output};
 
 /// How soon a signal is heeded.
 const LOOK: Duration = Duration::from_millis(50);
+/// Least bytes of segments that may be kept: some calls at once, of all that the system asks for in one.
+const LEAST_CACHE: u64 = 1 << 20;
 
 /// Runs `trunkline mount`.
 ///
 /// # Errors
 /// A wrong configuration, a repository in use, or why there is no mount.
 pub fn run(args: &MountArgs, verbose: u8) -> Result<(), CliError> {
+    if let Some(prefix) = &args.remote {
+        return remote(args, prefix, verbose);
+    }
     let Some(path) = &args.config else {
-        return Err(CliError::usage("mount", "no repository is named")
-            .or("give its configuration with -c, or set TRUNKLINE_REPO"));
+        return Err(CliError::usage("mount", "no repository is named").or(
+            "give its configuration with -c, or set TRUNKLINE_REPO; or name one elsewhere with --remote",
+        ));
     };
     let config = RepoConfig::load(path)?;
     logging::start(verbose, &config.log);
@@ -55,6 +62,36 @@ pub fn run(args: &MountArgs, verbose: u8) -> Result<(), CliError> {
         config.directory.display(),
         args.directory.display()
     ));
+    until_stopped(mount, &stop)
+}
+
+/// Mounts what is under a name of a repository elsewhere.
+fn remote(args: &MountArgs, prefix: &Name, verbose: u8) -> Result<(), CliError> {
+    logging::start(verbose, "warn");
+    let network = &args.network;
+    if network.cache < LEAST_CACHE {
+        return Err(CliError::usage("--cache", "is too small").or("give at least 1MiB"));
+    }
+    let face = forwarder::find(network.face.face.as_deref())?;
+    let options = RemoteOptions {
+        verify: network.verify.load()?,
+        timeout: network.timeout,
+        cache_bytes: usize::try_from(network.cache).unwrap_or(usize::MAX),
+        remember: network.remember,
+        allow_other: args.allow_other,
+        ..RemoteOptions::new(prefix.clone(), face)
+    };
+    let stop = Stop::on_signals()?;
+    take_small_pages();
+    let mount = Mount::remote(&args.directory, options).map_err(|e| mount_error(&e))?;
+    output::line(&format!(
+        "{prefix} at {} until stopped",
+        args.directory.display()
+    ));
+    until_stopped(mount, &stop)
+}
+
+fn until_stopped(mount: Mount, stop: &Stop) -> Result<(), CliError> {
     while !stop.is_set() && !mount.wait(LOOK) {}
     end(mount)
 }
@@ -69,7 +106,16 @@ pub fn start(
     at: &Path,
     options: &MountOptions,
 ) -> Result<Mount, CliError> {
+    take_small_pages();
     Mount::local(repo, store, at, options).map_err(|e| mount_error(&e))
+}
+
+/// A mount has large buffers that are used in part, on each of its threads: in huge pages they would take several times as
+/// much memory as is used.
+fn take_small_pages() {
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "huge pages are used as before");
+    }
 }
 
 /// Unmounts it; what was written is published and durable then.
@@ -85,6 +131,14 @@ fn mount_error(error: &MountError) -> CliError {
     match error {
         MountError::NoFuse => CliError::said(Exit::Failed, error),
         MountError::Folder { .. } => CliError::said(Exit::Usage, error),
+        MountError::Forwarder { .. } => CliError::said(Exit::NoForwarder, error)
+            .or("start one with trunkline fwd run, or name another with --face"),
+        MountError::Remote { error: cause, .. } => match cause {
+            RemoteError::Unverified(_) => CliError::said(Exit::Unverified, cause)
+                .or("give its owner's public key: --verify FILE"),
+            _ => CliError::said(Exit::NoData, cause)
+                .or("see whether a repository serves it, and whether the forwarders lead there"),
+        },
         MountError::Session { path, error } => {
             let failed = CliError::failed(path.display().to_string(), io_cause(error));
             match error.kind() {

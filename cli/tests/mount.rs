@@ -4,67 +4,19 @@ mod common;
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::mounts::{MountPoint, can_mount, configure, xattr};
 use common::{Bench, Running, noise, signal, until, wait};
 
-/// Whether file systems can be mounted here; says why not.
-fn can_mount() -> bool {
-    let open = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse");
-    let why = match open {
-        Err(error) => error.to_string(),
-        Ok(_) if !rustix::process::geteuid().is_root() => String::from("not root"),
-        Ok(_) => return true,
-    };
-    println!("skipped: /dev/fuse: {why}");
-    false
-}
-
-/// A mount that is gone when the test is over, whatever became of its process.
-struct MountPoint(PathBuf);
-
-impl MountPoint {
-    fn new(bench: &Bench, name: &str) -> Self {
-        let path = bench.path(name);
-        fs::create_dir(&path).expect("a folder");
-        MountPoint(path)
+/// A folder with a repository that is not mounted yet; `None` where nothing can be.
+fn unmounted(bench: Bench) -> Option<(Bench, String, MountPoint)> {
+    if !can_mount() {
+        return None;
     }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.0.join(file)
-    }
-
-    fn is_mounted(&self) -> bool {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("the mounts");
-        let path = self.0.display().to_string();
-        mounts
-            .lines()
-            .any(|line| line.split(' ').nth(1) == Some(&path))
-    }
-
-    fn detach(&self) {
-        // Fails only where nothing is mounted.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
-    }
-}
-
-impl Drop for MountPoint {
-    fn drop(&mut self) {
-        if self.is_mounted() {
-            self.detach();
-        }
-    }
-}
-
-fn configure(bench: &Bench) -> String {
-    let config = bench.path("repo.toml");
-    let text = "[repo]\ndirectory = \"store\"\n[[serve]]\nprefix = \"/data\"\n";
-    fs::write(&config, text).expect("a configuration");
-    config.display().to_string()
+    let config = configure(&bench);
+    let at = MountPoint::new(&bench, "mnt");
+    Some((bench, config, at))
 }
 
 fn mount(bench: &Bench, config: &str, at: &MountPoint) -> Running {
@@ -77,12 +29,9 @@ fn mount(bench: &Bench, config: &str, at: &MountPoint) -> Running {
 
 #[test]
 fn files_go_through_and_a_signal_unmounts() {
-    if !can_mount() {
+    let Some((bench, config, at)) = unmounted(Bench::without_forwarder()) else {
         return;
-    }
-    let bench = Bench::without_forwarder();
-    let config = configure(&bench);
-    let at = MountPoint::new(&bench, "mnt");
+    };
     let mut running = mount(&bench, &config, &at);
     let source = bench.file("a.bin", 2_000_000);
     let copied = Command::new("cp").arg(&source).arg(at.path("a")).status();
@@ -117,12 +66,9 @@ fn files_go_through_and_a_signal_unmounts() {
 
 #[test]
 fn what_was_synced_outlives_a_kill() {
-    if !can_mount() {
+    let Some((bench, config, at)) = unmounted(Bench::without_forwarder()) else {
         return;
-    }
-    let bench = Bench::without_forwarder();
-    let config = configure(&bench);
-    let at = MountPoint::new(&bench, "mnt");
+    };
     let mut running = mount(&bench, &config, &at);
     fs::create_dir(at.path("d")).expect("made");
     let closed = noise(1_500_000);
@@ -168,12 +114,9 @@ fn what_was_synced_outlives_a_kill() {
 
 #[test]
 fn what_is_written_is_on_the_network_once_it_is_closed() {
-    if !can_mount() {
+    let Some((bench, config, at)) = unmounted(Bench::start("")) else {
         return;
-    }
-    let bench = Bench::start("");
-    let config = configure(&bench);
-    let at = MountPoint::new(&bench, "mnt");
+    };
     let path = at.0.display().to_string();
     let (mut running, line) = bench.serve(&["repo", "run", "--config", &config, "--mount", &path]);
     assert!(line.contains("serving /data"), "{line}");
@@ -188,12 +131,6 @@ fn what_is_written_is_on_the_network_once_it_is_closed() {
     signal(&running.0, "TERM");
     assert_eq!(wait(&mut running.0), 0);
     until(|| !at.is_mounted());
-}
-
-fn xattr(path: &Path, attribute: &str) -> String {
-    let mut value = [0; 1024];
-    let n = rustix::fs::getxattr(path, attribute, &mut value).expect("an attribute");
-    String::from_utf8_lossy(&value[..n]).into_owned()
 }
 
 #[test]

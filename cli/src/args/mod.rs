@@ -56,7 +56,7 @@ pub enum Command {
     /// Keep content in a repository and serve it by name
     #[command(subcommand)]
     Repo(RepoCommand),
-    /// Named data as files: a repository on this host, until stopped
+    /// Named data as files, until stopped: a repository on this host, or one elsewhere to be read
     Mount(MountArgs),
     /// Publish a file under a name and serve it until stopped
     Put(PutArgs),

@@ -6,6 +6,8 @@ use fuser::{FileAttr, FileType, INodeNo};
 
 /// Bytes of a block in `st_blocks`.
 const BLOCK: u64 = 512;
+/// Bytes that programs should read and write at once: as many as one call brings here.
+const AT_ONCE: u32 = crate::wire::MAX_TRANSFER;
 /// What folders may be done with.
 const FOLDER_MODE: u16 = 0o755;
 
@@ -43,7 +45,7 @@ pub fn file(ino: u64, owner: Owner, size: u64, mode: u32, mtime_ns: u64) -> File
         uid: owner.uid,
         gid: owner.gid,
         rdev: 0,
-        blksize: 1 << 17,
+        blksize: AT_ONCE,
         flags: 0,
     }
 }
@@ -57,5 +59,13 @@ pub fn folder(ino: u64, owner: Owner, made_ns: u64) -> FileAttr {
         nlink: 1,
         blocks: 0,
         ..file(ino, owner, 0, 0, made_ns)
+    }
+}
+
+/// The same, of something that can't be written.
+pub fn read_only(attr: FileAttr) -> FileAttr {
+    FileAttr {
+        perm: attr.perm & !0o222,
+        ..attr
     }
 }

@@ -4,7 +4,10 @@ use std::io;
 use std::path::PathBuf;
 
 use fuser::Errno;
+use ndn_packet::Name;
 use ndn_repo::RepoError;
+
+use crate::remote::RemoteError;
 
 /// Why there is no mount.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +24,23 @@ pub enum MountError {
         path: PathBuf,
         /// What is wrong with it, and the way out.
         cause: String,
+    },
+    /// The forwarder of a mount of a repository elsewhere can't be reached.
+    #[error("no forwarder at {uri}: {cause}")]
+    Forwarder {
+        /// Where it should be.
+        uri: String,
+        /// What went wrong.
+        cause: String,
+    },
+    /// There is nothing to be mounted by this name.
+    #[error("{prefix}: {error}")]
+    Remote {
+        /// The name.
+        prefix: Name,
+        /// Why.
+        #[source]
+        error: RemoteError,
     },
     /// The system refused or ended the mount.
     #[error("{path}: {error}")]
@@ -67,7 +87,7 @@ mod tests {
         };
         assert_eq!(errno(&full).code(), libc::ENOSPC);
         let rotten = RepoError::Rotten {
-            name: ndn_packet::Name::new(),
+            name: Name::new(),
             cause: String::new(),
         };
         assert_eq!(errno(&rotten).code(), libc::EIO);

@@ -17,8 +17,10 @@ pub enum Kind {
     Folder,
     /// A file, as its newest version or what is being written of it.
     File,
-    /// One version of a file.
+    /// One version of a file, by its own word.
     Version(u64),
+    /// A file whose newest version this was when it was looked up.
+    Newest(u64),
 }
 
 #[derive(Debug)]
@@ -91,18 +93,19 @@ impl Nodes {
         self.words.get(&(parent, Arc::from(word))).copied()
     }
 
-    /// The kernel has forgotten a number so many times.
-    pub fn forget(&mut self, number: u64, times: u64) {
+    /// The kernel has forgotten a number so many times; tells whether it does not know it any more.
+    pub fn forget(&mut self, number: u64, times: u64) -> bool {
         let Some(node) = self.nodes.get_mut(&number) else {
-            return;
+            return true;
         };
         node.lookups = node.lookups.saturating_sub(times);
         if node.lookups > 0 {
-            return;
+            return false;
         }
         if let Some(node) = self.nodes.remove(&number) {
             self.unbind(node.parent, &node.word, number);
         }
+        true
     }
 
     fn unbind(&mut self, parent: u64, word: &Arc<[u8]>, number: u64) {

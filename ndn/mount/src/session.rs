@@ -1,4 +1,4 @@
-//! A mount from its beginning to its end.
+//! A mount from its beginning to its end: of a repository in this process, or of one elsewhere.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,17 @@ use ndn_repo::{PutOptions, Repo};
 
 use crate::attr::Owner;
 use crate::error::MountError;
-use crate::fuse::LocalFs;
-use crate::local::{Keeping, Local};
+use crate::local::{Keeping, Local, LocalFs};
+use crate::remote::{Remote, RemoteFs, RemoteOptions};
 
 /// How often what was closed is made durable.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// How long those who have files open may go on after the mount's end was asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Calls that are answered at once.
+/// Calls that are answered at once, from a disk.
 const THREADS: usize = 4;
+/// As many from the network: most of them wait.
+const REMOTE_THREADS: usize = 16;
 /// Open files that a mount may need.
 const OPEN_FILES: u64 = 1 << 16;
 
@@ -46,9 +48,25 @@ pub struct Mount {
     unmounter: Mutex<SessionUnmounter>,
     session: Option<JoinHandle<io::Result<()>>>,
     ended: Receiver<()>,
-    local: Option<Arc<Local>>,
-    /// Dropped, it ends the thread that syncs.
-    syncing: Option<(Sender<()>, JoinHandle<()>)>,
+    behind: Option<Behind>,
+}
+
+/// What lies behind a mount, and ends with it.
+enum Behind {
+    Local {
+        local: Arc<Local>,
+        /// Dropped, it ends the thread that syncs.
+        stop: Sender<()>,
+        syncing: JoinHandle<()>,
+    },
+    Remote(Arc<Remote>),
+}
+
+/// How the kernel mounts it.
+struct Terms {
+    read_only: bool,
+    allow_other: bool,
+    threads: usize,
 }
 
 impl Mount {
@@ -62,10 +80,7 @@ impl Mount {
         path: &Path,
         options: &MountOptions,
     ) -> Result<Self, MountError> {
-        let owner = Owner {
-            uid: rustix::process::getuid().as_raw(),
-            gid: rustix::process::getgid().as_raw(),
-        };
+        check_point(path)?;
         let keeping = Keeping {
             put: PutOptions {
                 version: None,
@@ -75,34 +90,49 @@ impl Mount {
             versions: options.versions,
         };
         let root = options.root.clone();
-        let local = Arc::new(Local::new(repo, root, store.to_owned(), owner, keeping));
-        let mut mount = Self::start(LocalFs(local.clone()), path, options)?;
-        mount.syncing = Some(
-            sync_thread(local.clone()).map_err(|error| MountError::Session {
-                path: path.to_owned(),
-                error,
-            })?,
-        );
-        mount.local = Some(local);
+        let local = Arc::new(Local::new(repo, root, store.to_owned(), owner(), keeping));
+        let terms = Terms {
+            read_only: options.read_only,
+            allow_other: options.allow_other,
+            threads: THREADS,
+        };
+        let mut mount = Self::start(LocalFs(local.clone()), path, &terms)?;
+        let (stop, syncing) = sync_thread(local.clone()).map_err(|error| MountError::Session {
+            path: path.to_owned(),
+            error,
+        })?;
+        mount.behind = Some(Behind::Local {
+            local,
+            stop,
+            syncing,
+        });
         Ok(mount)
     }
 
-    /// Mounts any file system.
-    pub(crate) fn start<F: Filesystem>(
-        filesystem: F,
-        path: &Path,
-        options: &MountOptions,
-    ) -> Result<Self, MountError> {
-        if !Path::new("/dev/fuse").exists() {
-            return Err(MountError::NoFuse);
-        }
-        check_folder(path)?;
+    /// Mounts a folder of a repository elsewhere at the folder `path`, to be read.
+    ///
+    /// # Errors
+    /// No FUSE here, what is wrong with `path`, no forwarder, or nothing of that name.
+    pub fn remote(path: &Path, options: RemoteOptions) -> Result<Self, MountError> {
+        check_point(path)?;
+        let terms = Terms {
+            read_only: true,
+            allow_other: options.allow_other,
+            threads: REMOTE_THREADS,
+        };
+        let remote = Arc::new(Remote::open(options, owner())?);
+        let mut mount = Self::start(RemoteFs(remote.clone()), path, &terms)?;
+        mount.behind = Some(Behind::Remote(remote));
+        Ok(mount)
+    }
+
+    fn start(filesystem: impl Filesystem, path: &Path, terms: &Terms) -> Result<Self, MountError> {
         raise_open_files();
         let failed = |error| MountError::Session {
             path: path.to_owned(),
             error,
         };
-        let mut session = Session::new(filesystem, path, &config(options)).map_err(failed)?;
+        let mut session = Session::new(filesystem, path, &config(terms)).map_err(failed)?;
         let unmounter = session.unmount_callable();
         let (end, ended) = channel();
         let session = std::thread::Builder::new()
@@ -119,8 +149,7 @@ impl Mount {
             unmounter: Mutex::new(unmounter),
             session: Some(session),
             ended,
-            local: None,
-            syncing: None,
+            behind: None,
         })
     }
 
@@ -158,16 +187,23 @@ impl Mount {
                 .unwrap_or_else(PoisonError::into_inner);
             unmounter.unmount().map_err(failed)?;
         }
+        if let Some(Behind::Remote(remote)) = &self.behind {
+            // Nobody waits for what will not come.
+            remote.stop();
+        }
         let deadline = Instant::now() + PATIENCE;
         while !session.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
-        if let Some((stop, thread)) = self.syncing.take() {
+        if let Some(Behind::Local {
+            local,
+            stop,
+            syncing,
+        }) = self.behind.take()
+        {
             drop(stop);
             // It has said what went wrong.
-            let _ = thread.join();
-        }
-        if let Some(local) = self.local.take() {
+            let _ = syncing.join();
             // Those who still have something open are served until the process ends.
             local
                 .close_all()
@@ -194,7 +230,14 @@ impl Drop for Mount {
     }
 }
 
-fn config(options: &MountOptions) -> Config {
+fn owner() -> Owner {
+    Owner {
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+    }
+}
+
+fn config(terms: &Terms) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(String::from("trunkline")),
@@ -204,17 +247,21 @@ fn config(options: &MountOptions) -> Config {
         MountOption::NoDev,
         MountOption::NoAtime,
     ];
-    if options.read_only {
+    if terms.read_only {
         config.mount_options.push(MountOption::RO);
     }
-    if options.allow_other {
+    if terms.allow_other {
         config.acl = SessionACL::All;
     }
-    config.n_threads = Some(THREADS);
+    config.n_threads = Some(terms.threads);
     config
 }
 
-fn check_folder(path: &Path) -> Result<(), MountError> {
+/// Whether anything can be mounted at a folder.
+fn check_point(path: &Path) -> Result<(), MountError> {
+    if !Path::new("/dev/fuse").exists() {
+        return Err(MountError::NoFuse);
+    }
     let wrong = |cause: String| MountError::Folder {
         path: path.to_owned(),
         cause,

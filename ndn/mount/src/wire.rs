@@ -10,12 +10,14 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyStatfs, ReplyXattr,
 };
 
-/// How long the kernel believes what it was told: others may publish and remove, too.
+/// How long the kernel believes what it was told of a repository here: others may publish and remove, too.
 pub const TTL: Duration = Duration::from_secs(1);
 /// Most bytes of a write or a read.
-const MAX_TRANSFER: u32 = 1 << 20;
+pub const MAX_TRANSFER: u32 = 1 << 20;
 /// Requests that the kernel may have waiting in the background: read-ahead, mostly.
 const MAX_BACKGROUND: u16 = 32;
+/// Stands for the inode of an entry whose attributes the kernel is not told.
+pub const NOT_LOOKED_UP: u64 = 0;
 /// Places of `.` and `..`.
 const DOTS: u64 = 2;
 
@@ -35,9 +37,9 @@ pub fn configure(config: &mut KernelConfig) {
 }
 
 /// Answers with what was found or made.
-pub fn entry(reply: ReplyEntry, found: Result<FileAttr, Errno>) {
+pub fn entry(reply: ReplyEntry, ttl: &Duration, found: Result<FileAttr, Errno>) {
     match found {
-        Ok(attr) => reply.entry(&TTL, &attr, Generation(0)),
+        Ok(attr) => reply.entry(ttl, &attr, Generation(0)),
         Err(error) => reply.error(error),
     }
 }
@@ -71,8 +73,8 @@ pub fn read(reply: ReplyData, size: u32, read: impl FnOnce(&mut [u8]) -> Result<
 
 /// Adds an entry: inode, place after it, kind, word. False when there is no more room.
 type Add<'a> = &'a mut dyn FnMut(u64, u64, FileType, &OsStr) -> bool;
-/// Adds an entry with its attributes: place after it, word, attributes.
-type AddPlus<'a> = &'a mut dyn FnMut(u64, &OsStr, &FileAttr) -> bool;
+/// Adds an entry with its attributes: inode, place after it, word, attributes.
+type AddPlus<'a> = &'a mut dyn FnMut(u64, u64, &OsStr, &FileAttr) -> bool;
 
 /// Answers with a folder's entries from `offset` on; `list` lists those after the dots.
 pub fn show_folder(
@@ -101,19 +103,23 @@ pub fn show_folder(
 pub fn show_folder_plus(
     mut reply: ReplyDirectoryPlus,
     own: &FileAttr,
+    ttl: &Duration,
     offset: u64,
     list: impl FnOnce(u64, AddPlus<'_>) -> Result<(), Errno>,
 ) {
     for (place, word) in [".", ".."].into_iter().enumerate().skip(offset as usize) {
         let next = place as u64 + 1;
         // The kernel counts no lookup for these two.
-        if reply.add(own.ino, next, word, &TTL, own, Generation(0)) {
+        if reply.add(own.ino, next, word, ttl, own, Generation(0)) {
             return reply.ok();
         }
     }
-    let listed = list(offset.saturating_sub(DOTS), &mut |next, word, attr| {
-        !reply.add(attr.ino, next + DOTS, word, &TTL, attr, Generation(0))
-    });
+    let listed = list(
+        offset.saturating_sub(DOTS),
+        &mut |number, next, word, attr| {
+            !reply.add(INodeNo(number), next + DOTS, word, ttl, attr, Generation(0))
+        },
+    );
     match listed {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(error),

@@ -9,16 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use common::{mounted, mounted_with, name, noise, words, xattr};
+use common::{errno, mounted, mounted_with, name, noise, publish, words, xattr};
 use ndn_mount::MountOptions;
 use ndn_repo::PutOptions;
-
-fn errno(result: std::io::Result<impl Sized>) -> i32 {
-    match result {
-        Ok(_) => 0,
-        Err(error) => error.raw_os_error().expect("an errno"),
-    }
-}
 
 #[test]
 fn what_is_closed_is_a_version() {
@@ -203,13 +196,7 @@ fn folders() {
     assert_eq!(words(&m.root()), [""; 0]);
 
     // One that is there only because of what is in it.
-    let mut file = m
-        .repo
-        .put(&name("/x/y/z"), &PutOptions::default())
-        .expect("a writer");
-    file.write_all(b"z").expect("written");
-    let staged = file.finish().expect("whole");
-    m.repo.publish(vec![staged]).expect("published");
+    publish(&m.repo, "/x/y/z", b"z");
     assert_eq!(words(&m.path("x")), ["y"]);
     fs::remove_file(m.path("x/y/z")).expect("removed");
     assert_eq!(words(&m.path("x")), ["y"], "it stays when it is empty");
@@ -415,26 +402,14 @@ fn what_others_publish_is_seen() {
     let Some(m) = mounted() else { return };
     fs::write(m.path("f"), b"mine").expect("written");
     let old = File::open(m.path("f")).expect("open");
-    let mut file = m
-        .repo
-        .put(&name("/f"), &PutOptions::default())
-        .expect("a writer");
-    file.write_all(b"another's").expect("written");
-    let staged = file.finish().expect("whole");
-    m.repo.publish(vec![staged]).expect("published");
+    publish(&m.repo, "/f", b"another's");
     assert_eq!(fs::read(m.path("f")).expect("read"), b"another's");
     drop(old);
 
     // Published by another while it is written here: what is closed last is the newest.
     let mut mine = File::create(m.path("f")).expect("open");
     mine.write_all(b"mine again").expect("written");
-    let mut file = m
-        .repo
-        .put(&name("/f"), &PutOptions::default())
-        .expect("a writer");
-    file.write_all(b"another's").expect("written");
-    let staged = file.finish().expect("whole");
-    m.repo.publish(vec![staged]).expect("published");
+    publish(&m.repo, "/f", b"another's");
     drop(mine);
     assert_eq!(m.published("/f").as_deref(), Some(&b"mine again"[..]));
     assert_eq!(m.versions("/f").len(), 4);

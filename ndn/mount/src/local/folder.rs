@@ -60,7 +60,9 @@ impl Local {
             page: Vec::new(),
             before: 0,
         };
-        Ok(self.add_handle(Handle::Folder(Arc::new(Mutex::new(folder)))))
+        Ok(self
+            .handles
+            .add(Handle::Folder(Arc::new(Mutex::new(folder)))))
     }
 
     /// Shows what is in a folder from place `offset` on to `show`, with the place after each, until that says that there is
@@ -74,7 +76,7 @@ impl Local {
         mut offset: u64,
         show: &mut dyn FnMut(&Folder, u64, Entry) -> bool,
     ) -> Result<(), Errno> {
-        let Handle::Folder(folder) = self.handle(handle)? else {
+        let Handle::Folder(folder) = self.handles.get(handle)? else {
             return Err(Errno::ENOTDIR);
         };
         let mut folder = lock(&folder);

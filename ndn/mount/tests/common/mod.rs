@@ -2,12 +2,13 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ndn_mount::{Mount, MountOptions};
 use ndn_packet::{Name, SigningKey};
-use ndn_repo::{Repo, RepoOptions};
+use ndn_repo::{PutOptions, Repo, RepoOptions};
 use tempfile::TempDir;
 
 /// A repository with a mount; both go when it is dropped.
@@ -38,6 +39,26 @@ pub fn name(uri: &str) -> Name {
 
 pub fn open(store: &Path) -> Repo {
     Repo::open(store, SigningKey::DigestSha256, &RepoOptions::default()).expect("a repository")
+}
+
+/// Publishes a new version of a file without a mount; tells its number.
+pub fn publish(repo: &Repo, uri: &str, content: &[u8]) -> u64 {
+    publish_as(repo, uri, content, &PutOptions::default())
+}
+
+pub fn publish_as(repo: &Repo, uri: &str, content: &[u8], options: &PutOptions) -> u64 {
+    let mut file = repo.put(&name(uri), options).expect("a writer");
+    file.write_all(content).expect("written");
+    let staged = file.finish().expect("whole");
+    repo.publish(vec![staged]).expect("published")[0].version
+}
+
+/// What a call that must fail says; 0 where it did not fail.
+pub fn errno(result: std::io::Result<impl Sized>) -> i32 {
+    match result {
+        Ok(_) => 0,
+        Err(error) => error.raw_os_error().expect("an errno"),
+    }
 }
 
 /// A new repository, mounted as `options` say.

@@ -14,8 +14,9 @@ use fuser::{
     ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::local::{Local, PREFIX, now_ns};
+use super::{Local, now_ns};
 use crate::wire::{self, TTL, entry, show_folder, show_folder_plus, xattr, xattrs};
+use crate::xattr::PREFIX;
 
 /// The file system as the kernel calls it.
 pub struct LocalFs(pub Arc<Local>);
@@ -35,7 +36,7 @@ impl Filesystem for LocalFs {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, self.0.look_up(parent.0, name));
+        entry(reply, &TTL, self.0.look_up(parent.0, name));
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
@@ -101,7 +102,7 @@ impl Filesystem for LocalFs {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, self.0.make_file(parent.0, name, mode));
+        entry(reply, &TTL, self.0.make_file(parent.0, name, mode));
     }
 
     fn mkdir(
@@ -113,7 +114,7 @@ impl Filesystem for LocalFs {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, self.0.make_folder(parent.0, name));
+        entry(reply, &TTL, self.0.make_folder(parent.0, name));
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -134,6 +135,7 @@ impl Filesystem for LocalFs {
     ) {
         entry(
             reply,
+            &TTL,
             self.0.symlink(parent.0, link_name, target.as_os_str()),
         );
     }
@@ -310,13 +312,13 @@ impl Filesystem for LocalFs {
             Ok(attr) => attr,
             Err(error) => return reply.error(error),
         };
-        show_folder_plus(reply, &own, offset, |from, add| {
+        show_folder_plus(reply, &own, &TTL, offset, |from, add| {
             self.0.list(fh.0, from, &mut |folder, next, found| {
                 // It may be gone meanwhile.
                 let Ok(attr) = self.0.entry_attr(folder, &found) else {
                     return true;
                 };
-                let more = add(next, &found.word, &attr);
+                let more = add(attr.ino.0, next, &found.word, &attr);
                 if !more {
                     self.0.forget(attr.ino.0, 1);
                 }

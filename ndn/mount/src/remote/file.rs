@@ -1,0 +1,358 @@
+//! One version of a file, read by segments: from the cache, else over the network, each segment held against what was signed
+//! before anybody sees a byte of it.
+//!
+//! A *run* asks for segments in order, as far as readers want them. Reads in order lengthen the run that they follow, so that
+//! its congestion window lives on; a read elsewhere begins one of its own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ndn_endpoint::ConsumerConfig;
+use ndn_packet::Data;
+use ndn_repo::SignedManifest;
+
+use super::RemoteError;
+use super::ahead::ReadAhead;
+use super::cache::Cache;
+use super::network::{Network, Reading};
+use super::told::Told;
+use crate::handles::lock;
+
+/// Verified segments of all files, by file and number.
+pub type Segments = Mutex<Cache<(u64, u64), Bytes>>;
+
+/// What a call gives the network beyond its own time, so that it is the network that says what was wrong.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How a file's segments come here.
+pub struct Source {
+    pub network: Arc<Network>,
+    pub segments: Arc<Segments>,
+    /// First and last segment are set for each run.
+    pub consumer: ConsumerConfig,
+    /// What segments are held against, instead of a signature of their own.
+    pub vouched: Option<SignedManifest>,
+}
+
+/// A version of a file.
+pub struct RemoteFile {
+    /// Its number in the cache.
+    id: u64,
+    pub told: Arc<Told>,
+    source: Source,
+    state: Mutex<State>,
+    arrived: Condvar,
+    /// Handles.
+    users: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those at work or lately at work, the newest last.
+    runs: Vec<Arc<Run>>,
+    calls: HashMap<u64, Call>,
+    next_call: u64,
+}
+
+/// Segments that are asked for in order.
+struct Run {
+    first: u64,
+    /// The next to come.
+    next: AtomicU64,
+    /// The last that is wanted.
+    upto: AtomicU64,
+    dropped: AtomicBool,
+}
+
+/// A call that waits for segments.
+struct Call {
+    first: u64,
+    slots: Vec<Option<Bytes>>,
+    missing: usize,
+    /// When one of them came.
+    heard: Instant,
+    failed: Option<RemoteError>,
+}
+
+impl Run {
+    fn next(&self) -> u64 {
+        self.next.load(Ordering::Acquire)
+    }
+
+    fn upto(&self) -> u64 {
+        self.upto.load(Ordering::Acquire)
+    }
+
+    /// Whether a segment will come by it.
+    fn brings(&self, segment: u64) -> bool {
+        (self.next()..=self.upto()).contains(&segment)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.next() > self.upto()
+    }
+}
+
+impl Call {
+    fn last(&self) -> u64 {
+        self.first + (self.slots.len() as u64).saturating_sub(1)
+    }
+
+    /// Segments that are still to come, in order.
+    fn missing(&self) -> impl Iterator<Item = u64> {
+        let slots = self.slots.iter().zip(self.first..);
+        slots.filter(|(slot, _)| slot.is_none()).map(|(_, n)| n)
+    }
+
+    fn misses(&self, segment: u64) -> bool {
+        self.slot(segment).is_some_and(|n| self.slots[n].is_none())
+    }
+
+    fn slot(&self, segment: u64) -> Option<usize> {
+        let n = usize::try_from(segment.checked_sub(self.first)?).ok()?;
+        (n < self.slots.len()).then_some(n)
+    }
+}
+
+impl RemoteFile {
+    /// A version whose segments come from `source`; `id` is no other's.
+    pub fn new(id: u64, told: Arc<Told>, source: Source) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            told,
+            source,
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            users: AtomicUsize::new(0),
+        })
+    }
+
+    /// One handle more.
+    pub fn open(&self) {
+        self.users.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// One handle less. What nobody reads is asked for no more.
+    pub fn close(&self) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        let mut state = lock(&self.state);
+        for run in state.runs.drain(..) {
+            run.dropped.store(true, Ordering::Release);
+        }
+        self.source.network.wake();
+    }
+
+    /// Fills `buffer` from `offset` on, as far as the file goes; fetches as far ahead as `ahead` says.
+    ///
+    /// # Errors
+    /// Why the bytes are not here. Another call tries again.
+    pub fn read(
+        self: &Arc<Self>,
+        ahead: &Mutex<ReadAhead>,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<usize, RemoteError> {
+        let size = self.told.size;
+        let len = (buffer.len() as u64).min(size.saturating_sub(offset));
+        if len == 0 {
+            return Ok(0);
+        }
+        let upto = lock(ahead).on_read(offset, len).min(size);
+        let each = self.told.segment_bytes;
+        let first = offset / each;
+        let slots = self.gather(first, (offset + len - 1) / each, (upto - 1) / each)?;
+        let mut at = 0;
+        // Segments are no longer than a packet.
+        let mut skip = (offset - first * each) as usize;
+        let room = &mut buffer[..usize::try_from(len).unwrap_or(usize::MAX)];
+        for content in slots {
+            let content = &content[skip.min(content.len())..];
+            let n = content.len().min(room.len() - at);
+            room[at..at + n].copy_from_slice(&content[..n]);
+            (at, skip) = (at + n, 0);
+        }
+        Ok(at)
+    }
+
+    /// Segments `first` to `last`, whatever it takes; those up to `upto` are asked for, too.
+    fn gather(
+        self: &Arc<Self>,
+        first: u64,
+        last: u64,
+        upto: u64,
+    ) -> Result<Vec<Bytes>, RemoteError> {
+        let mut state = lock(&self.state);
+        let mut slots = Vec::new();
+        {
+            let mut segments = lock(&self.source.segments);
+            slots.extend((first..=last).map(|n| segments.get(&(self.id, n))));
+        }
+        let mut call = Call {
+            first,
+            missing: slots.iter().filter(|slot| slot.is_none()).count(),
+            slots,
+            heard: Instant::now(),
+            failed: None,
+        };
+        self.go_on(&state, &call, upto);
+        if call.missing > 0 {
+            let number = state.next_call;
+            state.next_call += 1;
+            state.calls.insert(number, call);
+            call = self.wait(state, number, upto)?;
+        }
+        Ok(call.slots.into_iter().flatten().collect())
+    }
+
+    fn wait(
+        self: &Arc<Self>,
+        mut state: MutexGuard<'_, State>,
+        number: u64,
+        upto: u64,
+    ) -> Result<Call, RemoteError> {
+        let patience = self.source.consumer.max_stall + GRACE;
+        loop {
+            let gone = || RemoteError::Stopped;
+            let call = state.calls.get(&number).ok_or_else(gone)?;
+            let left = (call.heard + patience).saturating_duration_since(Instant::now());
+            if call.missing == 0 || call.failed.is_some() || left.is_zero() {
+                let call = state.calls.remove(&number).ok_or_else(gone)?;
+                return match &call.failed {
+                    Some(error) => Err(error.clone()),
+                    None if call.missing > 0 => Err(RemoteError::Silent(format!(
+                        "{}: segment {} did not come in {patience:?}",
+                        self.told.metadata.name,
+                        call.missing().next().unwrap_or(call.first)
+                    ))),
+                    None => Ok(call),
+                };
+            }
+            let missing: Vec<u64> = call.missing().collect();
+            let upto = upto.max(call.last());
+            for segment in missing {
+                if !state.runs.iter().any(|run| run.brings(segment)) {
+                    self.begin(&mut state, segment, upto);
+                }
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Lengthens the run that a call follows.
+    fn go_on(&self, state: &State, call: &Call, upto: u64) {
+        let followed = state
+            .runs
+            .iter()
+            .rev()
+            .find(|run| run.first <= call.first && call.first <= run.upto() + 1);
+        if let Some(run) = followed
+            && run.upto() < upto
+        {
+            run.upto.store(upto, Ordering::Release);
+            self.source.network.wake();
+        }
+    }
+
+    fn begin(self: &Arc<Self>, state: &mut State, first: u64, upto: u64) {
+        // One that is done may yet be gone on with; older ones are not.
+        let mut idle = 0;
+        for run in state.runs.iter().rev().filter(|run| run.is_idle()) {
+            idle += 1;
+            run.dropped.store(idle > 1, Ordering::Release);
+        }
+        state
+            .runs
+            .retain(|run| !run.dropped.load(Ordering::Acquire));
+        let run = Arc::new(Run {
+            first,
+            next: AtomicU64::new(first),
+            upto: AtomicU64::new(upto),
+            dropped: AtomicBool::new(false),
+        });
+        state.runs.push(run.clone());
+        let config = ConsumerConfig {
+            first,
+            last: Some(self.told.last),
+            ..self.source.consumer.clone()
+        };
+        let file = self.clone();
+        self.source
+            .network
+            .read(config, Box::new(Coming { file, run }));
+    }
+}
+
+/// What a run brings.
+struct Coming {
+    file: Arc<RemoteFile>,
+    run: Arc<Run>,
+}
+
+impl Coming {
+    /// Whether a segment is what was signed.
+    fn is_sound(&self, segment: u64, data: &Data) -> bool {
+        let is_signed = |manifest: &SignedManifest| manifest.holds(segment, data.signature_value());
+        self.file.source.vouched.as_ref().is_none_or(is_signed)
+            && data.content_slice().len() as u64 == self.file.told.len_of(segment)
+    }
+}
+
+impl Reading for Coming {
+    fn take(&mut self, segment: u64, data: &Data) -> bool {
+        if !self.is_sound(segment, data) {
+            tracing::warn!(name = %data.name(), "refused: it is not the segment that was signed");
+            return false;
+        }
+        // A slice would keep all of the buffer that it came in.
+        let content = Bytes::copy_from_slice(data.content_slice());
+        let bytes = content.len();
+        let mut state = lock(&self.file.state);
+        self.run.next.store(segment + 1, Ordering::Release);
+        lock(&self.file.source.segments).insert((self.file.id, segment), content.clone(), bytes);
+        let mut is_whole = false;
+        for call in state.calls.values_mut() {
+            if let Some(n) = call.slot(segment)
+                && call.slots[n].is_none()
+            {
+                call.slots[n] = Some(content.clone());
+                call.missing -= 1;
+                call.heard = Instant::now();
+                is_whole |= call.missing == 0;
+            }
+        }
+        if is_whole {
+            self.file.arrived.notify_all();
+        }
+        true
+    }
+
+    fn wanted(&self) -> Option<u64> {
+        (!self.run.dropped.load(Ordering::Acquire)).then(|| self.run.upto())
+    }
+
+    fn over(&mut self, result: Result<(), RemoteError>) {
+        let mut state = lock(&self.file.state);
+        state.runs.retain(|run| !Arc::ptr_eq(run, &self.run));
+        if let Err(error) = result {
+            let at = self.run.next();
+            for call in state.calls.values_mut() {
+                if call.misses(at) || error == RemoteError::Stopped {
+                    call.failed = Some(error.clone());
+                } else {
+                    // What it waits for may come by a run of its own.
+                    call.heard = Instant::now();
+                }
+            }
+        }
+        self.file.arrived.notify_all();
+    }
+}

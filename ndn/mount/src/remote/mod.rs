@@ -1,0 +1,389 @@
+//! The file system over a repository elsewhere: read only, everything by name, nothing unverified.
+//!
+//! A version never changes. So each inode of a file stands for one version: where a newer one is published, the next look-up
+//! finds another inode, and those who have the old one open go on with it.
+
+mod ahead;
+mod ask;
+mod cache;
+mod error;
+mod file;
+mod fuse;
+mod lately;
+mod listing;
+mod network;
+mod told;
+mod xattr;
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fuser::{Errno, FileAttr};
+use ndn_endpoint::VerifyPolicy;
+use ndn_io::FaceUri;
+use ndn_packet::Name;
+
+use crate::attr::{self, Owner, read_only};
+use crate::error::MountError;
+use crate::handles::{Handles, lock};
+use crate::names;
+use crate::nodes::{Kind, Nodes};
+
+use ahead::ReadAhead;
+use cache::Cache;
+use file::{RemoteFile, Segments};
+use lately::Lately;
+use listing::{Listed, Listing};
+use network::Network;
+use told::Told;
+
+pub use error::RemoteError;
+pub use fuse::RemoteFs;
+
+/// Bytes of listings that are remembered, beside the segments.
+const LISTING_BYTES: usize = 8 << 20;
+/// Bytes of attributes that are remembered.
+const NEWEST_BYTES: usize = 4 << 20;
+/// Bytes of what is told of a version, about.
+const TOLD_BYTES: usize = 512;
+/// Most bytes fetched ahead of a reader.
+const MOST_AHEAD: u64 = 8 << 20;
+/// Manifests of files that were closed are kept for so many.
+const KEPT_FILES: usize = 64;
+/// Files of a folder whose attributes are asked for at once.
+const AT_ONCE: usize = 64;
+
+/// How a repository elsewhere is mounted. Start from [`RemoteOptions::new`] and change fields.
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    /// The name that is mounted: a folder of a repository.
+    pub prefix: Name,
+    /// The forwarder.
+    pub face: FaceUri,
+    /// What is believed, as `trunkline get` has it. Default: digests.
+    pub verify: VerifyPolicy,
+    /// How long nothing may come before a call fails. Default 15 s.
+    pub timeout: Duration,
+    /// Most bytes of verified segments that are kept. Default 64 MiB.
+    pub cache_bytes: usize,
+    /// How long names and listings are believed. Default 1 s.
+    pub remember: Duration,
+    /// Other users may use it, as modes say.
+    pub allow_other: bool,
+}
+
+impl RemoteOptions {
+    /// The defaults, for what is under `prefix`.
+    pub fn new(prefix: Name, face: FaceUri) -> Self {
+        Self {
+            prefix,
+            face,
+            verify: VerifyPolicy::default(),
+            timeout: Duration::from_secs(15),
+            cache_bytes: 64 << 20,
+            remember: Duration::from_secs(1),
+            allow_other: false,
+        }
+    }
+}
+
+/// A handle.
+#[derive(Clone)]
+enum Handle {
+    /// A version, and how its reader gets on.
+    File(Arc<RemoteFile>, Arc<Mutex<ReadAhead>>),
+    /// A folder, as it was when its listing began.
+    Folder(u64, Name, Arc<Listing>),
+}
+
+/// One thing in a folder, with what it is.
+struct Shown<'a> {
+    entry: &'a Listed,
+    /// `None` where it is a folder.
+    file: Option<Result<Arc<Told>, RemoteError>>,
+}
+
+/// The file system.
+pub struct Remote {
+    options: RemoteOptions,
+    owner: Owner,
+    network: Arc<Network>,
+    segments: Arc<Segments>,
+    listings: Lately<Arc<Listing>>,
+    versions: Lately<Arc<[u64]>>,
+    /// The newest versions of files.
+    newest: Lately<Arc<Told>>,
+    /// Versions that are open or were lately.
+    files: Mutex<Cache<(Name, u64), Arc<RemoteFile>>>,
+    next_file: AtomicU64,
+    nodes: Mutex<Nodes>,
+    /// The versions that inodes stand for, as long as the kernel knows them.
+    inodes: Mutex<HashMap<u64, Arc<Told>>>,
+    handles: Handles<Handle>,
+}
+
+impl Remote {
+    /// Connects, and looks whether there is anything.
+    ///
+    /// # Errors
+    /// No forwarder, or no such folder.
+    pub fn open(options: RemoteOptions, owner: Owner) -> Result<Self, MountError> {
+        let network = Arc::new(Network::open(&options.face)?);
+        let believed = options.remember;
+        let remote = Self {
+            owner,
+            network,
+            segments: Arc::new(Mutex::new(Cache::new(options.cache_bytes))),
+            listings: Lately::new(LISTING_BYTES, believed),
+            versions: Lately::new(TOLD_BYTES * AT_ONCE, believed),
+            newest: Lately::new(NEWEST_BYTES, believed),
+            files: Mutex::new(Cache::new(KEPT_FILES * TOLD_BYTES)),
+            next_file: AtomicU64::new(0),
+            nodes: Mutex::new(Nodes::new(options.prefix.clone())),
+            inodes: Mutex::default(),
+            handles: Handles::new(),
+            options,
+        };
+        let prefix = &remote.options.prefix;
+        let found = remote.listing(prefix);
+        found.map_err(|error| MountError::Remote {
+            prefix: prefix.clone(),
+            error,
+        })?;
+        Ok(remote)
+    }
+
+    /// Lets all calls that wait fail, from now on.
+    pub fn stop(&self) {
+        self.network.stop();
+    }
+
+    fn attr_of(&self, number: u64, told: &Told) -> FileAttr {
+        let attr = attr::file(number, self.owner, told.size, told.mode, told.mtime_ns);
+        read_only(attr)
+    }
+
+    fn folder_attr(&self, number: u64) -> FileAttr {
+        read_only(attr::folder(number, self.owner, 0))
+    }
+
+    fn name(&self, number: u64) -> Result<Name, Errno> {
+        lock(&self.nodes).name(number).ok_or(Errno::ENOENT)
+    }
+
+    fn kind(&self, number: u64) -> Result<Kind, Errno> {
+        lock(&self.nodes).kind(number).ok_or(Errno::ENOENT)
+    }
+
+    /// What `word` in `parent` is; the kernel knows it from now on.
+    ///
+    /// # Errors
+    /// `ENOENT`, or why it is not known.
+    fn look_up(&self, parent: u64, word: &OsStr) -> Result<FileAttr, Errno> {
+        let word = word.as_bytes();
+        if word.len() > names::MAX_WORD {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let folder = self.name(parent)?;
+        let listing = self.listing(&folder).map_err(|e| e.told())?;
+        match listing.find(word) {
+            Some(found) if found.is_folder => {
+                let number = lock(&self.nodes).look_up(parent, word, Kind::Folder);
+                return Ok(self.folder_attr(number));
+            }
+            Some(_) => {
+                let told = self.newest_of(&names::below(&folder, word));
+                let told = told.map_err(|e| e.told())?;
+                return Ok(self.number(parent, word, Kind::Newest(told.version), &told));
+            }
+            None => {}
+        }
+        let (file, version) = names::version_of(word).ok_or(Errno::ENOENT)?;
+        if !listing.find(file).is_some_and(|found| found.is_file) {
+            return Err(Errno::ENOENT);
+        }
+        let name = names::below(&folder, file);
+        let versions = self.versions(&name).map_err(|e| e.told())?;
+        if !versions.contains(&version) {
+            return Err(Errno::ENOENT);
+        }
+        let told = self.version(&name, version).map_err(|e| e.told())?;
+        Ok(self.number(parent, word, Kind::Version(version), &told))
+    }
+
+    /// The inode of a version, which the kernel knows from now on.
+    fn number(&self, parent: u64, word: &[u8], kind: Kind, told: &Arc<Told>) -> FileAttr {
+        let mut nodes = lock(&self.nodes);
+        let number = nodes.look_up(parent, word, kind);
+        lock(&self.inodes).insert(number, told.clone());
+        self.attr_of(number, told)
+    }
+
+    /// The inode of what a listing shows; `None` where nothing is known of it.
+    fn shown_attr(&self, folder: u64, shown: &Shown<'_>) -> Option<FileAttr> {
+        let word = &shown.entry.word;
+        match &shown.file {
+            None => {
+                let number = lock(&self.nodes).look_up(folder, word, Kind::Folder);
+                Some(self.folder_attr(number))
+            }
+            Some(Ok(told)) => Some(self.number(folder, word, Kind::Newest(told.version), told)),
+            Some(Err(_)) => None,
+        }
+    }
+
+    /// The version that an inode stands for.
+    fn told(&self, number: u64) -> Result<Arc<Told>, Errno> {
+        match self.kind(number)? {
+            Kind::Folder => Err(Errno::EISDIR),
+            _ => lock(&self.inodes)
+                .get(&number)
+                .cloned()
+                .ok_or(Errno::ENOENT),
+        }
+    }
+
+    /// What `stat` tells of an inode.
+    ///
+    /// # Errors
+    /// `ENOENT`, or why it is not known.
+    fn attr(&self, number: u64) -> Result<FileAttr, Errno> {
+        match self.kind(number)? {
+            Kind::Folder => Ok(self.folder_attr(number)),
+            _ => Ok(self.attr_of(number, &*self.told(number)?)),
+        }
+    }
+
+    /// The version behind an inode, to be read.
+    fn file(&self, number: u64) -> Result<Arc<RemoteFile>, Errno> {
+        let told = self.told(number)?;
+        let key = (told.name.clone(), told.version);
+        if let Some(file) = lock(&self.files).get(&key) {
+            return Ok(file);
+        }
+        let source = self.source(&told).map_err(|e| e.told())?;
+        let id = self.next_file.fetch_add(1, Ordering::Relaxed);
+        let file = RemoteFile::new(id, told, source);
+        // So many, whatever their sizes.
+        lock(&self.files).insert(key, file.clone(), TOLD_BYTES);
+        Ok(file)
+    }
+
+    fn most_ahead(&self) -> u64 {
+        MOST_AHEAD.min(self.options.cache_bytes as u64 / 4)
+    }
+
+    /// Opens a version for reading.
+    ///
+    /// # Errors
+    /// Why it can't be verified.
+    fn open_file(&self, number: u64) -> Result<u64, Errno> {
+        let file = self.file(number)?;
+        file.open();
+        let ahead = ReadAhead::new(self.most_ahead());
+        Ok(self
+            .handles
+            .add(Handle::File(file, Arc::new(Mutex::new(ahead)))))
+    }
+
+    /// Begins to list a folder.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn open_folder(&self, number: u64) -> Result<u64, Errno> {
+        if self.kind(number)? != Kind::Folder {
+            return Err(Errno::ENOTDIR);
+        }
+        let name = self.name(number)?;
+        let listing = self.listing(&name).map_err(|e| e.told())?;
+        Ok(self.handles.add(Handle::Folder(number, name, listing)))
+    }
+
+    /// Nobody has a handle any more.
+    fn release(&self, handle: u64) {
+        if let Some(Handle::File(file, _)) = self.handles.remove(handle) {
+            file.close();
+        }
+    }
+
+    /// Fills `buffer` from `offset` on, as far as the file goes.
+    ///
+    /// # Errors
+    /// `ETIMEDOUT` or `EHOSTUNREACH` where nobody answers, `EIO` where what comes is not what was signed.
+    fn read(&self, handle: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        match self.handles.get(handle)? {
+            Handle::File(file, ahead) => {
+                let read = file.read(&ahead, offset, buffer);
+                read.map_err(|e| e.told())
+            }
+            Handle::Folder(..) => Err(Errno::EISDIR),
+        }
+    }
+
+    /// Where a symbolic link leads.
+    ///
+    /// # Errors
+    /// `EINVAL`, or why it is not known.
+    fn read_link(&self, number: u64) -> Result<Vec<u8>, Errno> {
+        let file = self.file(number)?;
+        let most = u64::try_from(libc::PATH_MAX).unwrap_or(0);
+        if file.told.mode & libc::S_IFMT != libc::S_IFLNK || file.told.size > most {
+            return Err(Errno::EINVAL);
+        }
+        let mut target = vec![0; usize::try_from(file.told.size).unwrap_or(0)];
+        file.open();
+        let read = file.read(&Mutex::new(ReadAhead::new(0)), 0, &mut target);
+        file.close();
+        read.map(|_| target).map_err(|e| e.told())
+    }
+
+    /// Shows what is in a folder from place `offset` on to `show`, with the place after each, until that says that there is
+    /// no more room.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    fn list(
+        &self,
+        handle: u64,
+        offset: u64,
+        show: &mut dyn FnMut(u64, u64, &Shown<'_>) -> bool,
+    ) -> Result<(), Errno> {
+        let Handle::Folder(number, name, listing) = self.handles.get(handle)? else {
+            return Err(Errno::ENOTDIR);
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = listing.0.get(from..).unwrap_or(&[]);
+        let mut place = offset;
+        for batch in rest.chunks(AT_ONCE) {
+            let files = batch.iter().filter(|entry| !entry.is_folder);
+            let names: Vec<Name> = files.map(|e| names::below(&name, &e.word)).collect();
+            let mut told = self.newest(&names).into_iter();
+            for entry in batch {
+                place += 1;
+                let file = match entry.is_folder {
+                    true => None,
+                    false => told.next(),
+                };
+                if let Some(Err(error @ (RemoteError::Silent(_) | RemoteError::Stopped))) = &file {
+                    return Err(error.told());
+                }
+                if !show(number, place, &Shown { entry, file }) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel has forgotten an inode so many times.
+    fn forget(&self, number: u64, times: u64) {
+        let mut nodes = lock(&self.nodes);
+        if nodes.forget(number, times) {
+            lock(&self.inodes).remove(&number);
+        }
+    }
+}
