@@ -45,6 +45,12 @@ def tail(path: Path, lines: int = 20) -> str:
     return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
 
 
+def cpu_of(pid: int) -> float:
+    """User plus system CPU seconds of a living process so far, of all its threads and reaped children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(t) for t in fields[11:15]) / _TICKS_PER_S
+
+
 @dataclass
 class Process:
     """One child: `host` is the emulated host it stands for, `log` the file with its stdout and stderr."""
@@ -94,8 +100,7 @@ class Process:
         """User plus system CPU seconds so far, of all its threads and reaped children."""
         if self.running():
             with contextlib.suppress(OSError):
-                fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-                return sum(int(t) for t in fields[11:15]) / _TICKS_PER_S
+                return cpu_of(self.pid)
         return self._cpu_s or 0.0
 
     def rss_bytes(self) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import paths, payload
 from .figures import Figure
-from .procs import Stage, tail, wait_until
+from .procs import Stage, cpu_of, tail, wait_until
 from .routers import Router
 from .say import say
 
@@ -67,10 +67,15 @@ def peak_rss(pid: int) -> int:
     return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
-def copy(source: Path, directory: Path) -> Ran:
+def copy(source: Path, target: Path, log: Path) -> Ran:
+    """`cp` and fsync of a file."""
+    return run(["sh", "-c", 'cp "$0" "$1" && sync "$1"', str(source), str(target)], log)
+
+
+def copy_and_remove(source: Path, directory: Path) -> Ran:
     """`cp` and fsync of a file into a folder; the copy is removed."""
     target = directory / "copy"
-    copied = run(["sh", "-c", 'cp "$0" "$1" && sync -d "$1"', str(source), str(target)], directory / "cp.log")
+    copied = copy(source, target, directory / "cp.log")
     target.unlink()
     return copied
 
@@ -125,7 +130,7 @@ def puts(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     copies, ours = [], []
     for number in range(runs + 1):  # the first warms up and is not counted
         say(f"repo: put 1 GB, {f'run {number} of {runs}' if number else 'warm-up'}")
-        copied = copy(source, directory)
+        copied = copy_and_remove(source, directory)
         repository = Repository(directory / "put", SEGMENTS["8000B"])
         put = repository.put("/bench/file", source)
         shutil.rmtree(repository.directory)
@@ -160,36 +165,44 @@ class Mounted:
     def peak_rss(self) -> int:
         return peak_rss(self.process.pid)
 
+    def put(self, source: Path) -> Ran:
+        """`cp` and fsync of a file into it: the copy's time, the mount's memory, the CPU time of both."""
+        before = cpu_of(self.process.pid)
+        copied = copy(source, self.point / "file", self.repository.directory / "cp.log")
+        cpu = copied.cpu_s + cpu_of(self.process.pid) - before
+        return Ran(copied.wall_s, self.peak_rss(), cpu, "")
+
+
+def can_mount() -> bool:
+    """Whether the kernel has FUSE for us."""
+    return Path("/dev/fuse").exists()
+
 
 def mounted(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     """One GB by `cp` and fsync, onto the disk and through the mount; and many small files through it."""
-    if not Path("/dev/fuse").exists():
+    if not can_mount():
         say("repo: mount: skipped, no /dev/fuse here")
         return
-    copies, ours, rss = [], [], 0
-    synced = 'cp "$0" "$1" && sync "$1"'
+    copies, ours = [], []
     for number in range(runs + 1):  # the first warms up and is not counted
         say(f"repo: cp 1 GB through the mount, {f'run {number} of {runs}' if number else 'warm-up'}")
-        copy = directory / "copy"
-        copied = run(["sh", "-c", synced, str(source), str(copy)], directory / "cp.log")
-        copy.unlink()
+        copied = copy_and_remove(source, directory)
         with Mounted(directory / "mounted") as mount:
-            through = run(["sh", "-c", synced, str(source), str(mount.point / "file")], directory / "cp.log")
-            rss = max(rss, mount.peak_rss())
+            through = mount.put(source)
         shutil.rmtree(mount.repository.directory)
         subprocess.run(["sync", "-f", str(directory)], check=True)
         if number:
             copies.append(copied.wall_s)
-            ours.append(through.wall_s)
-    cp_s, through_s = statistics.median(copies), statistics.median(ours)
+            ours.append(through)
+    cp_s, through_s = statistics.median(copies), statistics.median(t.wall_s for t in ours)
     yield Figure("repo.mount.1gb_over_cp", through_s / cp_s, "ratio", "cp and fsync, same run", 1.0, runs)
     yield Figure("repo.mount.1gb_s", through_s, "s", "cp and fsync, same run", cp_s, runs)
-    yield Figure("repo.mount.rss_mib", rss / 2**20, "MiB", "", None, runs)
+    yield Figure("repo.mount.rss_mib", max(t.rss_bytes for t in ours) / 2**20, "MiB", "", None, runs)
     say(f"repo: {SMALL_FILES} files of {SMALL_BYTES} bytes onto the disk, and through the mount")
     tree = small_tree(directory)
-    copy = directory / "copy"
-    copied = run(["sh", "-c", 'cp -r "$0" "$1" && sync -f "$1"', str(tree), str(copy)], directory / "cp.log")
-    shutil.rmtree(copy)
+    beside = directory / "copy"
+    copied = run(["sh", "-c", 'cp -r "$0" "$1" && sync -f "$1"', str(tree), str(beside)], directory / "cp.log")
+    shutil.rmtree(beside)
     with Mounted(directory / "mounted") as mount:
         target = str(mount.point / "small")
         # To sync one folder of a mount is to sync all of it.

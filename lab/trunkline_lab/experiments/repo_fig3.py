@@ -16,7 +16,8 @@ SIZES_MB = [200, 700, 1000]
 def row(found: Inserted) -> Row:
     """Seconds of one size."""
     theirs = NDNFS_S.get(found.mb), REPO_NG_S.get(found.mb)
-    return Row(label(found.mb), "s", theirs[0], found.copy.wall_s, found.put.wall_s, theirs[1])
+    mount = found.mount.wall_s if found.mount else None
+    return Row(label(found.mb), "s", theirs[0], found.copy.wall_s, found.put.wall_s, theirs[1], mount=mount)
 
 
 def plot(name: str, title: str, found: list[Inserted]) -> Plot:
@@ -28,6 +29,8 @@ def plot(name: str, title: str, found: list[Inserted]) -> Plot:
         Line(HEADINGS["tcp"], x, [one.copy.wall_s for one in found]),
         Line(HEADINGS["ours"], x, [one.put.wall_s for one in found]),
     ]
+    if mounts := [one.mount.wall_s for one in found if one.mount]:
+        lines.append(Line(HEADINGS["mount"], x, mounts))
     return Plot(name, title, "MB", "s", [line for line in lines if set(line.x) & set(x)], log_y=True)
 
 

@@ -17,7 +17,6 @@ def run(options: Options) -> Result:
     found = repo_insert.insert(NAME, SIZES_MB, options, result)
     result.rows += [repo_fig3.row(one) for one in found]
     for one in found:
-        if one.put.rss_bytes >= repo_insert.MOST_RSS:
-            result.faults.append(f"{repo_insert.label(one.mb)}: {one.put.rss_bytes / 2**20:.0f} MiB of memory")
+        repo_insert.larger(one, result)
     result.plots.append(repo_fig3.plot(NAME, "Time of an insertion", found))
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..repo_bench import Ran
 from . import repo_insert
 from .options import Options
 from .repo_insert import NDNFS_S, PAPER_RAM, REPO_NG_S, Inserted, label
@@ -15,26 +16,34 @@ MEMORY_PERCENT = {200: (0.1, 16.3), 700: (0.1, 55.3), 1000: (0.1, 77.0)}
 
 def rows(found: Inserted) -> list[Row]:
     """Of one size. Memory in MB, of the paper's from its percent; its CPU time from percent and seconds."""
-    mb, put, copy = found.mb, found.put, found.copy
+    mb, put, copy, mount = found.mb, found.put, found.copy, found.mount
     (ndnfs, repo_ng), (ndnfs_memory, repo_ng_memory) = CPU_PERCENT[mb], MEMORY_PERCENT[mb]
     made = [
         Row(
             f"{label(mb)}: CPU",
             "% of a core",
             ndnfs,
-            100 * copy.cpu_s / copy.wall_s,
-            100 * put.cpu_s / put.wall_s,
+            cpu_percent(copy),
+            cpu_percent(put),
             repo_ng,
+            mount=cpu_percent(mount) if mount else None,
         )
     ]
     theirs = [
         seconds[mb] * percent / 100 if mb in seconds else None
         for seconds, percent in ((NDNFS_S, ndnfs), (REPO_NG_S, repo_ng))
     ]
-    made.append(Row(f"{label(mb)}: CPU time", "CPU-s", theirs[0], copy.cpu_s, put.cpu_s, theirs[1]))
+    cpu_s = mount.cpu_s if mount else None
+    made.append(Row(f"{label(mb)}: CPU time", "CPU-s", theirs[0], copy.cpu_s, put.cpu_s, theirs[1], mount=cpu_s))
     theirs = [percent / 100 * PAPER_RAM / 1e6 for percent in (ndnfs_memory, repo_ng_memory)]
-    made.append(Row(f"{label(mb)}: memory", "MB", theirs[0], None, put.rss_bytes / 1e6, theirs[1]))
+    memory = mount.rss_bytes / 1e6 if mount else None
+    made.append(Row(f"{label(mb)}: memory", "MB", theirs[0], None, put.rss_bytes / 1e6, theirs[1], mount=memory))
     return made
+
+
+def cpu_percent(ran: Ran) -> float:
+    """CPU time over wall time, in percent of a core."""
+    return 100 * ran.cpu_s / ran.wall_s
 
 
 def run(options: Options) -> Result:
@@ -42,8 +51,7 @@ def run(options: Options) -> Result:
     result = Result(NAME, ABOUT)
     for found in repo_insert.insert(NAME, list(CPU_PERCENT), options, result):
         result.rows += rows(found)
-        if found.put.rss_bytes >= repo_insert.MOST_RSS:
-            result.faults.append(f"{label(found.mb)}: {found.put.rss_bytes / 2**20:.0f} MiB of memory, 64 are the most")
+        repo_insert.larger(found, result)
     result.notes.append(
         "CPU: the command's own time over its seconds, which more than one core makes more than 100%; the paper's CPU "
         "time is its percent times its seconds, its memory its percent of 14 GB; ours are the most resident at once"

@@ -26,6 +26,7 @@ COLUMNS = (
     ("paper", "paper, NDN"),
     ("tcp", "TCP here"),
     ("ours", "Trunkline"),
+    ("mount", "Trunkline, mounted"),
     ("limit", "limit"),
 )
 
