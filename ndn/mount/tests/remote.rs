@@ -365,13 +365,10 @@ fn who_does_not_answer_makes_calls_fail_and_may_come_back() {
     forget();
     let file = File::open(w.path("g")).expect("open");
     w.producer = None;
-    let failed = errno(file.read_exact_at(&mut seen, 0));
-    assert!(
-        [libc::EHOSTUNREACH, libc::ETIMEDOUT].contains(&failed),
-        "{failed}"
-    );
+    let is_away = |errno| [libc::EHOSTUNREACH, libc::ETIMEDOUT].contains(&errno);
+    assert!(is_away(errno(file.read_exact_at(&mut seen, 0))));
     forget();
-    assert_eq!(errno(fs::metadata(w.path("g"))), libc::EHOSTUNREACH);
+    assert!(is_away(errno(fs::metadata(w.path("g")))));
     w.serve();
     file.read_exact_at(&mut seen, 0).expect("read");
     assert!(seen == content[..100_000]);
