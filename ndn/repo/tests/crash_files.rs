@@ -80,6 +80,13 @@ fn live(disk: &SimDisk, known: &mut Known) -> Result<()> {
     put(&repo, known, &[("/last", 999)])
 }
 
+/// A large file is written by the threads that hash it.
+fn live_streaming(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let repo = open(disk)?;
+    put(&repo, known, &[("/a", 250)])?;
+    put(&repo, known, &[("/large", 2_150_000)])
+}
+
 /// As a file system does it: changes are seen at once and durable by the next sync, files are kept before they are
 /// published.
 fn live_lazily(disk: &SimDisk, known: &mut Known) -> Result<()> {
@@ -218,6 +225,11 @@ fn at_any_moment_the_power_may_fail() {
 #[test]
 fn at_any_moment_of_a_file_system_s_life_too() {
     fails_anywhere(live_lazily);
+}
+
+#[test]
+fn at_any_moment_of_a_large_file_too() {
+    fails_anywhere(live_streaming);
 }
 
 fn fails_anywhere(live: impl Fn(&SimDisk, &mut Known) -> Result<()>) {

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 pub use real::RealDisk;
 
+/// What devices ask of memory and places that they are written from and to by themselves, in bytes.
+pub const ALIGNMENT: usize = 4096;
+
 /// A directory that the repository has for itself. Paths are relative to it.
 ///
 /// Nothing is durable before it is synced: a file's bytes by [`DiskFile::sync`], its name by [`Disk::sync_dir`] of the
@@ -107,6 +110,13 @@ pub trait DiskFile: Send + Sync + Debug {
     /// # Errors
     /// `StorageFull`, or what else the system says. A file system that can't reserve is no error.
     fn reserve(&self, size: u64) -> io::Result<()>;
+
+    /// Reserves room for `size` bytes and makes that the file's size, for content that is written once, in large blocks: those
+    /// that lie at multiples of [`ALIGNMENT`] in memory and in the file may go to the device without the system's cache.
+    ///
+    /// # Errors
+    /// `StorageFull`, or what else the system says.
+    fn begin_stream(&self, size: u64) -> io::Result<()>;
 
     /// Has the system begin to write these bytes to the device. A hint: nothing is durable by it.
     fn begin_writeback(&self, offset: u64, len: u64);

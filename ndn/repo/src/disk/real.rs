@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
 
-use super::{Disk, DiskFile};
+use super::{ALIGNMENT, Disk, DiskFile};
 
 /// The file whose lock says that the folder is in use.
 const LOCK: &str = "repo.lock";
@@ -53,7 +53,10 @@ impl RealDisk {
             .write(true)
             .mode(0o600)
             .open(self.root.join(path))?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(Arc::new(RealFile {
+            file,
+            direct: OnceLock::new(),
+        }))
     }
 }
 
@@ -106,30 +109,76 @@ impl Disk for RealDisk {
 }
 
 #[derive(Debug)]
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    /// The same file once more, written without the system's cache: a copy there costs more time of the processor than
+    /// hashing does.
+    direct: OnceLock<File>,
+}
+
+impl RealFile {
+    /// Writes the beginning of `bytes` as far as that can go to the device by itself; tells how much that is.
+    fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let Some(direct) = self.direct.get() else {
+            return Ok(0);
+        };
+        let whole = bytes.len() / ALIGNMENT * ALIGNMENT;
+        let is_aligned = offset.is_multiple_of(ALIGNMENT as u64)
+            && bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
+        if !is_aligned || whole == 0 {
+            return Ok(0);
+        }
+        match direct.write_all_at(&bytes[..whole], offset) {
+            Ok(()) => Ok(whole),
+            // A device may ask for more than we know of.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 impl DiskFile for RealFile {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(buffer, offset)
+        self.file.read_exact_at(buffer, offset)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        let written = self.write_direct(offset, bytes)?;
+        self.file
+            .write_all_at(&bytes[written..], offset + written as u64)
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {
-        self.0.set_len(size)
+        self.file.set_len(size)
     }
 
     fn reserve(&self, size: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, 0, size) {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, size) {
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             other => Ok(other?),
         }
+    }
+
+    fn begin_stream(&self, size: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+            // A file that grows is written by one at a time, whoever else waits.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(size)?,
+            other => other?,
+        }
+        let same = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        // Not every file system can.
+        if let Ok(file) = OpenOptions::new()
+            .write(true)
+            .custom_flags(libc::O_DIRECT)
+            .open(same)
+        {
+            self.direct.get_or_init(|| file);
+        }
+        Ok(())
     }
 
     fn begin_writeback(&self, offset: u64, len: u64) {
@@ -139,11 +188,16 @@ impl DiskFile for RealFile {
         // SAFETY: the descriptor is open as long as `self`; the call reads no memory of ours. Its result is of no
         // matter: it is a hint, and `sync` reports what went wrong.
         unsafe {
-            libc::sync_file_range(self.0.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE);
+            libc::sync_file_range(
+                self.file.as_raw_fd(),
+                offset,
+                len,
+                libc::SYNC_FILE_RANGE_WRITE,
+            );
         }
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }

@@ -1,12 +1,17 @@
 //! A block of a file's bytes: filled, written, hashed, and filled again.
 
+use crate::disk::ALIGNMENT;
+
 /// Bytes that are copied and hashed at once.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
-/// At most [`BLOCK_BYTES`] bytes. What was filled once is not zeroed again before the next filling.
+/// At most [`BLOCK_BYTES`] bytes. What was filled once is not zeroed again before the next filling. Where all of its place
+/// is taken at once, it lies at a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
+    /// Where in `bytes` it begins.
+    start: usize,
     filled: usize,
 }
 
@@ -28,16 +33,21 @@ impl Block {
 
     /// The bytes in it.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.filled]
+        &self.bytes[self.start..self.start + self.filled]
     }
 
     /// Place for more: up to `most` bytes, or less where the block ends.
     pub fn space(&mut self, most: usize) -> &mut [u8] {
         let end = BLOCK_BYTES.min(self.filled + most);
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+        if self.bytes.is_empty() && end == BLOCK_BYTES {
+            self.bytes = vec![0; BLOCK_BYTES + ALIGNMENT];
+            // Where that can't be told, it is not aligned.
+            self.start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         }
-        &mut self.bytes[self.filled..end]
+        if self.bytes.len() < self.start + end {
+            self.bytes.resize(self.start + end, 0);
+        }
+        &mut self.bytes[self.start + self.filled..self.start + end]
     }
 
     /// The first `n` bytes of the space were filled.
@@ -77,5 +87,14 @@ mod tests {
         assert!(block.is_empty());
         assert_eq!(block.take(b"x"), 1);
         assert_eq!(block.bytes(), b"x");
+    }
+
+    #[test]
+    fn a_block_that_is_taken_as_a_whole_is_aligned() {
+        let mut block = Block::default();
+        assert_eq!(block.space(BLOCK_BYTES).len(), BLOCK_BYTES);
+        block.grow(BLOCK_BYTES);
+        assert!(block.is_full());
+        assert!(block.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT));
     }
 }

@@ -1,5 +1,6 @@
 //! The way of a file's bytes through the hasher. Small files are hashed where they are; from the second block on threads
-//! hash, a block each, while the next is copied. What they find goes to the manifest in the order of the file.
+//! hash, a block each, while the next is copied. Where the file's room is reserved they write it, too: then whoever copies
+//! waits for no device. What they find goes to the manifest in the order of the file, and so only when it is written.
 //!
 //! ```text
 //!   feed ──▶ block 0 ──▶ thread 0 ──▶ entries ──▶ Hasher::enter ──▶ manifest
@@ -17,8 +18,10 @@ use super::block::Block;
 use super::hasher::{Hashed, Hasher};
 use super::manifest::SegmentEntry;
 use super::segments::Shape;
+use crate::disk::DiskFile;
 
-/// Most threads for a file: more would wait for whoever copies.
+/// Most threads for a file: more would wait for whoever copies. As many are there for those that write, which wait for the
+/// device.
 const MOST_THREADS: usize = 4;
 /// Blocks that a thread has in hand or waiting.
 const BLOCKS_EACH: usize = 2;
@@ -26,6 +29,8 @@ const BLOCKS_EACH: usize = 2;
 /// A file's hasher, and the threads that help it.
 pub(crate) struct Lane {
     hasher: Hasher,
+    /// What is to be written, and where the next block goes.
+    sink: Option<(Arc<dyn DiskFile>, u64)>,
     /// Whether bytes came before: then it is worth threads.
     goes_on: bool,
     pool: Option<Pool>,
@@ -50,10 +55,12 @@ struct Job {
     carried: Vec<u8>,
     block: Block,
     whole: Range<usize>,
+    /// Where the block is to be written.
+    to: Option<(Arc<dyn DiskFile>, u64)>,
 }
 
 struct Done {
-    entries: Vec<SegmentEntry>,
+    entries: io::Result<Vec<SegmentEntry>>,
     block: Block,
 }
 
@@ -62,21 +69,42 @@ impl Lane {
     pub fn new(hasher: Hasher) -> Self {
         Self {
             hasher,
+            sink: None,
             goes_on: false,
             pool: None,
         }
     }
 
-    /// Takes the file's next bytes; gives an empty block to fill next.
+    /// As [`Lane::new`], of a file that was not written before and is written here, from its start on.
+    pub fn writing(hasher: Hasher, content: Arc<dyn DiskFile>) -> Self {
+        Self {
+            sink: Some((content, 0)),
+            ..Self::new(hasher)
+        }
+    }
+
+    /// Whether blocks are written here.
+    pub fn writes(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    /// Takes the file's next bytes; gives an empty block to fill next. An error may be of a block before.
     pub fn feed(&mut self, mut block: Block) -> io::Result<Block> {
+        let to = self.sink.clone();
+        if let Some((_, at)) = &mut self.sink {
+            *at += block.len() as u64;
+        }
         if !std::mem::replace(&mut self.goes_on, true) {
+            write(to.as_ref(), &block)?;
             self.hasher.feed(block.bytes())?;
             block.clear();
             return Ok(block);
         }
         let pool = match &mut self.pool {
             Some(pool) => pool,
-            None => self.pool.insert(Pool::start(self.hasher.shape())?),
+            None => self
+                .pool
+                .insert(Pool::start(self.hasher.shape(), to.is_some())?),
         };
         let mut used = Block::default();
         if pool.waiting.len() == pool.threads.len() * BLOCKS_EACH {
@@ -84,6 +112,7 @@ impl Lane {
         }
         let (first, carried, whole) = self.hasher.cut(block.bytes());
         if carried.is_empty() && whole.is_empty() {
+            write(to.as_ref(), &block)?;
             return Ok(used);
         }
         let thread = pool.next;
@@ -93,6 +122,7 @@ impl Lane {
             carried,
             block,
             whole,
+            to,
         };
         pool.threads[thread].jobs.send(job).map_err(|_| ended())?;
         pool.waiting.push_back(thread);
@@ -111,7 +141,8 @@ impl Lane {
         self.hasher.suspend()
     }
 
-    fn enter_all(&mut self) -> io::Result<()> {
+    /// Waits until all that was fed is written and entered.
+    pub fn enter_all(&mut self) -> io::Result<()> {
         while let Some(pool) = self.pool.as_mut().filter(|pool| !pool.waiting.is_empty()) {
             pool.enter_oldest(&mut self.hasher)?;
         }
@@ -120,8 +151,12 @@ impl Lane {
 }
 
 impl Pool {
-    fn start(shape: &Shape) -> io::Result<Self> {
-        let count = std::thread::available_parallelism().map_or(1, |n| n.get().min(MOST_THREADS));
+    fn start(shape: &Shape, writes: bool) -> io::Result<Self> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = match writes {
+            true => MOST_THREADS,
+            false => processors.min(MOST_THREADS),
+        };
         let shape = Arc::new(shape.clone());
         let threads = (0..count)
             .map(|_| Thread::start(shape.clone()))
@@ -139,7 +174,7 @@ impl Pool {
             return Ok(Block::default());
         };
         let Done { entries, mut block } = self.threads[thread].done.recv().map_err(|_| ended())?;
-        for entry in &entries {
+        for entry in &entries? {
             hasher.enter(entry)?;
         }
         block.clear();
@@ -163,19 +198,28 @@ fn work(shape: &Shape, jobs: &Receiver<Job>, found: &Sender<Done>) {
     while let Ok(job) = jobs.recv() {
         let own = job.block.bytes()[job.whole.clone()].chunks(shape.segment_bytes as usize);
         let carried = Some(&job.carried[..]).filter(|c| !c.is_empty());
-        let entries = (job.first..)
-            .zip(carried.into_iter().chain(own))
-            .map(|(segment, content)| {
-                SegmentEntry::new(shape.digest(segment, false, content), content)
-            })
-            .collect();
+        let hash = || {
+            (job.first..)
+                .zip(carried.into_iter().chain(own))
+                .map(|(segment, content)| {
+                    SegmentEntry::new(shape.digest(segment, false, content), content)
+                })
+                .collect()
+        };
         let done = Done {
-            entries,
+            entries: write(job.to.as_ref(), &job.block).map(|()| hash()),
             block: job.block,
         };
         if found.send(done).is_err() {
             return;
         }
+    }
+}
+
+fn write(to: Option<&(Arc<dyn DiskFile>, u64)>, block: &Block) -> io::Result<()> {
+    match to {
+        Some((content, at)) => content.write_at(*at, block.bytes()),
+        None => Ok(()),
     }
 }
 
@@ -216,13 +260,19 @@ mod tests {
             cuts in prop::collection::vec(0_usize..40, 0..40),
             segment_bytes in 1_u32..20,
             suspended: bool,
+            writing: bool,
         ) {
             let folder = tempfile::tempdir().expect("a folder");
             let disk = RealDisk::open(folder.path()).expect("a disk");
             let content: Vec<u8> = (0..cuts.iter().sum()).map(|n| n as u8).collect();
             let mut one = hasher(&disk, "one", segment_bytes);
             one.feed(&content).expect("hashed");
-            let mut lane = Lane::new(hasher(&disk, "lane", segment_bytes));
+            let written = disk.create("written".as_ref()).expect("a file");
+            let hashed = hasher(&disk, "lane", segment_bytes);
+            let mut lane = match writing {
+                true => Lane::writing(hashed, written),
+                false => Lane::new(hashed),
+            };
             let mut at = 0;
             for n in &cuts {
                 let used = lane.feed(block(&content[at..at + n])).expect("hashed");
@@ -238,6 +288,7 @@ mod tests {
             }
             let read = |path| std::fs::read(folder.path().join(path)).expect("read");
             prop_assert_eq!(read("one"), read("lane"));
+            prop_assert_eq!(read("written"), if writing { content } else { Vec::new() });
         }
     }
 }

@@ -9,6 +9,7 @@ use ndn_packet::Name;
 use redb::ReadableTable;
 
 use super::hasher::Hasher;
+use super::lane::Lane;
 use super::manifest::{ENTRY_BYTES, Facts, SegmentEntry, is_draft};
 use super::writer::{FileWriter, PutOptions, Staged, incoming, settled, shape};
 use crate::change::Change;
@@ -310,7 +311,7 @@ fn continued(
         Some(size),
         bytes,
         manifest,
-        hasher,
+        Lane::new(hasher),
         good * whole,
     )))
 }

@@ -45,7 +45,7 @@ impl FileWriter {
     /// # Errors
     /// What the disk says.
     pub fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.write_block()?;
+        self.write_all_taken()?;
         let n = self.at.saturating_sub(offset).min(buffer.len() as u64) as usize;
         self.content.read_at(offset, &mut buffer[..n])?;
         Ok(n)
@@ -54,7 +54,7 @@ impl FileWriter {
     /// From here on the file is not hashed as it comes.
     fn rewrite(&mut self) -> io::Result<()> {
         if !self.is_rewritten() {
-            self.write_block()?;
+            self.write_all_taken()?;
             // The content's size must be what was written: reading stops there.
             self.content.set_size(self.at)?;
             self.lane = None;

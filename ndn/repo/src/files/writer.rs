@@ -87,14 +87,16 @@ impl FileWriter {
         let head = facts.encode();
         let paths = incoming(facts.entry.content);
         manifest.write_at(0, &head).at(&paths.1)?;
-        if let Some(size) = said
-            && size > BLOCK_BYTES as u64
-        {
-            content.reserve(size).at(&paths.0)?;
-        }
         let hasher = Hasher::new(shape(&facts), manifest.clone(), head.len() as u64);
+        let lane = match said {
+            Some(size) if size > BLOCK_BYTES as u64 => {
+                content.begin_stream(size).at(&paths.0)?;
+                Lane::writing(hasher, content.clone())
+            }
+            _ => Lane::new(hasher),
+        };
         Ok(Self::continued(
-            repo, facts, said, content, manifest, hasher, 0,
+            repo, facts, said, content, manifest, lane, 0,
         ))
     }
 
@@ -105,7 +107,7 @@ impl FileWriter {
         said: Option<u64>,
         content: Arc<dyn DiskFile>,
         manifest: Arc<dyn DiskFile>,
-        hasher: Hasher,
+        lane: Lane,
         at: u64,
     ) -> Self {
         Self {
@@ -114,7 +116,7 @@ impl FileWriter {
             said,
             content,
             manifest,
-            lane: Some(Lane::new(hasher)),
+            lane: Some(lane),
             block: Block::default(),
             at,
             rewritten: false,
@@ -202,14 +204,19 @@ impl FileWriter {
         }
         let block = std::mem::take(&mut self.block);
         let written = block.len() as u64;
+        let is_streamed = self.lane.as_ref().is_some_and(Lane::writes);
         let room = self.repo.index.ballast.check_room();
-        if let Err(error) = room.and_then(|()| self.content.write_at(self.at, block.bytes())) {
+        let stored = room.and_then(|()| match is_streamed {
+            true => Ok(()),
+            false => self.content.write_at(self.at, block.bytes()),
+        });
+        if let Err(error) = stored {
             // What was taken is not given up: there may be room another time.
             self.block = block;
             return Err(error);
         }
         // The device works while the next is copied and hashed; of a small file the sync comes at once.
-        if block.is_full() {
+        if block.is_full() && !is_streamed {
             self.content.begin_writeback(self.at, written);
         }
         self.at += written;
@@ -217,8 +224,8 @@ impl FileWriter {
             Some(lane) => {
                 let fed = lane.feed(block);
                 if fed.is_err() {
-                    // The content is there; it is hashed when the file is finished.
-                    (self.lane, self.rewritten) = (None, true);
+                    // Where the content is there, it is hashed when the file is finished.
+                    (self.lane, self.rewritten) = (None, !is_streamed);
                 }
                 self.block = fed?;
                 Ok(())
@@ -261,6 +268,15 @@ impl FileWriter {
             facts: self.facts.clone(),
             published: false,
         })
+    }
+
+    /// Waits until what was taken is in the content file.
+    pub(super) fn write_all_taken(&mut self) -> io::Result<()> {
+        self.write_block()?;
+        match &mut self.lane {
+            Some(lane) if lane.writes() => lane.enter_all(),
+            _ => Ok(()),
+        }
     }
 
     /// The one signature of this version.

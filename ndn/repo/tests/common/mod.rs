@@ -405,6 +405,11 @@ impl DiskFile for SimFile {
         self.room_for(size)
     }
 
+    fn begin_stream(&self, size: u64) -> io::Result<()> {
+        self.reserve(size)?;
+        self.set_size(size)
+    }
+
     fn begin_writeback(&self, _offset: u64, _len: u64) {}
 
     fn sync(&self) -> io::Result<()> {
