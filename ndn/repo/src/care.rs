@@ -217,6 +217,9 @@ impl Repo {
                 inner.remove_incoming(content);
             }
         }
+        for kept in self.take_kept() {
+            kept.abandon(&inner.packets);
+        }
         inner.packets.compact()?;
         let after = inner.disk.free_bytes().at(Path::new("."))?;
         Ok(after.saturating_sub(before))

@@ -5,13 +5,15 @@ use std::sync::{Arc, PoisonError};
 use ndn_packet::{Data, NameRef};
 
 use super::extent::{Extent, MAX_COUNT};
+use super::kept::PartFile;
+use super::log::Place;
 use super::record::{Change, Key, Kind, record_len};
 use super::series::Entry;
 use crate::error::{RepoError, Result};
 use crate::inner::Inner;
 
 /// Packets of one key being inserted; see [`crate::Repo::insert`]. Dropped before [`Insertion::commit`], it leaves nothing
-/// but room that `compact` gives back.
+/// but room that `compact` gives back, and what [`Insertion::keep`] has written down of it.
 pub struct Insertion {
     repo: Arc<Inner>,
     key: Key,
@@ -22,6 +24,10 @@ pub struct Insertion {
     next: u64,
     /// The log in which it began: that one and those after it stay until it is over.
     began_in: u32,
+    /// Tells after a restart what has come.
+    part: Option<PartFile>,
+    /// Bytes of packets that it does not tell of yet.
+    untold_bytes: u64,
 }
 
 /// Consecutive segments in one log.
@@ -30,7 +36,12 @@ struct Run {
     log: u32,
     bytes: u64,
     entries: Vec<Entry>,
+    /// How many of the entries the part file tells of.
+    told: usize,
 }
+
+/// After so many bytes it is written down what has come.
+const TELL_EVERY: u64 = 1 << 20;
 
 impl Insertion {
     pub(crate) fn new(repo: Arc<Inner>, key: Key) -> Self {
@@ -40,6 +51,11 @@ impl Insertion {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .begin_insertion();
+        Self::resumed(repo, key, began_in)
+    }
+
+    /// One that began in this log before; that is known there.
+    pub(super) fn resumed(repo: Arc<Inner>, key: Key, began_in: u32) -> Self {
         Self {
             repo,
             key,
@@ -48,6 +64,38 @@ impl Insertion {
             packets: 0,
             next: 0,
             began_in,
+            part: None,
+            untold_bytes: 0,
+        }
+    }
+
+    /// What has come is written down from here on, so that it can be gone on with after a restart: see
+    /// [`crate::packets::KeptInsertion`]. `tag` tells whose it is.
+    pub(crate) fn keep(&mut self, tag: &[u8]) {
+        let disk = &*self.repo.disk;
+        match PartFile::create(disk, &self.key, self.began_in, tag) {
+            Ok(part) => self.part = Some(part),
+            Err(error) => tracing::warn!(%error, "an insertion will not outlive a restart"),
+        }
+    }
+
+    /// All that has come is told there.
+    pub(super) fn told_by(&mut self, part: PartFile) {
+        if let Some(run) = &mut self.run {
+            run.told = run.entries.len();
+        }
+        self.untold_bytes = 0;
+        self.part = Some(part);
+    }
+
+    /// Nobody goes on with it.
+    pub(crate) fn abandon(mut self) {
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        if let Some(part) = self.part.take() {
+            part.remove(&*self.repo.disk);
         }
     }
 
@@ -69,6 +117,12 @@ impl Insertion {
         self.next
     }
 
+    /// Bytes of packets taken so far, as they lie in the logs.
+    pub(crate) fn bytes(&self) -> u64 {
+        let done: u64 = self.done.iter().map(|extent| extent.bytes).sum();
+        done + self.run.as_ref().map_or(0, |run| run.bytes)
+    }
+
     /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
     ///
     /// # Errors
@@ -80,6 +134,15 @@ impl Insertion {
             let mut logs = store.logs.lock().unwrap_or_else(PoisonError::into_inner);
             logs.append(&*store.disk, Kind::Packet, data.wire())?
         };
+        self.enter(segment, place, data.wire().len() as u32)?;
+        if self.untold_bytes >= TELL_EVERY {
+            self.tell()?;
+        }
+        Ok(())
+    }
+
+    /// A packet of this length is there.
+    pub(super) fn enter(&mut self, segment: u64, place: Place, len: u32) -> Result<()> {
         let goes_on = self.run.as_ref().is_some_and(|run| {
             run.log == place.log
                 && run.first + run.entries.len() as u64 == segment
@@ -93,13 +156,16 @@ impl Insertion {
             log: place.log,
             bytes: 0,
             entries: Vec::new(),
+            told: 0,
         });
-        run.bytes += record_len(data.wire().len()) as u64;
+        let bytes = record_len(len as usize) as u64;
+        run.bytes += bytes;
         run.entries.push(Entry {
             // A log has at most 4 GiB.
             at: place.at as u32,
-            len: data.wire().len() as u32,
+            len,
         });
+        self.untold_bytes += bytes;
         self.packets += 1;
         self.next = segment.saturating_add(1);
         Ok(())
@@ -122,7 +188,36 @@ impl Insertion {
         })
     }
 
+    /// Writes down what has come.
+    fn tell(&mut self) -> Result<()> {
+        let (Some(part), Some(run)) = (&mut self.part, &mut self.run) else {
+            return Ok(());
+        };
+        if run.told == run.entries.len() {
+            return Ok(());
+        }
+        // What is told of must be in the log's file.
+        let mut logs = self
+            .repo
+            .packets
+            .logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        logs.flush()?;
+        drop(logs);
+        let first = run.first + run.told as u64;
+        let told = part.tell(first, run.log, &run.entries[run.told..]);
+        run.told = run.entries.len();
+        self.untold_bytes = 0;
+        if let Err(error) = told {
+            tracing::warn!(%error, "an insertion will not outlive a restart");
+            self.forget();
+        }
+        Ok(())
+    }
+
     fn end_run(&mut self) -> Result<()> {
+        self.tell()?;
         let Some(run) = self.run.take() else {
             return Ok(());
         };
@@ -139,6 +234,12 @@ impl Insertion {
     /// # Errors
     /// What the disk says; none of them is there then.
     pub fn commit(mut self) -> Result<u64> {
+        let committed = self.try_commit();
+        self.forget();
+        committed
+    }
+
+    fn try_commit(&mut self) -> Result<u64> {
         self.end_run()?;
         if self.done.is_empty() {
             return Ok(0);
@@ -156,11 +257,10 @@ impl Insertion {
 
 impl Drop for Insertion {
     fn drop(&mut self) {
-        self.repo
-            .packets
-            .logs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .end_insertion(self.began_in);
+        // The repository ends before it is over.
+        if let Err(error) = self.tell() {
+            tracing::warn!(%error, "an insertion will not outlive a restart as a whole");
+        }
+        self.repo.packets.end_insertion(self.began_in);
     }
 }

@@ -127,8 +127,13 @@ impl Logs {
     /// An insertion begins: tells the first log that its packets may be in.
     pub fn begin_insertion(&mut self) -> u32 {
         let log = self.end().log;
-        *self.begun.entry(log).or_default() += 1;
+        self.go_on_with_insertion(log);
         log
+    }
+
+    /// An insertion that began in this log, before a restart, is not over.
+    pub fn go_on_with_insertion(&mut self, log: u32) {
+        *self.begun.entry(log).or_default() += 1;
     }
 
     /// An insertion that began in this log is over: the index tells of its packets, or nobody needs them.

@@ -105,13 +105,13 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    fn encode(&self, buffer: &mut Vec<u8>) {
+    pub fn encode(&self, buffer: &mut Vec<u8>) {
         buffer.put_u8(u8::from(self.segmented));
         tlv::write_var(buffer, self.name.value().len() as u64);
         buffer.put_slice(self.name.value());
     }
 
-    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let (segmented, rest) = bytes.split_first()?;
         let (len, header) = tlv::read_var(rest).ok()?;
         let (name, rest) = rest[header..].split_at_checked(usize::try_from(len).ok()?)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::commit::{CHECKPOINT_AT, CHECKPOINT_LOG, checkpoint};
+use super::kept::KeptInsertion;
 use super::log::{self, Place};
 use super::record::{Change, HEADER, Header, Kind, record_len};
 use super::store::PacketStore;
@@ -31,7 +32,7 @@ pub(crate) fn recover(
         .last()
         .map_or(0, |n| n.saturating_add(1))
         .max(from.log);
-    let store = PacketStore::new(disk.clone(), index.clone(), log_bytes, next);
+    let mut store = PacketStore::new(disk.clone(), index.clone(), log_bytes, next);
     let mut changes = Vec::new();
     for number in numbers.into_iter().filter(|n| *n >= from.log) {
         let start = if number == from.log { from.at } else { 0 };
@@ -56,6 +57,7 @@ pub(crate) fn recover(
             checkpoint(tx, end)
         })?;
     }
+    store.keep(KeptInsertion::read_all(&*disk)?);
     Ok(store)
 }
 

@@ -42,7 +42,7 @@ impl Entry {
         bytes
     }
 
-    fn decode(bytes: &[u8; ENTRY as usize]) -> Self {
+    pub fn decode(bytes: &[u8; ENTRY as usize]) -> Self {
         let half = |at: usize| {
             bytes[at..]
                 .first_chunk()

@@ -9,6 +9,7 @@ use ndn_packet::{Data, Name, NameRef};
 use super::commit::{Queue, decode, key_of};
 use super::extent::Extent;
 use super::insert::Insertion;
+use super::kept::KeptInsertion;
 use super::log::{self, Logs};
 use super::record::{Change, HEADER, Key, Kind};
 use super::series::{Entry, Series};
@@ -30,6 +31,8 @@ pub(crate) struct PacketStore {
     pub disk: Arc<dyn Disk>,
     pub index: Arc<Index>,
     pub logs: Mutex<Logs>,
+    /// Insertions of before the start that nobody goes on with yet.
+    pub kept: Mutex<Vec<KeptInsertion>>,
     pub queue: Mutex<Queue>,
     /// Whoever holds it syncs for all.
     pub leader: Mutex<()>,
@@ -67,6 +70,7 @@ impl PacketStore {
             disk,
             index,
             logs: Mutex::new(Logs::new(log_bytes, next)),
+            kept: Mutex::default(),
             queue: Mutex::default(),
             leader: Mutex::new(()),
             moves: RwLock::new(()),
@@ -74,6 +78,21 @@ impl PacketStore {
             series: Mutex::new(Recent::new(SERIES_KEPT)),
             files: Mutex::new(Recent::new(FILES_KEPT)),
         }
+    }
+
+    /// These were not over when the repository ended last: their logs stay as long as they may be gone on with.
+    pub fn keep(&mut self, kept: Vec<KeptInsertion>) {
+        let logs = self.logs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for one in &kept {
+            logs.go_on_with_insertion(one.began_in());
+        }
+        *self.kept.get_mut().unwrap_or_else(PoisonError::into_inner) = kept;
+    }
+
+    /// An insertion that began in this log is over.
+    pub fn end_insertion(&self, began_in: u32) {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        logs.end_insertion(began_in);
     }
 
     /// The file of a log, to read.

@@ -6,7 +6,8 @@
 //!      │ stall, no end, not believed       │ disk
 //!      └──────▶ Over(405, 406) ◀───────────┴──▶ Over(500)
 //! ```
-//! Where the producer stalled, what has come is not thrown away at once: the same command again goes on from there.
+//! Where the producer stalled, what has come is not thrown away at once: the same command again goes on from there. Nor is
+//! it where the repository ended: what was kept then is read and checked when the command comes again.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use ndn_packet::{Data, Interest, NackReason, Name, NameRef};
 use super::message::{Parameters, Response, status};
 use super::trust::{Believed, Trust};
 use crate::error::RepoError;
-use crate::packets::Insertion;
+use crate::packets::{Insertion, KeptInsertion};
 use crate::repo::Repo;
 
 /// Packets that may be on their way or not yet written.
@@ -39,7 +40,7 @@ pub struct InsertLimits {
     pub max_running: usize,
     /// How long one that is over can be asked about.
     pub keep: Duration,
-    /// How long one whose producer stalled can be gone on with.
+    /// How long one whose producer stalled can be gone on with; or that a restart has interrupted, from then on.
     pub resume: Duration,
 }
 
@@ -74,6 +75,10 @@ enum Phase {
     Committing(Receiver<Result<u64, RepoError>>, Duration),
     /// Over, but what has come is here.
     Suspended(Insertion),
+    /// Not over when the repository ended last.
+    Kept(KeptInsertion),
+    /// What was kept is being read.
+    Resuming(Receiver<Result<(Insertion, bool), RepoError>>, Duration),
     Over,
 }
 
@@ -92,10 +97,9 @@ impl Process {
         let phase = if segmented {
             let first = parameters.start.unwrap_or(0);
             let config = segments_from(first, id, name, parameters, limits);
-            Phase::Segments(
-                Box::new(Consumer::new(config, now)),
-                repo.insert(name, true),
-            )
+            let mut insertion = repo.insert(name, true);
+            insertion.keep(&tag(&owner.0, parameters));
+            Phase::Segments(Box::new(Consumer::new(config, now)), insertion)
         } else {
             let config = ExchangeConfig {
                 timeout: limits.stall,
@@ -129,13 +133,45 @@ impl Process {
         }
     }
 
+    /// One of before the last start; gives back what is not understood.
+    pub fn kept(id: u64, kept: KeptInsertion) -> Result<Self, KeptInsertion> {
+        let read = kept.tag.split_first_chunk().and_then(|(key, rest)| {
+            let asked = Parameters::decode(rest).ok()?;
+            asked.name.is_some().then_some((*key, asked))
+        });
+        let Some((key, asked)) = read else {
+            return Err(kept);
+        };
+        Ok(Self {
+            key,
+            response: Response {
+                process: Some(id),
+                status: status::NO_END,
+                start: Some(asked.start.unwrap_or(0)),
+                end: asked.end,
+                inserted: Some(0),
+                deleted: None,
+            },
+            asked,
+            // Who goes on with it says anew.
+            believed: Believed::Signed,
+            phase: Phase::Kept(kept),
+            bytes: 0,
+            rejects: 0,
+            over_since: Some(Duration::ZERO),
+        })
+    }
+
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over | Phase::Suspended(_))
+        matches!(
+            self.phase,
+            Phase::Over | Phase::Suspended(_) | Phase::Kept(_)
+        )
     }
 
     /// When it came to an end that can be gone on from.
     pub fn suspended_since(&self) -> Option<Duration> {
-        matches!(self.phase, Phase::Suspended(_)).then_some(self.over_since)?
+        matches!(self.phase, Phase::Suspended(_) | Phase::Kept(_)).then_some(self.over_since)?
     }
 
     /// Whether this key has asked for just this, and it goes on or can go on.
@@ -146,36 +182,97 @@ impl Process {
             && asked(&self.asked) == asked(parameters)
     }
 
-    /// Fetches the rest, where the producer had stalled.
-    pub fn go_on(&mut self, now: Duration, limits: &InsertLimits) {
+    /// Fetches the rest, where the producer had stalled or the repository was started anew.
+    pub fn go_on(&mut self, repo: &Repo, now: Duration, believed: Believed, limits: &InsertLimits) {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Suspended(insertion) => self.fetch_rest(now, insertion, limits),
+            Phase::Kept(kept) => {
+                self.believed = believed;
+                self.resume(repo, now, kept);
+            }
+            other => {
+                self.phase = other;
+                return;
+            }
+        }
+        self.response.end = self.asked.end;
+        self.rejects = 0;
+    }
+
+    fn fetch_rest(&mut self, now: Duration, insertion: Insertion, limits: &InsertLimits) {
         let (Some(name), Some(id)) = (&self.asked.name, self.response.process) else {
             return;
         };
-        self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Suspended(insertion) => {
-                let first = insertion.next_segment().max(self.asked.start.unwrap_or(0));
-                let config = segments_from(first, id, name, &self.asked, limits);
+        let first = insertion.next_segment().max(self.asked.start.unwrap_or(0));
+        let config = segments_from(first, id, name, &self.asked, limits);
+        self.response.status = status::GOES_ON;
+        self.response.inserted = Some(insertion.packets());
+        self.over_since = None;
+        self.phase = Phase::Segments(Box::new(Consumer::new(config, now)), insertion);
+    }
+
+    /// On a thread of its own: it reads all that has come.
+    fn resume(&mut self, repo: &Repo, now: Duration, kept: KeptInsertion) {
+        let (tell, done) = channel();
+        let repo = repo.clone();
+        let started = std::thread::Builder::new()
+            .name(String::from("resume"))
+            .spawn(move || {
+                // Nobody listens any more where the repository ends.
+                let _ = tell.send(kept.resume(&repo));
+            });
+        match started {
+            Ok(_) => {
                 self.response.status = status::GOES_ON;
-                self.response.end = self.asked.end;
                 self.over_since = None;
-                self.rejects = 0;
-                Phase::Segments(Box::new(Consumer::new(config, now)), insertion)
+                self.phase = Phase::Resuming(done, now + LOOK_AT_DISK);
             }
-            other => other,
-        };
+            Err(error) => {
+                tracing::error!(%error, "an insertion can't be gone on with");
+                self.end(now, status::FAILED);
+            }
+        }
+    }
+
+    /// What was kept is read.
+    fn resumed(
+        &mut self,
+        now: Duration,
+        insertion: Insertion,
+        is_final: bool,
+        limits: &InsertLimits,
+    ) {
+        tracing::info!(
+            name = ?self.asked.name.as_ref().map(Name::to_string),
+            packets = insertion.packets(),
+            "an insertion goes on from before the start"
+        );
+        self.bytes = insertion.bytes();
+        let next = insertion.next_segment();
+        if is_final || self.asked.end.is_some_and(|end| next > end) {
+            self.response.inserted = Some(insertion.packets());
+            self.response.end = next.checked_sub(1);
+            return self.commit(now, insertion);
+        }
+        self.fetch_rest(now, insertion, limits);
     }
 
     /// Throws away what has come.
-    pub fn abandon(&mut self) {
-        if self.is_over() {
-            self.phase = Phase::Over;
+    pub fn abandon(&mut self, repo: &Repo) {
+        if !self.is_over() {
+            return;
+        }
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Suspended(insertion) => insertion.abandon(),
+            Phase::Kept(kept) => kept.abandon(&repo.inner.packets),
+            _ => {}
         }
     }
 
     /// Whether nobody needs to know of it any more.
     pub fn is_forgotten(&self, now: Duration, limits: &InsertLimits) -> bool {
         let keep = match self.phase {
-            Phase::Suspended(_) => limits.resume,
+            Phase::Suspended(_) | Phase::Kept(_) => limits.resume,
             _ => limits.keep,
         };
         self.over_since.is_some_and(|since| now >= since + keep)
@@ -187,7 +284,11 @@ impl Process {
             Phase::Single(exchange, insertion) => {
                 exchange.result().is_none() && insertion.is_for(name)
             }
-            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => false,
+            Phase::Committing(..)
+            | Phase::Resuming(..)
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => false,
         }
     }
 
@@ -195,7 +296,11 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.poll_interest(now),
             Phase::Single(exchange, _) => exchange.poll_interest(now),
-            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => None,
+            Phase::Committing(..)
+            | Phase::Resuming(..)
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => None,
         }
     }
 
@@ -207,7 +312,11 @@ impl Process {
             Phase::Single(exchange, _) => {
                 exchange.on_data(data);
             }
-            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
+            Phase::Committing(..)
+            | Phase::Resuming(..)
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => {}
         }
     }
 
@@ -215,7 +324,11 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_nack(now, interest, reason),
             Phase::Single(exchange, _) => exchange.on_nack(now, interest, reason),
-            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
+            Phase::Committing(..)
+            | Phase::Resuming(..)
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => {}
         }
     }
 
@@ -223,8 +336,8 @@ impl Process {
         match &self.phase {
             Phase::Segments(consumer, _) => consumer.deadline(),
             Phase::Single(exchange, _) => exchange.deadline(),
-            Phase::Committing(_, at) => Some(*at),
-            Phase::Suspended(_) | Phase::Over => None,
+            Phase::Committing(_, at) | Phase::Resuming(_, at) => Some(*at),
+            Phase::Suspended(_) | Phase::Kept(_) | Phase::Over => None,
         }
     }
 
@@ -232,7 +345,11 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_deadline(now),
             Phase::Single(exchange, _) => exchange.on_deadline(now),
-            Phase::Committing(..) | Phase::Suspended(_) | Phase::Over => {}
+            Phase::Committing(..)
+            | Phase::Resuming(..)
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => {}
         }
     }
 
@@ -250,7 +367,16 @@ impl Process {
                 Err(TryRecvError::Empty) => *look_at = now + LOOK_AT_DISK,
                 Err(TryRecvError::Disconnected) => self.end(now, status::FAILED),
             },
-            Phase::Suspended(_) | Phase::Over => {}
+            Phase::Resuming(done, look_at) => match done.try_recv() {
+                Ok(Ok((insertion, is_final))) => self.resumed(now, insertion, is_final, limits),
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "an insertion can't be gone on with");
+                    self.end(now, status::FAILED);
+                }
+                Err(TryRecvError::Empty) => *look_at = now + LOOK_AT_DISK,
+                Err(TryRecvError::Disconnected) => self.end(now, status::FAILED),
+            },
+            Phase::Suspended(_) | Phase::Kept(_) | Phase::Over => {}
         }
     }
 
@@ -289,7 +415,7 @@ impl Process {
         }
         match over {
             Some(code) => self.end(now, code),
-            None if consumer.is_done() => self.commit(now),
+            None if consumer.is_done() => self.commit_taken(now),
             None => {}
         }
     }
@@ -315,19 +441,23 @@ impl Process {
         self.response.inserted = Some(insertion.packets());
         match over {
             Some(code) => self.end(now, code),
-            None => self.commit(now),
+            None => self.commit_taken(now),
+        }
+    }
+
+    fn commit_taken(&mut self, now: Duration) {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Segments(_, insertion) | Phase::Single(_, insertion) => {
+                self.commit(now, insertion);
+            }
+            other => self.phase = other,
         }
     }
 
     /// On a thread of its own: it waits for the disk.
-    fn commit(&mut self, now: Duration) {
+    fn commit(&mut self, now: Duration, insertion: Insertion) {
         let (tell, done) = channel();
-        let waiting = Phase::Committing(done, now + LOOK_AT_DISK);
-        let (Phase::Segments(_, insertion) | Phase::Single(_, insertion)) =
-            std::mem::replace(&mut self.phase, waiting)
-        else {
-            return;
-        };
+        self.phase = Phase::Committing(done, now + LOOK_AT_DISK);
         let started = std::thread::Builder::new()
             .name(String::from("commit"))
             .spawn(move || {
@@ -342,8 +472,10 @@ impl Process {
 
     fn end(&mut self, now: Duration, code: u64) {
         self.response.status = code;
-        self.phase = Phase::Over;
         self.over_since = Some(now);
+        if let Phase::Segments(_, insertion) = std::mem::replace(&mut self.phase, Phase::Over) {
+            insertion.abandon();
+        }
     }
 
     /// The producer sends no more.
@@ -357,6 +489,11 @@ impl Process {
             self.phase = Phase::Suspended(insertion);
         }
     }
+}
+
+/// Whose an insertion is and what was asked for, as it is kept.
+fn tag(key: &[u8; 32], asked: &Parameters) -> Vec<u8> {
+    [&key[..], &asked.encode()].concat()
 }
 
 /// How segments are fetched from `first` on.

@@ -45,7 +45,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Commands to `repo` come under `prefix`.
+    /// Commands to `repo` come under `prefix`. Insertions that were not over when it ended last can be gone on with.
     ///
     /// # Errors
     /// What the index says.
@@ -61,13 +61,23 @@ impl Server {
                 }
             }
         }
+        let mut processes = BTreeMap::new();
+        for kept in repo.take_kept() {
+            let id = random() >> 1;
+            match Process::kept(id, kept) {
+                Ok(process) => {
+                    processes.insert(id, process);
+                }
+                Err(kept) => kept.abandon(&repo.inner.packets),
+            }
+        }
         Ok(Self {
             repo,
             prefix,
             trust,
             limits,
             seen,
-            processes: BTreeMap::new(),
+            processes,
             counters: CommandCounters::default(),
         })
     }
@@ -172,7 +182,7 @@ impl Server {
         }
         // Whoever was interrupted asks for the same again.
         if let Some(process) = same.and_then(|(id, _)| self.processes.get_mut(&id)) {
-            process.go_on(now, &self.limits);
+            process.go_on(&self.repo, now, owner.1, &self.limits);
             return Response {
                 status: status::BEGUN,
                 ..process.response
@@ -198,7 +208,7 @@ impl Server {
                 .filter(|p| p.suspended_since().is_some())
                 .min_by_key(|p| p.suspended_since())
         {
-            oldest.abandon();
+            oldest.abandon(&self.repo);
         }
     }
 
@@ -296,8 +306,14 @@ impl Server {
             }
             process.turn(now, &self.trust, &self.limits);
         }
-        let limits = &self.limits;
-        self.processes.retain(|_, p| !p.is_forgotten(now, limits));
+        let (limits, repo) = (&self.limits, &self.repo);
+        self.processes.retain(|_, process| {
+            let is_forgotten = process.is_forgotten(now, limits);
+            if is_forgotten {
+                process.abandon(repo);
+            }
+            !is_forgotten
+        });
         self.abandon_oldest();
     }
 }

@@ -1,0 +1,244 @@
+//! What is written down of an insertion that goes on, so that it can be gone on with after a restart.
+//!
+//! ```text
+//!   <id>.part  magic │ record: log that it began in 4 │ key │ tag
+//!              record: first segment 8 │ log 4 │ for each packet its place and length, 4 bytes each
+//!              record: …
+//!   record     length of payload 4 │ CRC-32 of payload 4 │ payload
+//! ```
+//! Nothing of it is ever synced, and it proves nothing: an insertion goes on from packets that were read and checked.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use bytes::BufMut;
+use ndn_packet::Data;
+
+use super::extent::MAX_COUNT;
+use super::insert::Insertion;
+use super::log::{Place, folder};
+use super::record::Key;
+use super::series::{ENTRY, Entry, Series};
+use super::store::PacketStore;
+use crate::disk::{Disk, DiskFile};
+use crate::error::{At, Result};
+use crate::inner::random;
+use crate::repo::Repo;
+
+const MAGIC: &[u8; 4] = b"TLP1";
+/// Bytes before a record's payload.
+const HEADER: u64 = 8;
+/// Bytes before a run's entries.
+const RUN_HEADER: usize = 12;
+/// Longest payload: a run of the most packets that an extent may have.
+const MAX_PAYLOAD: usize = RUN_HEADER + ENTRY as usize * MAX_COUNT as usize;
+const SUFFIX: &str = ".part";
+
+/// The file of one insertion.
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    /// Where the next record goes.
+    at: u64,
+}
+
+/// An insertion that was not over when the repository ended.
+#[derive(Debug)]
+pub(crate) struct KeptInsertion {
+    key: Key,
+    /// Whose it is and what was asked for, as whoever began it has written it.
+    pub tag: Vec<u8>,
+    began_in: u32,
+    part: PartFile,
+}
+
+impl PartFile {
+    /// Of a new insertion.
+    pub fn create(disk: &dyn Disk, key: &Key, began_in: u32, tag: &[u8]) -> io::Result<Self> {
+        let path = folder().join(format!("{:016x}{SUFFIX}", random()));
+        let file = disk.create(&path)?;
+        let mut part = Self { path, file, at: 0 };
+        part.file.write_at(0, MAGIC)?;
+        part.at = MAGIC.len() as u64;
+        let mut payload = Vec::new();
+        payload.put_u32_le(began_in);
+        key.encode(&mut payload);
+        payload.put_slice(tag);
+        part.append(&payload)?;
+        Ok(part)
+    }
+
+    /// Tells of packets of consecutive segments that are in one log, and in its file.
+    pub fn tell(&mut self, first: u64, log: u32, entries: &[Entry]) -> io::Result<()> {
+        let mut payload = Vec::with_capacity(RUN_HEADER + entries.len() * ENTRY as usize);
+        payload.put_u64_le(first);
+        payload.put_u32_le(log);
+        payload.extend(entries.iter().flat_map(|e| e.encode()));
+        self.append(&payload)
+    }
+
+    fn append(&mut self, payload: &[u8]) -> io::Result<()> {
+        let mut record = Vec::with_capacity(HEADER as usize + payload.len());
+        record.put_u32_le(payload.len() as u32);
+        record.put_u32_le(crc32fast::hash(payload));
+        record.put_slice(payload);
+        self.file.write_at(self.at, &record)?;
+        self.at += record.len() as u64;
+        Ok(())
+    }
+
+    /// The next record; `None` where there is none, or what is there is none.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let mut header = [0; HEADER as usize];
+        self.file.read_at(self.at, &mut header).ok()?;
+        let half = |at: usize| {
+            let bytes = header[at..].first_chunk();
+            bytes.map_or(0, |b| u32::from_le_bytes(*b))
+        };
+        let (len, crc) = (half(0) as usize, half(4));
+        if len > MAX_PAYLOAD {
+            return None;
+        }
+        let mut payload = vec![0; len];
+        self.file.read_at(self.at + HEADER, &mut payload).ok()?;
+        (crc32fast::hash(&payload) == crc).then_some(payload)
+    }
+
+    /// The insertion is over.
+    pub fn remove(self, disk: &dyn Disk) {
+        remove(disk, &self.path);
+    }
+}
+
+impl KeptInsertion {
+    /// All that lie on the disk; what is none is removed.
+    pub fn read_all(disk: &dyn Disk) -> Result<Vec<Self>> {
+        let names = disk.list(folder()).at(folder())?;
+        let mut found = Vec::new();
+        for name in names.iter().filter(|name| name.ends_with(SUFFIX)) {
+            let path = folder().join(name);
+            let file = disk.open(&path).at(&path)?;
+            match Self::read(path.clone(), file) {
+                Some(kept) => found.push(kept),
+                None => remove(disk, &path),
+            }
+        }
+        Ok(found)
+    }
+
+    fn read(path: PathBuf, file: Arc<dyn DiskFile>) -> Option<Self> {
+        let mut magic = [0; MAGIC.len()];
+        file.read_at(0, &mut magic).ok()?;
+        if magic != *MAGIC {
+            return None;
+        }
+        let at = MAGIC.len() as u64;
+        let mut part = PartFile { path, file, at };
+        let payload = part.next()?;
+        part.at += HEADER + payload.len() as u64;
+        let (began_in, mut rest) = payload.split_first_chunk()?;
+        let key = Key::decode(&mut rest)?;
+        Some(Self {
+            key,
+            tag: rest.to_vec(),
+            began_in: u32::from_le_bytes(*began_in),
+            part,
+        })
+    }
+
+    /// The first log that its packets may be in.
+    pub fn began_in(&self) -> u32 {
+        self.began_in
+    }
+
+    /// Reads and checks what has come, and gives the insertion that goes on from there; and whether its last packet says
+    /// that it is the last of all.
+    ///
+    /// # Errors
+    /// What the disk says when it is written to.
+    pub fn resume(self, repo: &Repo) -> Result<(Insertion, bool)> {
+        let inner = &repo.inner;
+        let Self {
+            key,
+            began_in,
+            mut part,
+            ..
+        } = self;
+        let series = Series::new(key.clone(), Vec::new());
+        let mut insertion = Insertion::resumed(inner.clone(), key, began_in);
+        let mut is_final = false;
+        while let Some(payload) = part.next() {
+            let next = insertion.next_segment();
+            let Some(told) = Told::read(&inner.packets, &series, &payload, next) else {
+                break;
+            };
+            for (segment, entry) in (told.first..).zip(told.entries) {
+                let place = Place {
+                    log: told.log,
+                    at: u64::from(entry.at),
+                };
+                insertion.enter(segment, place, entry.len)?;
+            }
+            is_final = told.is_final;
+            part.at += HEADER + payload.len() as u64;
+        }
+        insertion.told_by(part);
+        Ok((insertion, is_final))
+    }
+
+    /// Nobody goes on with it.
+    pub fn abandon(self, store: &PacketStore) {
+        store.end_insertion(self.began_in);
+        self.part.remove(&*store.disk);
+    }
+}
+
+/// What a record tells of, and is there.
+struct Told {
+    first: u64,
+    log: u32,
+    entries: Vec<Entry>,
+    /// Whether the last packet says that it is the last of all.
+    is_final: bool,
+}
+
+impl Told {
+    /// Reads and checks the packets, which begin at segment `next` or later; `None` where one is not what came.
+    fn read(store: &PacketStore, series: &Series, payload: &[u8], next: u64) -> Option<Self> {
+        let (first, rest) = payload.split_first_chunk()?;
+        let (log, entries) = rest.split_first_chunk()?;
+        let (entries, []) = entries.as_chunks::<{ ENTRY as usize }>() else {
+            return None;
+        };
+        let mut told = Self {
+            first: u64::from_le_bytes(*first),
+            log: u32::from_le_bytes(*log),
+            entries: entries.iter().map(Entry::decode).collect(),
+            is_final: false,
+        };
+        if told.first < next {
+            return None;
+        }
+        for (segment, entry) in (told.first..).zip(&told.entries) {
+            let wire = series.read(store, told.log, *entry, segment).ok()?;
+            told.is_final = Data::parse(wire).ok()?.is_final_block();
+        }
+        Some(told)
+    }
+}
+
+impl Repo {
+    /// Insertions that were not over when the repository ended last. Whoever asks first has them.
+    pub(crate) fn take_kept(&self) -> Vec<KeptInsertion> {
+        let kept = &self.inner.packets.kept;
+        std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn remove(disk: &dyn Disk, path: &std::path::Path) {
+    if let Err(error) = disk.remove(path) {
+        tracing::warn!(path = %path.display(), %error, "a file that is not needed stays");
+    }
+}
