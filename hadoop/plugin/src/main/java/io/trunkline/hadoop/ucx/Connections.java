@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
  * for {@link #due}, only the worker's leader may call it.
  */
-final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
+final class Connections implements UcpAmRecvCallback {
   static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
   /** UCX's id of our active messages. */
@@ -62,7 +62,9 @@ final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
   /** Begins to take frames. */
   void start() {
     worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
-    worker.start(this);
+    worker.start(
+        List.of(this::reap, this::runDue, this::endDoomed, this::lookAtTimers),
+        () -> !due.isEmpty());
   }
 
   // ---- what its parts share
@@ -181,29 +183,31 @@ final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
     ucp().amDataRelease(descriptor);
   }
 
-  @Override
-  public boolean pending() {
-    return !due.isEmpty();
-  }
-
-  @Override
-  public int run() {
+  private int reap() {
     int done = 0;
-    if (!transferring.isEmpty()) {
-      for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
-        StreamEnd stream = all.next();
-        done += stream.reap();
-        if (!stream.transferring()) {
-          all.remove();
-        }
+    for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
+      StreamEnd stream = all.next();
+      done += stream.reap();
+      if (!stream.transferring()) {
+        all.remove();
       }
     }
+    return done;
+  }
+
+  private int runDue() {
+    int done = 0;
     for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
       done += stream.run();
     }
     if (!frames.isEmpty()) {
       frames.removeIf(Connection::sendFrames);
     }
+    return done;
+  }
+
+  private int endDoomed() {
+    int done = 0;
     for (Connection connection = doomed.poll(); connection != null; connection = doomed.poll()) {
       LOG.debug("{} ends", connection);
       connection.end();
@@ -212,12 +216,16 @@ final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
     if (!closing.isEmpty()) {
       closing.removeIf(UcpRequest::isCompleted);
     }
+    return done;
+  }
+
+  private int lookAtTimers() {
     long now = System.nanoTime();
     if (now - timersNanos >= TIMERS_NANOS) {
       timersNanos = now;
       byToken.values().forEach(connection -> connection.onTime(now));
     }
-    return done;
+    return 0;
   }
 
   // ---- frames
@@ -290,11 +298,13 @@ final class Connections implements IoWorker.Duties, UcpAmRecvCallback {
   /** Gives every connection up, telling the peers as far as that goes without waiting. */
   void endAll() {
     byEndpoint.values().forEach(Connection::leave);
-    run();
+    runDue();
+    endDoomed();
     for (Connection connection : new ArrayList<>(byEndpoint.values())) {
       connection.doom(new IOException("UCX is being closed in this JVM"));
     }
-    run();
+    runDue();
+    endDoomed();
   }
 
   /** Whether UCX is done with every buffer and endpoint. */

@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -7,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import org.openucx.jucx.UcxException;
 import org.openucx.jucx.ucp.UcpContext;
 import org.openucx.jucx.ucp.UcpWorker;
@@ -29,17 +32,15 @@ import org.slf4j.LoggerFactory;
  * until UCX or {@link #wake} wakes it.
  */
 final class IoWorker {
-  /** What is to be done with the network by whoever leads. */
-  interface Duties {
+  /** Something to be done by whoever leads. */
+  @FunctionalInterface
+  interface Duty {
     /**
      * Does what is due.
      *
      * @return how much was done, 0 when nothing was due
      */
     int run();
-
-    /** Whether something is due that the network does not announce. */
-    boolean pending();
   }
 
   /** A wait that never ends by itself. */
@@ -60,7 +61,7 @@ final class IoWorker {
   private static final long PATIENT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
   /** A spinning leader looks that often at all that it has to do. */
-  private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(10);
+  private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
   private static final long CLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -75,7 +76,8 @@ final class IoWorker {
   private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final ConcurrentLinkedDeque<Waiter> followers = new ConcurrentLinkedDeque<>();
   private final AtomicInteger claims = new AtomicInteger();
-  private Duties duties;
+  private Duty[] duties;
+  private BooleanSupplier pending;
   private volatile boolean keeperLeads;
   private volatile boolean sleeping;
   private volatile long sleptNanos;
@@ -106,9 +108,19 @@ final class IoWorker {
     return ucp;
   }
 
-  /** Begins to work. */
-  void start(Duties what) {
-    duties = what;
+  /**
+   * Begins to work.
+   *
+   * @param others what is to be done besides asking UCX for events
+   * @param othersPending whether something of it is due that UCX does not announce
+   */
+  void start(List<Duty> others, BooleanSupplier othersPending) {
+    // One call site for all of them: the JIT compiles each once, and not into everything that
+    // reads or writes, which costs a short-lived client more than it gains.
+    List<Duty> all = new ArrayList<>(List.of(this::progress, this::runTasks));
+    all.addAll(others);
+    duties = all.toArray(Duty[]::new);
+    pending = othersPending;
     keeper.start();
   }
 
@@ -249,7 +261,7 @@ final class IoWorker {
   }
 
   private boolean duty() {
-    return !tasks.isEmpty() || duties.pending();
+    return !tasks.isEmpty() || pending.getAsBoolean();
   }
 
   /**
@@ -333,8 +345,8 @@ final class IoWorker {
     }
   }
 
-  private int work() {
-    int done = progress();
+  private int runTasks() {
+    int done = 0;
     for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
       try {
         task.run();
@@ -343,10 +355,17 @@ final class IoWorker {
       }
       done++;
     }
-    try {
-      done += duties.run();
-    } catch (RuntimeException e) {
-      LOG.warn("UCX worker: duties failed", e);
+    return done;
+  }
+
+  private int work() {
+    int done = 0;
+    for (Duty duty : duties) {
+      try {
+        done += duty.run();
+      } catch (RuntimeException e) {
+        LOG.warn("UCX worker: duties failed", e);
+      }
     }
     return done;
   }

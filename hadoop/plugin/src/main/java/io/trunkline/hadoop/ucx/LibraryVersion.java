@@ -46,11 +46,16 @@ record LibraryVersion(int major, int minor, int release) {
       return null;
     }
     LibraryVersion found = null;
-    for (int end = 1; end < bytes.length; end++) {
-      if (bytes[end] != 0 || !isDigit(bytes[end - 1])) {
+    // From dot to dot, since a search for them does not go byte by byte in an interpreter.
+    for (int dot = text.indexOf('.'); dot >= 0; dot = text.indexOf('.', dot + 1)) {
+      int end = dot + 1;
+      while (end < bytes.length && end - dot < LONGEST && isDigit(bytes[end])) {
+        end++;
+      }
+      if (end == dot + 1 || end == bytes.length || bytes[end] != 0) {
         continue;
       }
-      int begin = end;
+      int begin = dot;
       while (begin > 0 && end - begin < LONGEST && isNumeric(bytes[begin - 1])) {
         begin--;
       }

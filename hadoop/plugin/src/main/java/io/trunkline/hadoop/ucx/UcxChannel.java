@@ -23,6 +23,7 @@ public final class UcxChannel extends SocketChannel {
   private final StreamEnd stream;
   private final UcxSocket socket;
   private volatile Consumer<ByteBuffer> firstWrite;
+  private volatile long shortWaitNanos;
 
   private UcxChannel(StreamEnd stream) throws IOException {
     super(UcxSelectorProvider.INSTANCE);
@@ -89,6 +90,28 @@ public final class UcxChannel extends SocketChannel {
     }
   }
 
+  /**
+   * Has calls in non-blocking mode wait for a short time before they return 0. Stock streams select
+   * then, with a selector of a pool, which costs far more than the wait of a millisecond that a
+   * stream in flow asks for. Not for a thread that looks after several channels.
+   *
+   * @param nanos how long, 0 for not at all
+   */
+  public void setShortWait(long nanos) {
+    shortWaitNanos = nanos;
+  }
+
+  /** An attempt in non-blocking mode. */
+  private int attempt(boolean reads, ByteBuffer bytes) throws IOException {
+    int moved = reads ? stream.read(bytes) : stream.write(bytes);
+    long nanos = shortWaitNanos;
+    if (moved != 0 || nanos == 0 || !bytes.hasRemaining()) {
+      return moved;
+    }
+    stream.await(new Wait(reads), reads, System.nanoTime() + nanos);
+    return reads ? stream.read(bytes) : stream.write(bytes);
+  }
+
   private void checkOpen() throws ClosedChannelException {
     if (!isOpen()) {
       throw new ClosedChannelException();
@@ -97,7 +120,7 @@ public final class UcxChannel extends SocketChannel {
 
   @Override
   public int read(ByteBuffer to) throws IOException {
-    return isBlocking() ? read(to, 0) : stream.read(to);
+    return isBlocking() ? read(to, 0) : attempt(true, to);
   }
 
   /**
@@ -151,7 +174,7 @@ public final class UcxChannel extends SocketChannel {
       return write(from, 0);
     }
     seen(from);
-    return stream.write(from);
+    return attempt(false, from);
   }
 
   /**

@@ -20,6 +20,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hdfs.protocol.datatransfer.Op;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
@@ -31,6 +32,9 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
 public final class UcxTransport implements Transport {
   /** As in {@code trunkline.transport}. */
   public static final String NAME = "ucx";
+
+  /** Acknowledgements of a stream in flow come far sooner. */
+  private static final long SHORT_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   /** Who was found is known to all clients of the JVM that ask in the same way. */
   private static final ConcurrentHashMap<Integer, Discovery> DISCOVERIES =
@@ -84,6 +88,7 @@ public final class UcxTransport implements Transport {
       throws IOException {
     UcxChannel channel = use.node().connect(plugin, limitMs);
     channel.onFirstWrite(this::count);
+    channel.setShortWait(SHORT_WAIT_NANOS);
     return channel;
   }
 
