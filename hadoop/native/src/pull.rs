@@ -36,6 +36,10 @@ const MAX_STALL: Duration = Duration::from_secs(300);
 const MAX_REFUSALS: u32 = 4;
 /// Said of segments that do not verify.
 static UNVERIFIED: Seldom = Seldom::new();
+/// Segments of a finished block that are asked for before one of them is taken.
+/// Many a reader takes a little and stops: the line that goes on in the next
+/// split, a sample. It may not cost a block, and TCP's buffers begin as small.
+const FIRST_AHEAD: usize = 4;
 /// First wait after a Nack; the core doubles it.
 const NO_ROUTE_WAIT: Duration = Duration::from_millis(10);
 
@@ -117,6 +121,11 @@ impl Pull {
             max_retries: u32::MAX,
             max_stall: MAX_STALL,
             max_buffered_segments: settings.window * 2,
+            first_ahead: if settings.live {
+                usize::MAX
+            } else {
+                FIRST_AHEAD
+            },
             no_route_wait: NO_ROUTE_WAIT,
             live: settings.live,
             verify: VerifyPolicy::None,
@@ -329,7 +338,7 @@ impl Inner {
     fn has_room(&self) -> bool {
         let stats = self.consumer.stats();
         let taken = stats.outstanding + stats.buffered + self.verifying;
-        self.verifying == 0 || taken < self.config.max_buffered_segments
+        self.verifying == 0 || taken < self.consumer.ahead()
     }
 
     /// What the taker's side asked for since the loop last came by.
@@ -364,9 +373,9 @@ impl PullApp {
         }
         let stats = inner.consumer.stats();
         let taken = stats.outstanding + stats.buffered + inner.verifying;
-        let full = taken >= inner.config.max_buffered_segments;
-        let idle = full && stats.outstanding < self.0.window;
-        inner.starved = idle.then_some(self.0.window / 4);
+        let ahead = inner.consumer.ahead();
+        let idle = taken >= ahead && stats.outstanding < self.0.window;
+        inner.starved = idle.then_some((self.0.window / 4).min(ahead / 4));
         let failed = matches!(inner.consumer.state(), State::Failed(_));
         let wake = inner.takers > 0 && (stats.buffered > 0 || failed);
         drop(inner);

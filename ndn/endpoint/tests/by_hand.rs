@@ -298,6 +298,33 @@ fn a_producer_may_refuse() {
 }
 
 #[test]
+fn what_is_asked_for_ahead_grows_with_what_is_read() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            first_ahead: 2,
+            max_buffered_segments: 5,
+            ..fixed(64)
+        },
+        ms(0),
+    );
+    assert_eq!(segments(&sent(&mut c, ms(0))), [0, 1]);
+    c.on_data(ms(1), data(0), false);
+    c.on_data(ms(1), data(1), false);
+    // Nobody has read: nothing more, however long.
+    assert!(sent(&mut c, ms(2)).is_empty());
+    assert_eq!(c.ahead(), 2);
+    assert_eq!(read(&mut c), [0, 1]);
+    assert_eq!(c.ahead(), 4);
+    assert_eq!(segments(&sent(&mut c, ms(3))), [2, 3, 4, 5]);
+    for segment in 2..6 {
+        c.on_data(ms(4), data(segment), false);
+    }
+    assert_eq!(read(&mut c), [2, 3, 4, 5]);
+    assert_eq!(c.ahead(), 5, "the bound of memory holds");
+    assert_eq!(segments(&sent(&mut c, ms(5))), [6, 7, 8, 9, 10]);
+}
+
+#[test]
 fn one_segment_that_never_comes_fails_the_stream() {
     let mut c = Consumer::new(
         ConsumerConfig {

@@ -46,6 +46,7 @@ proptest! {
     fn a_finished_stream_arrives(
         link in link(), window in window(), seed: u64, segments in 1u64..150, buffered in 1usize..200,
         corrupt_every in prop::sample::select(vec![0u64, 0, 5, 17]), last_known: bool,
+        first_ahead in prop::sample::select(vec![0usize, 1, 4, usize::MAX]),
     ) {
         let mut world = World::ready(segments, link, seed);
         world.corrupt_every = corrupt_every;
@@ -53,6 +54,7 @@ proptest! {
             window,
             seed,
             max_buffered_segments: buffered,
+            first_ahead,
             max_rejects: 100,
             max_retries: 1000,
             max_stall: Duration::from_secs(600),

@@ -30,6 +30,10 @@ pub struct ConsumerConfig {
     pub max_rejects: u32,
     /// Segments outstanding or received but not yet read: the bound of the memory held. Default 1024.
     pub max_buffered_segments: usize,
+    /// Segments outstanding or not yet read before the first is read; each that is read lets one more be, up to
+    /// `max_buffered_segments`. So what a reader that stops early has asked for in vain is no more than this and what
+    /// it has read. Default: no bound of its own.
+    pub first_ahead: usize,
     /// First wait after a Nack for want of a route; doubles up to 32 times that. Default 20 ms.
     pub no_route_wait: Duration,
     /// Whether segments are asked for before they are produced. Default false.
@@ -58,6 +62,7 @@ impl ConsumerConfig {
             max_stall: Duration::from_secs(30),
             max_rejects: 3,
             max_buffered_segments: 1024,
+            first_ahead: usize::MAX,
             no_route_wait: Duration::from_millis(20),
             live: false,
             probe: true,

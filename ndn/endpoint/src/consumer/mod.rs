@@ -98,6 +98,7 @@ impl Consumer {
     /// A consumer that has sent nothing yet; [`poll_interest`](Self::poll_interest) has its first Interest.
     pub fn new(mut config: ConsumerConfig, now: Duration) -> Self {
         config.max_buffered_segments = config.max_buffered_segments.max(1);
+        config.first_ahead = config.first_ahead.max(1);
         let mut consumer = Self {
             template: InterestTemplate::new(config.prefix.clone(), config.interest_lifetime),
             window: config.window.build(),
@@ -240,6 +241,15 @@ impl Consumer {
             .map(|hold| hold.until);
         let suspicion = self.suspicion.as_ref().and_then(|s| s.until);
         [self.timer, hold, suspicion].into_iter().flatten().min()
+    }
+
+    /// How many segments may be outstanding or not yet read now.
+    pub fn ahead(&self) -> usize {
+        let read = usize::try_from(self.base - self.config.first).unwrap_or(usize::MAX);
+        self.config
+            .first_ahead
+            .saturating_add(read)
+            .min(self.config.max_buffered_segments)
     }
 
     fn is_over(&self) -> bool {

@@ -107,9 +107,7 @@ impl Consumer {
             return None;
         }
         let next = self.base.checked_add(self.ring.len() as u64)?;
-        if self.ring.len() >= self.config.max_buffered_segments
-            || next > self.limit().min(self.wanted)
-        {
+        if self.ring.len() >= self.ahead() || next > self.limit().min(self.wanted) {
             self.limited = false;
             return None;
         }

@@ -63,6 +63,8 @@ pub struct ReadConfig {
     pub window: WindowConfig,
     /// Most segments that a reader holds and asks for together. Default 128.
     pub buffered: usize,
+    /// Of these, how many before it has read one. Default 4.
+    pub first_ahead: usize,
 }
 
 impl Default for ReadConfig {
@@ -74,6 +76,7 @@ impl Default for ReadConfig {
                 ..CubicConfig::default()
             }),
             buffered: 128,
+            first_ahead: 4,
         }
     }
 }
@@ -377,6 +380,7 @@ impl<'a> Reads<'a> {
             max_retries: u32::MAX,
             max_stall: Duration::from_secs(300),
             max_buffered_segments: self.config.buffered,
+            first_ahead: self.config.first_ahead,
             verify: VerifyPolicy::None,
             seed: mix(self.seed, u64::from(app.0)),
             ..ConsumerConfig::new(name)
