@@ -287,7 +287,8 @@ impl Fetch {
         else {
             return Phase::Flowing(Box::new(self.content(&told, first, now)));
         };
-        let manifest = match ManifestIn::new() {
+        let segments = told.last.map_or(u64::MAX, |last| last.saturating_add(1));
+        let manifest = match ManifestIn::new(segments) {
             Ok(manifest) => manifest,
             Err(error) => {
                 return Phase::Failed(CliError::file(&std::env::temp_dir(), &error));
@@ -326,7 +327,13 @@ impl Fetch {
         let mut failed = None;
         while let Some((_, data)) = vouching.consumer.read() {
             if let Err(error) = vouching.manifest.push(data.content_slice()) {
-                failed = Some(CliError::file(&std::env::temp_dir(), &error));
+                failed = Some(match error.kind() {
+                    std::io::ErrorKind::InvalidData => {
+                        CliError::new(Exit::Unverified, data.name().to_string(), error.to_string())
+                    }
+                    _ => CliError::file(&std::env::temp_dir(), &error),
+                });
+                break;
             }
         }
         if let Some(reason) = vouching.consumer.failure() {

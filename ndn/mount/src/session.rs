@@ -45,6 +45,8 @@ pub struct MountOptions {
 /// A mounted file system. Dropped, it is unmounted.
 pub struct Mount {
     path: PathBuf,
+    /// Which file system the path leads to as long as it is this one.
+    device: Option<(u32, u32)>,
     unmounter: Mutex<SessionUnmounter>,
     session: Option<JoinHandle<io::Result<()>>>,
     ended: Receiver<()>,
@@ -146,6 +148,7 @@ impl Mount {
             .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
+            device: device(path),
             unmounter: Mutex::new(unmounter),
             session: Some(session),
             ended,
@@ -178,15 +181,8 @@ impl Mount {
             path: self.path.clone(),
             error,
         };
-        let detached = rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::DETACH);
-        if detached.is_err() {
-            // Not root: by the helper. Or somebody else has unmounted it already.
-            let mut unmounter = self
-                .unmounter
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            unmounter.unmount().map_err(failed)?;
-        }
+        // What is said of it waits: what was written is published first.
+        let detached = self.detach().map_err(failed);
         if let Some(Behind::Remote(remote)) = &self.behind {
             // Nobody waits for what will not come.
             remote.stop();
@@ -213,13 +209,37 @@ impl Mount {
             true => session
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
-                .map_err(failed),
+                .map_err(failed)?,
             false => {
-                tracing::warn!(path = %self.path.display(), "some still have files open; what they write from here on is lost");
-                Ok(())
+                tracing::warn!(path = %self.path.display(), "some still have files open; what they do with them from here on fails");
             }
         }
+        detached
     }
+
+    /// Takes it away from its path, unless somebody has done so, and perhaps mounted something else there.
+    fn detach(&self) -> io::Result<()> {
+        if self.device.is_some() && device(&self.path) != self.device {
+            return Ok(());
+        }
+        if rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::DETACH).is_ok() {
+            return Ok(());
+        }
+        // Not root: by the helper.
+        let mut unmounter = self
+            .unmounter
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        unmounter.unmount()
+    }
+}
+
+/// Numbers of the file system at a path; asks the kernel alone, not the file system.
+fn device(path: &Path) -> Option<(u32, u32)> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let found = statx(CWD, path, flags, StatxFlags::empty()).ok()?;
+    Some((found.stx_dev_major, found.stx_dev_minor))
 }
 
 impl Drop for Mount {

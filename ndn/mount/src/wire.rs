@@ -16,21 +16,27 @@ pub const TTL: Duration = Duration::from_secs(1);
 pub const MAX_TRANSFER: u32 = 1 << 20;
 /// Requests that the kernel may have waiting in the background: read-ahead, mostly.
 const MAX_BACKGROUND: u16 = 32;
-/// Stands for the inode of an entry whose attributes the kernel is not told.
-pub const NOT_LOOKED_UP: u64 = 0;
 /// Places of `.` and `..`.
 const DOTS: u64 = 2;
 
-/// Agrees with the kernel on sizes and on listing with attributes.
+/// Agrees with the kernel on sizes.
 pub fn configure(config: &mut KernelConfig) {
     // What a kernel can't, it does the older way.
     let _ = config.set_max_write(MAX_TRANSFER);
     let _ = config.set_max_background(MAX_BACKGROUND);
     for capability in [
-        fuser::InitFlags::FUSE_DO_READDIRPLUS,
-        fuser::InitFlags::FUSE_READDIRPLUS_AUTO,
         fuser::InitFlags::FUSE_PARALLEL_DIROPS,
         fuser::InitFlags::FUSE_CACHE_SYMLINKS,
+    ] {
+        let _ = config.add_capabilities(capability);
+    }
+}
+
+/// Agrees with the kernel on listing with attributes, where it sees use for them.
+pub fn configure_plus(config: &mut KernelConfig) {
+    for capability in [
+        fuser::InitFlags::FUSE_DO_READDIRPLUS,
+        fuser::InitFlags::FUSE_READDIRPLUS_AUTO,
     ] {
         let _ = config.add_capabilities(capability);
     }

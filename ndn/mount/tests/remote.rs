@@ -315,6 +315,21 @@ fn what_is_forged_is_never_read() {
     forget();
     w.conduct(Conduct::ForgeUnder(name("/data/d/g/32=metadata")));
     assert_eq!(errno(fs::read(w.path("d/g"))), libc::EIO);
+    forget();
+    // It is shown, but nothing is told of it.
+    assert_eq!(words(&w.path("d")), ["g"]);
+    assert_eq!(errno(fs::metadata(w.path("d/g"))), libc::EIO);
+}
+
+#[test]
+fn a_file_of_which_nobody_tells_hides_no_others() {
+    let Some(mut w) = World::new() else { return };
+    publish(&w.repo, "/data/d/f", b"f");
+    publish(&w.repo, "/data/d/g", b"g");
+    w.mount();
+    w.conduct(Conduct::SilenceUnder(name("/data/d/g/32=metadata")));
+    assert_eq!(words(&w.path("d")), ["f", "g"]);
+    assert_eq!(fs::read(w.path("d/f")).expect("read"), b"f");
 }
 
 #[test]

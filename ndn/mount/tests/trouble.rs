@@ -204,6 +204,27 @@ fn unmounted_under_load() {
 }
 
 #[test]
+fn taken_away_by_somebody_else() {
+    let Some(mut m) = mounted() else { return };
+    let mut open = File::create(m.path("f")).expect("made");
+    open.write_all(b"written").expect("written");
+    run("umount", &["-l", &m.root().display().to_string()]);
+    // What is mounted there since is none of ours.
+    let other = noise(10, 1);
+    let path_text = m.root().display().to_string();
+    run(
+        "mount",
+        &["-t", "tmpfs", "-o", "size=65536", "none", &path_text],
+    );
+    fs::write(m.path("other"), &other).expect("written");
+    m.unmount();
+    assert!(fs::read(m.path("other")).expect("still there") == other);
+    run("umount", &["-l", &path_text]);
+    drop(open);
+    assert_eq!(m.published("/f").as_deref(), Some(&b"written"[..]));
+}
+
+#[test]
 fn many_small_files() {
     const FILES: usize = 3000;
     let Some(mut m) = mounted() else { return };

@@ -13,6 +13,7 @@ use crate::files::DIGEST_BYTES;
 pub struct ManifestIn {
     file: File,
     bytes: u64,
+    most: u64,
     hash: digest::Context,
 }
 
@@ -24,14 +25,15 @@ pub struct SignedManifest {
 }
 
 impl ManifestIn {
-    /// Nothing has come yet.
+    /// Nothing has come yet, of a file of at most so many segments.
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(segments: u64) -> io::Result<Self> {
         Ok(Self {
             file: tempfile::tempfile()?,
             bytes: 0,
+            most: segments.saturating_mul(DIGEST_BYTES as u64),
             hash: digest::Context::new(&digest::SHA256),
         })
     }
@@ -39,10 +41,18 @@ impl ManifestIn {
     /// Takes the next bytes.
     ///
     /// # Errors
-    /// What the disk says.
+    /// `InvalidData` where there is nothing in it or more comes than there can be, so that no peer goes on for ever or
+    /// fills a disk; else what the disk says.
     pub fn push(&mut self, content: &[u8]) -> io::Result<()> {
+        let bytes = self.bytes.saturating_add(content.len() as u64);
+        if content.is_empty() || bytes > self.most {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the manifest that comes is not the one of this file",
+            ));
+        }
         self.hash.update(content);
-        self.bytes += content.len() as u64;
+        self.bytes = bytes;
         self.file.write_all(content)
     }
 
@@ -79,7 +89,7 @@ mod tests {
         let mut signed = [0; 32];
         signed.copy_from_slice(digest::digest(&digest::SHA256, &content).as_ref());
         let come = || {
-            let mut manifest = ManifestIn::new().expect("a file");
+            let mut manifest = ManifestIn::new(2).expect("a file");
             manifest.push(&content[..40]).expect("written");
             manifest.push(&content[40..]).expect("written");
             manifest
@@ -88,5 +98,9 @@ mod tests {
         assert!(manifest.holds(0, &[1; 32]) && manifest.holds(1, &[2; 32]));
         assert!(!manifest.holds(0, &[2; 32]) && !manifest.holds(2, &[2; 32]));
         assert!(come().finish(&[0; 32]).is_none());
+        for wrong in [&[][..], &[0; 1]] {
+            let error = come().push(wrong).expect_err("no more, and no less");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
     }
 }

@@ -24,6 +24,7 @@ pub struct LocalFs(pub Arc<Local>);
 impl Filesystem for LocalFs {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
         wire::configure(config);
+        wire::configure_plus(config);
         // Cut at opening, so that nothing is copied first. Where the kernel can't, it cuts before.
         let _ = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
         Ok(())

@@ -113,29 +113,20 @@ impl Remote {
         let vouched = match signed {
             None => None,
             Some(signed) => {
-                let no_room = |e: std::io::Error| {
-                    let folder = std::env::temp_dir();
-                    RemoteError::NoRoom(format!("{}: {e}", folder.display()))
-                };
                 let stream = manifest_name(&told.metadata.name);
                 let wrong = format!("{stream}: is not the manifest that was signed");
-                let digests = told.last + 1;
-                let (manifest, _) = self.network.read_all(
+                let segments = told.last.saturating_add(1);
+                let manifest = self.network.read_all(
                     self.consumer(stream),
-                    (ManifestIn::new().map_err(no_room)?, digests * 32),
-                    |(manifest, left), data| {
-                        // Whoever sends more than there can be fills no disk.
-                        *left = left
-                            .checked_sub(data.content_slice().len() as u64)
-                            .ok_or_else(|| {
-                                RemoteError::Unverified(format!(
-                                    "{}: has more in it than segments",
-                                    data.name()
-                                ))
-                            })?;
-                        manifest
-                            .push(data.content_slice())
-                            .map_err(|e| RemoteError::NoRoom(format!("manifest: {e}")))
+                    ManifestIn::new(segments).map_err(no_room)?,
+                    |manifest, data| {
+                        let pushed = manifest.push(data.content_slice());
+                        pushed.map_err(|error| match error.kind() {
+                            std::io::ErrorKind::InvalidData => {
+                                RemoteError::Unverified(format!("{}: {error}", data.name()))
+                            }
+                            _ => no_room(error),
+                        })
                     },
                 )?;
                 let manifest = manifest.finish(&signed);
@@ -154,4 +145,9 @@ impl Remote {
             vouched,
         })
     }
+}
+
+/// There is no room for a manifest.
+fn no_room(error: std::io::Error) -> RemoteError {
+    RemoteError::NoRoom(format!("{}: {error}", std::env::temp_dir().display()))
 }

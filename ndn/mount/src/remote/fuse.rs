@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use fuser::{
     Errno, FileHandle, FileType, Filesystem, FopenFlags, INodeNo, KernelConfig, LockOwner,
-    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry,
-    ReplyOpen, ReplyStatfs, ReplyXattr, Request,
+    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyStatfs, ReplyXattr, Request,
 };
 
 use super::{Remote, Shown};
-use crate::attr::{self, file_type};
+use crate::attr::file_type;
 use crate::handles::lock;
-use crate::wire::{self, NOT_LOOKED_UP, entry, show_folder, show_folder_plus, xattr, xattrs};
+use crate::wire::{self, entry, show_folder, xattr, xattrs};
 
 /// Bytes of a block, where there is no disk to ask.
 const BLOCK: u32 = 4096;
@@ -34,6 +34,8 @@ impl Shown<'_> {
 
 impl Filesystem for RemoteFs {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // No attributes with a listing: an entry of which nothing can be verified has none, and FUSE has no word for that.
+        // What a look-up needs is remembered from the listing.
         wire::configure(config);
         Ok(())
     }
@@ -117,32 +119,6 @@ impl Filesystem for RemoteFs {
                 let word = shown.entry.word();
                 let known = lock(&self.0.nodes).find(folder, &shown.entry.word);
                 add(known.unwrap_or(u64::MAX), next, shown.kind(), word)
-            })
-        });
-    }
-
-    fn readdirplus(
-        &self,
-        _req: &Request,
-        ino: INodeNo,
-        fh: FileHandle,
-        offset: u64,
-        reply: ReplyDirectoryPlus,
-    ) {
-        let own = self.0.folder_attr(ino.0);
-        let ttl = self.0.options.remember;
-        show_folder_plus(reply, &own, &ttl, offset, |from, add| {
-            self.0.list(fh.0, from, &mut |folder, next, shown| {
-                let Some(attr) = self.0.shown_attr(folder, shown) else {
-                    // What is wrong with it is said when it is looked up.
-                    let attr = attr::file(u64::MAX, self.0.owner, 0, 0, 0);
-                    return add(NOT_LOOKED_UP, next, shown.entry.word(), &attr);
-                };
-                let more = add(attr.ino.0, next, shown.entry.word(), &attr);
-                if !more {
-                    self.0.forget(attr.ino.0, 1);
-                }
-                more
             })
         });
     }

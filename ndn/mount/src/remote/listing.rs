@@ -133,19 +133,24 @@ impl Remote {
             ..self.consumer(told.name.clone())
         };
         let hash = ring::digest::Context::new(&ring::digest::SHA256);
-        let (content, hash) =
-            self.network
-                .read_all(config, (Vec::new(), hash), |(content, hash), data| {
-                    hash.update(data.signature_value());
-                    content.extend_from_slice(data.content_slice());
-                    match content.len() <= MAX_LISTING_BYTES {
-                        true => Ok(()),
-                        false => Err(RemoteError::Malformed(format!(
-                            "{}: more than {MAX_LISTING_BYTES} bytes of a list",
-                            data.name()
-                        ))),
-                    }
-                })?;
+        let (content, hash) = self.network.read_all(
+            config,
+            (Vec::new(), hash),
+            |(content, hash), data| {
+                hash.update(data.signature_value());
+                content.extend_from_slice(data.content_slice());
+                let segment = data.name().last().and_then(|c| c.as_segment());
+                // One of nothing but empty segments would never end.
+                let goes_on = segment == Some(0) || !data.content_slice().is_empty();
+                match goes_on && content.len() <= MAX_LISTING_BYTES {
+                    true => Ok(()),
+                    false => Err(RemoteError::Malformed(format!(
+                        "{}: a list of empty segments, or of more than {MAX_LISTING_BYTES} bytes",
+                        data.name()
+                    ))),
+                }
+            },
+        )?;
         let signed = told.manifest_digest.filter(|_| verify.wants_key());
         match signed.is_none_or(|signed| hash.finish().as_ref() == signed) {
             true => Ok(content),

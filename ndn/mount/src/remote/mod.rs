@@ -223,19 +223,6 @@ impl Remote {
         self.attr_of(number, told)
     }
 
-    /// The inode of what a listing shows; `None` where nothing is known of it.
-    fn shown_attr(&self, folder: u64, shown: &Shown<'_>) -> Option<FileAttr> {
-        let word = &shown.entry.word;
-        match &shown.file {
-            None => {
-                let number = lock(&self.nodes).look_up(folder, word, Kind::Folder);
-                Some(self.folder_attr(number))
-            }
-            Some(Ok(told)) => Some(self.number(folder, word, Kind::Newest(told.version), told)),
-            Some(Err(_)) => None,
-        }
-    }
-
     /// The version that an inode stands for.
     fn told(&self, number: u64) -> Result<Arc<Told>, Errno> {
         match self.kind(number)? {
@@ -361,16 +348,22 @@ impl Remote {
         for batch in rest.chunks(AT_ONCE) {
             let files = batch.iter().filter(|entry| !entry.is_folder);
             let names: Vec<Name> = files.map(|e| names::below(&name, &e.word)).collect();
-            let mut told = self.newest(&names).into_iter();
+            let told = self.newest(&names);
+            // A file of which nobody tells is shown all the same; but where nobody tells of any, nobody is there.
+            if let Some(Err(error)) = told.first()
+                && told
+                    .iter()
+                    .all(|t| matches!(t, Err(RemoteError::Silent(_) | RemoteError::Stopped)))
+            {
+                return Err(error.told());
+            }
+            let mut told = told.into_iter();
             for entry in batch {
                 place += 1;
                 let file = match entry.is_folder {
                     true => None,
                     false => told.next(),
                 };
-                if let Some(Err(error @ (RemoteError::Silent(_) | RemoteError::Stopped))) = &file {
-                    return Err(error.told());
-                }
                 if !show(number, place, &Shown { entry, file }) {
                     return Ok(());
                 }
