@@ -48,6 +48,7 @@ class Result:
     detail: dict[str, Any] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     took_s: float = 0.0
+    at: str = ""
 
     def document(self) -> dict[str, Any]:
         """out/lab/<name>.json."""
@@ -63,7 +64,7 @@ class Result:
             "plots": [plot.name for plot in self.plots],
             "machine": report.machine(),
             "commit": commit(),
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "at": self.at,
             **self.detail,
         }
 
@@ -76,6 +77,7 @@ class Result:
     def write(self) -> list[Path]:
         """Writes JSON, CSV and plots under out/lab/; returns their paths, the JSON first."""
         self.took_s = time.monotonic() - self.began
+        self.at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         DIRECTORY.mkdir(parents=True, exist_ok=True)
         document, table = DIRECTORY / f"{self.name}.json", DIRECTORY / f"{self.name}.csv"
         document.write_text(json.dumps(self.document(), indent=2) + "\n")
