@@ -12,6 +12,9 @@ use crate::told::{LocatedBlock, Status};
 /// Blocks of a file, and of all files that are kept; 32 bytes each. So many blocks of 128 MiB hold 32 TiB.
 pub(crate) const MAX_BLOCKS: usize = 1 << 18;
 
+/// Blocks that a segment of a file may have bytes of: all it is cut from has to be at hand at once.
+const MAX_SPANNED: usize = 32;
+
 /// Why a file has no version that can be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unserved {
@@ -30,6 +33,19 @@ pub(crate) enum Unserved {
     /// It has more blocks than are kept.
     #[error("it has more than {MAX_BLOCKS} blocks")]
     TooLong,
+    /// A segment would need more block segments than are kept at hand.
+    #[error("a segment of it has bytes of more than {MAX_SPANNED} blocks")]
+    TooFine,
+    /// The NameNode says nothing that can be understood of it.
+    #[error("the NameNode does not tell what it is: {0}")]
+    Untold(String),
+}
+
+impl Unserved {
+    /// Whether what was told before may still hold: the file is there, as far as is known.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Open | Self::Blocks | Self::Untold(_))
+    }
 }
 
 /// A version of a file.
@@ -123,13 +139,25 @@ impl Draft {
         if self.end != status.length {
             return Err(Unserved::Blocks);
         }
+        let segment = |at: u64| at / u64::from(cut.segment_bytes.max(1));
+        let is_too_fine = |(first, beyond): (&Part, &Part)| {
+            segment(first.start + first.len - 1) == segment(beyond.start)
+        };
+        if self
+            .blocks
+            .iter()
+            .zip(self.blocks.iter().skip(MAX_SPANNED))
+            .any(is_too_fine)
+        {
+            return Err(Unserved::TooFine);
+        }
         let version = version(status, &self.blocks, cut);
         let versioned = name.append_version(version);
         Ok(File {
             segmenter: Segmenter::new(versioned, self.end, cut.segment_bytes)
                 .with_freshness(cut.freshness),
             mode: 0o100_000 | u64::from_str_radix(&status.permission, 8).unwrap_or(0),
-            mtime_ns: status.modification_time.saturating_mul(1_000_000),
+            mtime_ns: mtime_ns(status),
             blocks_prefix: cut.root.append_generic("blocks").append_generic(&self.pool),
             blocks: self.blocks,
             block_segment_bytes: u64::from(cut.block_segment_bytes.max(1)),
@@ -137,14 +165,20 @@ impl Draft {
     }
 }
 
+/// The time of change in nanoseconds since the Unix epoch; one before it is taken for it.
+fn mtime_ns(status: &Status) -> u64 {
+    u64::try_from(status.modification_time)
+        .unwrap_or(0)
+        .saturating_mul(1_000_000)
+}
+
 /// The version: the time of change in nanoseconds. HDFS knows milliseconds and lets users set them, so the digits below
 /// are drawn from all that the version stands for: what differs in any of it differs in its name, but for one in a million
 /// of those that have the same millisecond.
 fn version(status: &Status, blocks: &[Part], cut: &Cut) -> u64 {
     let mut all = status.permission.clone().into_bytes();
-    for number in [status.file_id, u64::from(cut.segment_bytes)] {
-        all.extend(number.to_be_bytes());
-    }
+    all.extend(status.file_id.to_be_bytes());
+    all.extend(u64::from(cut.segment_bytes).to_be_bytes());
     for part in blocks {
         for number in [part.block, part.generation_stamp, part.len] {
             all.extend(number.to_be_bytes());
@@ -153,10 +187,7 @@ fn version(status: &Status, blocks: &[Part], cut: &Cut) -> u64 {
     let drawn = sha256(&all)[..8]
         .iter()
         .fold(0, |sum, b| sum << 8 | u64::from(*b));
-    status
-        .modification_time
-        .saturating_mul(1_000_000)
-        .saturating_add(drawn % 1_000_000)
+    mtime_ns(status).saturating_add(drawn % 1_000_000)
 }
 
 impl File {
@@ -382,6 +413,19 @@ mod tests {
         ] {
             assert_eq!(file(&status(length), &blocks).map(drop), Err(why));
         }
+        // Blocks of a byte: a segment may have those of 32 and no more.
+        let segments_of = |segment_bytes| {
+            let mut draft = Draft::new();
+            draft.extend(&located(&[1; 100])).expect("in order");
+            let cut = Cut {
+                segment_bytes,
+                ..cut()
+            };
+            let name = "/a".parse().expect("a name");
+            draft.finish(&name, &status(100), &cut).map(drop)
+        };
+        assert_eq!(segments_of(32), Ok(()));
+        assert_eq!(segments_of(33), Err(Unserved::TooFine));
         let secret = Status {
             is_encrypted: true,
             ..status(1)

@@ -24,19 +24,23 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
 #[error("{0}; see whether the NameNode runs, and that store.web is its HTTP address")]
 pub struct StoreError(String);
 
-impl StoreError {
-    /// A question was not put in time.
-    pub(crate) fn late() -> Self {
-        Self(String::from(
-            "the NameNode has not come to a question in time",
-        ))
-    }
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// No NameNode answers anything.
+    Silent(StoreError),
+    /// One answers, but nothing that can be understood of this path.
+    Path(String),
+    /// It was not put in time: more is asked than the NameNode answers.
+    Late,
 }
 
 /// A question's end that is no answer.
 enum Failed {
     /// There is no such path, or none for this user.
     Nothing(String),
+    /// Nothing that can be understood of this path.
+    Path(String),
     /// This NameNode tells nothing; another one may.
     Silent(String),
 }
@@ -66,7 +70,7 @@ impl NameNode {
     }
 
     /// What `path` is; `None` where there is nothing that the user may see.
-    pub(crate) fn status(&mut self, path: &str) -> Result<Option<Status>, StoreError> {
+    pub(crate) fn status(&mut self, path: &str) -> Result<Option<Status>, Trouble> {
         let answer: Option<FileStatus> = self.ask("GETFILESTATUS", path, "")?;
         Ok(answer.map(|a| a.status))
     }
@@ -77,7 +81,7 @@ impl NameNode {
         path: &str,
         offset: u64,
         length: u64,
-    ) -> Result<Option<Blocks>, StoreError> {
+    ) -> Result<Option<Blocks>, Trouble> {
         let more = format!("&offset={offset}&length={length}");
         let answer: Option<BlockLocations> = self.ask("GET_BLOCK_LOCATIONS", path, &more)?;
         Ok(answer.map(|a| a.blocks))
@@ -89,7 +93,7 @@ impl NameNode {
         &mut self,
         path: &str,
         after: &str,
-    ) -> Result<Option<DirectoryListing>, StoreError> {
+    ) -> Result<Option<DirectoryListing>, Trouble> {
         let more = match after {
             "" => String::new(),
             after => format!("&startAfter={}", escaped(after)),
@@ -103,7 +107,7 @@ impl NameNode {
         question: &str,
         path: &str,
         more: &str,
-    ) -> Result<Option<T>, StoreError> {
+    ) -> Result<Option<T>, Trouble> {
         let parts: String = path
             .split('/')
             .skip(1)
@@ -111,7 +115,7 @@ impl NameNode {
             .collect();
         let query = format!("{parts}?op={question}&user.name={}{more}", self.user);
         let query = query.strip_prefix('/').unwrap_or(&query);
-        let mut silent = Vec::new();
+        let (mut silent, mut not_understood) = (Vec::new(), None);
         for n in 0..self.addresses.len() {
             match self.ask_at(&self.addresses[n], query) {
                 Ok(answer) => {
@@ -123,12 +127,17 @@ impl NameNode {
                     self.addresses[..=n].rotate_right(1);
                     return Ok(None);
                 }
+                // That may be no NameNode at all; another one is asked.
+                Err(Failed::Path(why)) => not_understood = not_understood.or(Some(why)),
                 Err(Failed::Silent(why)) => {
                     silent.push(format!("NameNode at {}: {why}", self.addresses[n]));
                 }
             }
         }
-        Err(StoreError(silent.join("; ")))
+        Err(match not_understood {
+            Some(why) => Trouble::Path(why),
+            None => Trouble::Silent(StoreError(silent.join("; "))),
+        })
     }
 
     fn ask_at<T: for<'a> Deserialize<'a>>(&self, address: &str, query: &str) -> Result<T, Failed> {
@@ -140,14 +149,25 @@ impl NameNode {
             .with_config()
             .limit(MAX_ANSWER)
             .read_to_vec()
-            .map_err(|e| silent(&e))?;
-        if answer.status() == 200 {
-            return serde_json::from_slice(&body).map_err(|e| silent(&e));
+            .map_err(|e| match e {
+                ureq::Error::BodyExceedsLimit(_) => Failed::Path(e.to_string()),
+                _ => silent(&e),
+            })?;
+        let status = answer.status().as_u16();
+        if status == 200 {
+            return serde_json::from_slice(&body).map_err(|e| Failed::Path(e.to_string()));
+        }
+        if status == 401 {
+            return Err(silent(
+                &"asks for a login; only clusters without Kerberos can be published",
+            ));
         }
         let Ok(Remote { exception }) = serde_json::from_slice(&body) else {
-            return Err(match answer.status().as_u16() {
-                401 => silent(&"asks for a login; only clusters without Kerberos can be published"),
-                status => silent(&format!("answers {status}, not as WebHDFS does")),
+            let said = format!("answers {status}, not as WebHDFS does");
+            return Err(match status {
+                // What stands before a server that is not there says so.
+                502..=504 => Failed::Silent(said),
+                _ => Failed::Path(said),
             });
         };
         let said = format!("{}: {:.200}", exception.exception, exception.message);
@@ -159,7 +179,8 @@ impl NameNode {
             "StandbyException" => Err(silent(
                 &"is in standby; name the active one in store.web, too",
             )),
-            _ => Err(Failed::Silent(said)),
+            "RetriableException" | "SafeModeException" => Err(Failed::Silent(said)),
+            _ => Err(Failed::Path(said)),
         }
     }
 }

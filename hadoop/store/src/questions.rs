@@ -11,7 +11,7 @@ use ndn_packet::{Component, Name};
 use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component};
 
 use crate::file::{Draft, File, Unserved};
-use crate::namenode::{NameNode, StoreError};
+use crate::namenode::{NameNode, Trouble};
 use crate::told::Status;
 
 /// Questions that wait; further ones are refused.
@@ -45,20 +45,25 @@ pub(crate) enum Topic {
     Folder(Name),
 }
 
-/// What the NameNode knows of a topic; `None` where there is nothing that can be served.
+/// What the NameNode knows of a topic.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    File(Option<Arc<File>>),
-    Folder(Option<Arc<Listing>>),
+    File(Found<File>),
+    Folder(Found<Listing>),
 }
 
-struct Question {
+/// What is there; `None` where there is nothing that the user may see.
+pub(crate) type Found<T> = Result<Option<Arc<T>>, Unserved>;
+
+#[derive(Debug)]
+pub(crate) struct Question {
     topic: Topic,
     path: String,
     asked: Instant,
 }
 
-type Told = (Topic, Result<Answer, StoreError>);
+/// An answer on its way back.
+pub(crate) type Told = (Topic, Result<Answer, Trouble>);
 
 /// Questions on their way to the NameNode, and its answers on their way back. Each topic is asked about once at a time.
 pub struct Questions {
@@ -80,7 +85,7 @@ impl Questions {
             .spawn(move || {
                 while let Ok(question) = questions.recv() {
                     let answer = match question.asked.elapsed() > STALE {
-                        true => Err(StoreError::late()),
+                        true => Err(Trouble::Late),
                         false => answer(&mut namenode, &question, &cut),
                     };
                     if tell.send((question.topic, answer)).is_err() {
@@ -93,6 +98,20 @@ impl Questions {
             told,
             open: HashSet::new(),
         })
+    }
+
+    /// Questions that a test answers.
+    #[cfg(test)]
+    pub(crate) fn to_test() -> (Self, Receiver<Question>, Sender<Told>) {
+        let (to_thread, questions) = channel();
+        let (tell, told) = channel();
+        let open = HashSet::new();
+        let these = Self {
+            to_thread,
+            told,
+            open,
+        };
+        (these, questions, tell)
     }
 
     /// Asks, unless it is asked already; false where too much is.
@@ -131,18 +150,26 @@ impl Questions {
     }
 }
 
-fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, StoreError> {
+fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, Trouble> {
     let path = &question.path;
-    match &question.topic {
-        Topic::File(name) => {
-            let file = file(namenode, name, path, cut)?.unwrap_or_else(|why| {
-                tracing::warn!(path, %why, "a file is not published");
-                None
-            });
-            Ok(Answer::File(file.map(Arc::new)))
-        }
-        Topic::Folder(name) => Ok(Answer::Folder(folder(namenode, name, path)?.map(Arc::new))),
-    }
+    Ok(match &question.topic {
+        Topic::File(name) => Answer::File(found(path, file(namenode, name, path, cut))?),
+        Topic::Folder(name) => Answer::Folder(found(path, folder(namenode, name, path).map(Ok))?),
+    })
+}
+
+/// What was found at `path`. Trouble with one path is no trouble with the NameNode.
+fn found<T>(
+    path: &str,
+    told: Result<Result<Option<T>, Unserved>, Trouble>,
+) -> Result<Found<T>, Trouble> {
+    let found = match told {
+        Err(Trouble::Path(why)) => Err(Unserved::Untold(why)),
+        told => told?,
+    };
+    Ok(found
+        .map(|found| found.map(Arc::new))
+        .inspect_err(|why| tracing::warn!(path, %why, "it is not published")))
 }
 
 /// The newest version of a file. What is told of it comes in several answers, which must be of the same version.
@@ -151,7 +178,7 @@ fn file(
     name: &Name,
     path: &str,
     cut: &Cut,
-) -> Result<Result<Option<File>, Unserved>, StoreError> {
+) -> Result<Result<Option<File>, Unserved>, Trouble> {
     let Some(mut status) = namenode.status(path)? else {
         return Ok(Ok(None));
     };
@@ -184,7 +211,7 @@ fn draft(
     namenode: &mut NameNode,
     path: &str,
     status: &Status,
-) -> Result<Result<Option<Draft>, Unserved>, StoreError> {
+) -> Result<Result<Option<Draft>, Unserved>, Trouble> {
     let mut draft = Draft::new();
     let page = status.block_size.max(1).saturating_mul(PAGE_BLOCKS);
     loop {
@@ -206,11 +233,7 @@ fn draft(
 }
 
 /// What is in a folder; `None` where there is none, or too much in it to be told.
-fn folder(
-    namenode: &mut NameNode,
-    folder: &Name,
-    path: &str,
-) -> Result<Option<Listing>, StoreError> {
+fn folder(namenode: &mut NameNode, folder: &Name, path: &str) -> Result<Option<Listing>, Trouble> {
     let mut content = BytesMut::new();
     let mut after = String::new();
     loop {

@@ -66,7 +66,8 @@ impl<K: Eq + Hash + Clone, V> Recent<K, V> {
         }
     }
 
-    fn remove(&mut self, key: &K) {
+    /// Lets go of the value of `key`.
+    pub fn remove(&mut self, key: &K) {
         if let Some(kept) = self.values.remove(key) {
             self.order.remove(&kept.came);
             self.used -= kept.weight;

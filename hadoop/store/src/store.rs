@@ -14,7 +14,7 @@ use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, 
 use trunkline_native::Verify;
 
 use crate::known::{Cluster, Need, Step, StoreOptions};
-use crate::namenode::StoreError;
+use crate::namenode::{StoreError, Trouble};
 use crate::questions::{Questions, Topic};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
@@ -78,8 +78,8 @@ impl Store {
         self.now = now;
         self.collect(out);
         if let Some(topic) = self.cluster.doubtful(&interest, now) {
-            // Nobody waits for that.
-            self.ask_namenode(&topic);
+            // Nobody waits for that; where it can't be asked now, the next Interest is as good.
+            let _ = self.ask_namenode(&topic);
         }
         let until = now + interest.lifetime().map_or(WAIT, |asked| asked.min(WAIT));
         let waiting = Waiting {
@@ -160,10 +160,17 @@ impl Store {
                     self.cluster.learn(topic.clone(), answer, self.now);
                     self.came(&Need::Told(topic), out);
                 }
-                Err(error) => {
-                    self.on_silence(&error);
+                Err(trouble) => {
+                    let reason = match &trouble {
+                        Trouble::Silent(error) => {
+                            self.on_silence(error);
+                            NackReason::NoRoute
+                        }
+                        Trouble::Late => NackReason::Congestion,
+                        Trouble::Path(_) => NackReason::NoRoute,
+                    };
                     for waiting in self.take(&Need::Told(topic)) {
-                        refuse(waiting, NackReason::NoRoute, out);
+                        refuse(waiting, reason, out);
                     }
                 }
             }
@@ -201,6 +208,10 @@ impl Store {
             },
             Step::Nothing => refuse(waiting, NackReason::NoRoute, out),
             Step::Lacks(needs) => self.wait(waiting, needs, out),
+            Step::Unfit(name) => {
+                self.cluster.drop_unfit(&name);
+                refuse(waiting, NackReason::NoRoute, out);
+            }
         }
     }
 
@@ -214,12 +225,9 @@ impl Store {
         for need in &needs {
             match need {
                 Need::Segment(name) => self.ask_network(name, out),
-                Need::Told(_) if self.quiet_until.is_some_and(|until| self.now < until) => {
-                    return refuse(waiting, NackReason::NoRoute, out);
-                }
                 Need::Told(topic) => {
-                    if !self.ask_namenode(topic) {
-                        return refuse(waiting, NackReason::Congestion, out);
+                    if let Err(reason) = self.ask_namenode(topic) {
+                        return refuse(waiting, reason, out);
                     }
                 }
             }
@@ -255,13 +263,65 @@ impl Store {
         out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
     }
 
-    /// Asks the NameNode; false where too much is asked.
-    fn ask_namenode(&mut self, topic: &Topic) -> bool {
+    /// Asks the NameNode.
+    ///
+    /// # Errors
+    /// It is left alone, or too much is asked.
+    fn ask_namenode(&mut self, topic: &Topic) -> Result<(), NackReason> {
+        if self.quiet_until.is_some_and(|until| self.now < until) {
+            return Err(NackReason::NoRoute);
+        }
         let cluster = &self.cluster;
-        self.questions.ask(topic, || cluster.path(topic))
+        match self.questions.ask(topic, || cluster.path(topic)) {
+            true => Ok(()),
+            false => Err(NackReason::Congestion),
+        }
     }
 }
 
 fn refuse(waiting: Waiting, reason: NackReason, out: &mut Vec<NetPacket>) {
     out.push(NetPacket::nack(reason, waiting.interest).with_pit_token(waiting.token));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_put_too_late_is_congestion_and_no_silence() {
+        let (questions, asked, tell) = Questions::to_test();
+        let options = StoreOptions {
+            prefix: "/cluster".parse().expect("a name"),
+            path: String::new(),
+            key: ndn_packet::SigningKey::DigestSha256,
+        };
+        let mut store = Store::new(options, questions);
+        let mut out = Vec::new();
+        let ask = |store: &mut Store, name: &str, out: &mut Vec<NetPacket>| {
+            let name: Name = name.parse().expect("a name");
+            let wire = Interest::builder(&name)
+                .can_be_prefix(true)
+                .nonce(1)
+                .build();
+            let interest = Interest::parse(wire).expect("an Interest");
+            store.on_interest(Duration::ZERO, interest, None, out);
+            asked.try_recv().is_ok()
+        };
+        assert!(ask(&mut store, "/cluster/a", &mut out));
+        let topic = Topic::File("/cluster/a".parse().expect("a name"));
+        tell.send((topic, Err(Trouble::Late))).expect("a store");
+        store.on_deadline(Duration::ZERO, &mut out);
+        let reasons: Vec<_> = out
+            .drain(..)
+            .map(|packet| match packet.packet {
+                NetKind::Nack { reason, .. } => Some(reason),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(reasons, [Some(NackReason::Congestion)]);
+        assert!(
+            ask(&mut store, "/cluster/b", &mut out),
+            "the NameNode is left alone"
+        );
+    }
 }

@@ -14,10 +14,10 @@ pub(crate) struct Status {
     /// Bytes of a file.
     pub length: u64,
     pub block_size: u64,
-    /// Milliseconds since the Unix epoch.
-    pub modification_time: u64,
+    /// Milliseconds since the Unix epoch; users may set one before it.
+    pub modification_time: i64,
     /// The inode: another for each file that is ever made.
-    pub file_id: u64,
+    pub file_id: i64,
     /// Octal.
     pub permission: String,
     #[serde(default, rename = "encBit")]

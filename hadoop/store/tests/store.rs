@@ -92,6 +92,8 @@ fn names_become_paths_and_those_that_are_none_are_not_asked_about() {
         ("/cluster/x%3Ay", None),
         ("/cluster/...", None),
         ("/cluster/....", None),
+        ("/cluster/a/.snapshot/s/f", None),
+        ("/cluster/.snapshot/32=ls", None),
         ("/cluster/%FF", None),
         ("/cluster/a/32=versions", None),
         ("/cluster/a/v=5", None),
@@ -107,6 +109,62 @@ fn names_become_paths_and_those_that_are_none_are_not_asked_about() {
             path.map(|p| format!("/webhdfs/v1/published{p}?op=GETFILESTATUS&user.name=a%20user"));
         assert_eq!(log, Vec::from_iter(right), "{asked}");
     }
+    // HDFS has no path as long as that.
+    let long = "a".repeat(7990);
+    server.asked.lock().expect("the log").clear();
+    for (name, asked) in [(&long[1..], 1), (&long, 1)] {
+        let wire = Interest::builder(&common::name(&format!("/cluster/{name}")))
+            .can_be_prefix(true)
+            .nonce(5)
+            .build();
+        assert_eq!(bench.ask(wire).map(|a| a.map(drop)), REFUSED);
+        assert_eq!(server.asked.lock().expect("the log").len(), asked);
+    }
+}
+
+#[test]
+fn a_path_that_is_not_told_of_is_not_the_silence_of_the_namenode() {
+    let file = Hdfs {
+        mtime: -5,
+        id: -1,
+        ..Hdfs::of(&[600])
+    };
+    let told = file.clone();
+    let server = Server::start(Box::new(move |query| match query.split('?').next() {
+        Some("/webhdfs/v1/published/f") => told.answer(query),
+        Some("/webhdfs/v1/published/large") => (200, " ".repeat((8 << 20) + 1)),
+        Some("/webhdfs/v1/published/garbled") => (200, String::from("{}")),
+        Some("/webhdfs/v1/published/refused") => (400, String::from("<html>")),
+        _ => (403, exception("SnapshotException")),
+    }));
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(&file);
+    for other in ["large", "garbled", "refused", "strange", "strange/32=ls"] {
+        let asked = name(&format!("/cluster/{other}"));
+        assert_eq!(bench.metadata(&asked).map(|a| a.map(drop)), REFUSED);
+        let found = bench.metadata(&name("/cluster/f")).expect("an answer");
+        let found = found.expect("the NameNode is asked on");
+        assert_eq!(found.mtime_ns, Some(0), "nothing is before the epoch");
+        assert_eq!(bench.read(&found, true), file.bytes());
+        bench.skip(Duration::from_millis(1100));
+    }
+}
+
+#[test]
+fn old_versions_outlive_the_appending() {
+    let file = Hdfs::of(&[600]);
+    let (server, now) = changing(&file);
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(&file);
+    let object = name("/cluster/f");
+    let old = bench.metadata(&object).expect("an answer").expect("there");
+    *now.lock().expect("the file") = Some(Hdfs {
+        is_open: true,
+        ..file.clone()
+    });
+    bench.skip(Duration::from_secs(2));
+    assert_eq!(bench.metadata(&object).map(|a| a.map(drop)), REFUSED);
+    assert_eq!(bench.read(&old, true), file.bytes());
 }
 
 #[test]
@@ -215,7 +273,7 @@ fn a_file_that_changes_while_it_is_asked_about_is_one_version() {
         .metadata(&name("/cluster/f"))
         .expect("an answer")
         .expect("there");
-    assert_eq!(told.mtime_ns, Some(after.mtime * 1_000_000));
+    assert_eq!(told.mtime_ns, Some(after.mtime as u64 * 1_000_000));
     assert_eq!(bench.read(&told, true), after.bytes());
 }
 
@@ -325,7 +383,7 @@ fn without_a_namenode_known_versions_are_served_on() {
     let (told, up) = (file.clone(), is_up.clone());
     let server = Server::start(Box::new(move |query| match *up.lock().expect("a switch") {
         true => told.answer(query),
-        false => (500, String::from("<html>")),
+        false => (503, String::from("<html>")),
     }));
     let mut bench = Bench::new(vec![server.address.clone()]);
     bench.have(&file);
@@ -350,6 +408,11 @@ fn without_a_namenode_known_versions_are_served_on() {
         "it is left alone for a second"
     );
     assert_eq!(bench.read(&told, true), file.bytes());
+    assert_eq!(
+        server.asked.lock().expect("the log").len(),
+        asked,
+        "nor is it asked what is still there"
+    );
     *is_up.lock().expect("a switch") = true;
     bench.skip(Duration::from_secs(2));
     let back = || {
@@ -400,6 +463,9 @@ fn blocks_that_nobody_has_are_refused_and_others_in_their_place() {
     // A block shorter than the NameNode says: its last segment has other bytes than it should.
     bench.have(&Hdfs::of(&[1600]));
     assert_eq!(bench.segment(&told.name, 1).map(|a| a.map(drop)), REFUSED);
+    // They are not kept: what comes next time may be right.
+    bench.have(&file);
+    assert_eq!(bench.read(&told, true), file.bytes());
 }
 
 #[test]

@@ -69,8 +69,8 @@ pub fn exception(class: &str) -> String {
 /// A file of HDFS.
 #[derive(Clone)]
 pub struct Hdfs {
-    pub mtime: u64,
-    pub id: u64,
+    pub mtime: i64,
+    pub id: i64,
     pub blocks: Vec<(i64, Vec<u8>)>,
     pub is_open: bool,
     /// More fields of the status.
