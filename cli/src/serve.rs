@@ -48,7 +48,9 @@ impl Service<'_> {
         over: impl Fn(&A) -> bool,
     ) -> Result<(), CliError> {
         let uri = forwarder::find(self.face)?;
-        let mut client = self.open(&uri)?;
+        let mut client = self.open(&uri, None)?;
+        // What the application keeps the times of is older than the next client.
+        let epoch = client.epoch();
         registered();
         loop {
             let lost = match client.run(app, |app| stop.is_set() || over(app)) {
@@ -60,7 +62,7 @@ impl Service<'_> {
                 "trunkline: {}: {}; connecting again",
                 lost.thing, lost.cause
             );
-            match self.again(&uri, stop)? {
+            match self.again(&uri, stop, epoch)? {
                 Some(next) => client = next,
                 None => return Ok(()),
             }
@@ -91,8 +93,14 @@ impl Service<'_> {
         Ok(())
     }
 
-    /// Waits for a forwarder and registers there; `None` where stopped meanwhile.
-    fn again(&self, uri: &FaceUri, stop: &Stop) -> Result<Option<Client>, CliError> {
+    /// Waits for a forwarder and registers there; `None` where stopped meanwhile. The clock goes
+    /// on from `epoch`.
+    fn again(
+        &self,
+        uri: &FaceUri,
+        stop: &Stop,
+        epoch: Instant,
+    ) -> Result<Option<Client>, CliError> {
         let mut wait = WAIT.0;
         loop {
             let until = Instant::now() + wait;
@@ -102,7 +110,7 @@ impl Service<'_> {
                 }
                 std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
             }
-            match self.open(uri) {
+            match self.open(uri, Some(epoch)) {
                 Ok(client) => return Ok(Some(client)),
                 // Time may heal that.
                 Err(error) if matches!(error.exit, Exit::NoForwarder | Exit::NoData) => {
@@ -114,8 +122,11 @@ impl Service<'_> {
         }
     }
 
-    fn open(&self, uri: &FaceUri) -> Result<Client, CliError> {
+    fn open(&self, uri: &FaceUri, epoch: Option<Instant>) -> Result<Client, CliError> {
         let mut client = forwarder::connect_to(uri)?;
+        if let Some(epoch) = epoch {
+            client = client.with_epoch(epoch);
+        }
         (self.suits)(&mut client)?;
         for prefix in self.prefixes {
             client

@@ -157,9 +157,23 @@ impl Client {
         &self.uri
     }
 
-    /// The clock that the application's deadlines are told in: time since the connecting.
+    /// The clock that the application's deadlines are told in: time since the epoch.
     pub fn now(&self) -> Duration {
         self.epoch.elapsed()
+    }
+
+    /// Where the clock is zero: at the connecting, unless [`Client::with_epoch`] has set it.
+    pub fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
+    /// The same client with the clock of another one. For an application that outlives its client, and keeps times that
+    /// the next one must not take for the future.
+    #[must_use]
+    pub fn with_epoch(mut self, epoch: Instant) -> Self {
+        self.epoch = epoch;
+        self.now = epoch.elapsed();
+        self
     }
 
     /// Whether both ends have agreed to jumbo packets. They have had no time to before the

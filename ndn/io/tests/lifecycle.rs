@@ -380,3 +380,19 @@ fn a_client_hears_that_its_forwarder_has_gone() {
     let error = connected.run(&mut reader, |_| false).unwrap_err();
     assert!(matches!(error, ClientError::Lost { .. }), "{error}");
 }
+
+#[test]
+fn the_clock_of_a_client_goes_on_in_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = uri(&format!("unix://{}/f.sock", dir.path().display()));
+    let node = node(vec![listen(&place.to_string())]);
+    let _source = serve(&node, 100);
+    let mut first = client(&place, &ClientOptions::default());
+    fetch(&mut first, 10, 100, 4);
+    let (epoch, before) = (first.epoch(), first.now());
+    drop(first);
+    let mut next = client(&place, &ClientOptions::default()).with_epoch(epoch);
+    assert!(next.now() >= before);
+    fetch(&mut next, 10, 100, 4);
+    node.shutdown();
+}
