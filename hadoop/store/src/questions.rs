@@ -153,13 +153,16 @@ impl Questions {
 fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, Trouble> {
     let path = &question.path;
     Ok(match &question.topic {
-        Topic::File(name) => Answer::File(found(path, file(namenode, name, path, cut))?),
-        Topic::Folder(name) => Answer::Folder(found(path, folder(namenode, name, path).map(Ok))?),
+        Topic::File(name) => Answer::File(found("file", path, file(namenode, name, path, cut))?),
+        Topic::Folder(name) => {
+            Answer::Folder(found("folder", path, folder(namenode, name, path).map(Ok))?)
+        }
     })
 }
 
-/// What was found at `path`. Trouble with one path is no trouble with the NameNode.
+/// What was found at `path`, where a `kind` was asked for. Trouble with one path is no trouble with the NameNode.
 fn found<T>(
+    kind: &str,
     path: &str,
     told: Result<Result<Option<T>, Unserved>, Trouble>,
 ) -> Result<Found<T>, Trouble> {
@@ -169,7 +172,7 @@ fn found<T>(
     };
     Ok(found
         .map(|found| found.map(Arc::new))
-        .inspect_err(|why| tracing::warn!(path, %why, "it is not published")))
+        .inspect_err(|why| tracing::warn!(path, %why, "a {kind} is not published")))
 }
 
 /// The newest version of a file. What is told of it comes in several answers, which must be of the same version.
