@@ -24,7 +24,7 @@ test: ## Everything that can be checked here [ONLY=stage,stage]
 bench: build ## The figures of the README, beside their peers' [ONLY=prefix]
 	@$(LAB) bench $(if $(ONLY),--only $(ONLY))
 
-lab: build ## A paper's table or figure in an emulated data centre; needs root [RUN=experiment] [SCALE=1]
+lab: build ## A paper's table or figure in an emulated data centre; needs root [RUN=experiment] [SCALE=0.5]
 	@lab/lab $(if $(RUN),run $(RUN) $(if $(SCALE),--scale $(SCALE)),list)
 
 hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|ucx|tcp] [CLASSES="TestA TestB"]

@@ -30,6 +30,7 @@ from .result import DIRECTORY, Result, Row, mb, saved
 
 NAME = "ndn-cache"
 ABOUT = "Figs. 7 to 9, Table 3: jobs' block reads that caches could serve, and those that content stores of a size do"
+SCALE = 0.004
 TOPOLOGY = "jobs"
 # Content stores: of each rack's router and the core's, and of each host's forwarder. At scale 0.004 TestDFSIO and
 # TeraSort have 40 MB of data, which these can't keep.

@@ -24,6 +24,7 @@ from .result import DIRECTORY, Result, Row, mb
 
 NAME = "ndn-contended"
 ABOUT = "four writers at once, 3 replicas, links between routers at a quarter of the hosts' rate"
+SCALE = 0.25
 REPLICATION = 3
 SIZE = 4 * BLOCK_BYTES  # of each writer, at scale 1
 FILES = 16  # of each writer, of a block each: so many pipelines that both planes draw much the same mix

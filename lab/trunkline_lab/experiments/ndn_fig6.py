@@ -18,6 +18,7 @@ from .result import DIRECTORY, Result, Row, mb, saved
 
 NAME = "ndn-fig6"
 ABOUT = "Fig. 6: traffic of a 1 GB write against replicas, with the multicast tree as the limit"
+SCALE = 0.125
 SIZE = 10**9
 MOST = 10
 ROLES = Roles("h1", ("h2", "h3", "h5", "h6", "h8", "h9", "h12", "h13", "h14", "h16"), ("h3",))

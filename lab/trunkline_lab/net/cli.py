@@ -118,7 +118,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     if experiment.needs_hadoop:
         paths.built(paths.PLUGIN_JAR)
     jobs = tuple(filter(None, arguments.jobs.split(",")))
-    options = Options(arguments.scale, arguments.lab, arguments.topology, jobs)
+    scale = experiment.scale if arguments.scale is None else arguments.scale
+    options = Options(scale, arguments.lab, arguments.topology, jobs)
     result = experiment.run(options)
     if variant := [*([Path(arguments.topology).stem] if arguments.topology else []), *map(str.lower, jobs)]:
         result.rename("-".join([experiment.name, *variant]))
@@ -130,7 +131,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 def list_(_: argparse.Namespace) -> dict[str, Any]:
     """The experiments and the topologies there are."""
     return {
-        "experiments": {name: experiment.about for name, experiment in EXPERIMENTS.items()},
+        "experiments": {
+            name: experiment.about + ("" if experiment.scale == 1 else f" (at scale {experiment.scale:g})")
+            for name, experiment in EXPERIMENTS.items()
+        },
         "topologies": {name: topology_file.named(name).about for name in topology_file.names()},
     }
 
@@ -187,7 +191,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("words", metavar="CMD", nargs=argparse.REMAINDER, help="the command with its arguments")
     made = add("run", run)
     made.add_argument("experiment", metavar="EXPERIMENT", help="a name from `lab list`")
-    made.add_argument("--scale", type=float, default=1.0, help="times the paper's data sizes (default %(default)s)")
+    made.add_argument(
+        "--scale", type=float, help="times the paper's data sizes (default: the experiment's own, as `lab list` has it)"
+    )
     made.add_argument(
         "--topology", help="another than the experiment's; the results are then called EXPERIMENT-TOPOLOGY"
     )
