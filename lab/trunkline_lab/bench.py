@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
-from .cluster import PACKET_SIZE, Properties
+from .cluster import BUFFER_SIZE, PACKET_SIZE, Properties
 from .figures import Figure
 from .say import say
 
@@ -30,16 +30,17 @@ WARM_UPS = 6  # rounds until DataNodes spend next to nothing on compiling any mo
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
     """Puts and gets of one file on each plane by turns; all clusters stand at once, only one works.
 
-    Stock TCP puts twice, as it is and with the packet size of the properties for named data: larger packets are cheaper
-    on either plane, and a user may have them without us.
+    Stock TCP's clients come twice, as they are and with the packet and buffer sizes of the properties for named data:
+    larger ones are cheaper on any plane, and a user may have them without us.
     """
     directory = paths.OUT / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / "input"
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
-    larger = {PACKET_SIZE: planes.pasted("ndn")[PACKET_SIZE]}
-    cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp large", larger), ("ndn", "ndn", {})]
+    pasted = planes.pasted("ndn")
+    sizes = {key: pasted[key] for key in (PACKET_SIZE, BUFFER_SIZE)}
+    cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes), ("ndn", "ndn", {})]
     if lack := planes.ucx_missing():
         say(f"hdfs: not over UCX: {lack}")
     else:
@@ -58,7 +59,7 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 rig, copy = rigs[plane], directory / "copy"
                 copy.unlink(missing_ok=True)
                 put = rig.put(source, "/file", REPLICATION, properties=properties)
-                get = rig.get("/file", copy)
+                get = rig.get("/file", copy, properties=properties)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
                 transfer.proven(plane, put, size, REPLICATION)
@@ -94,9 +95,11 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
             ours, theirs = median(f"{plane} {phase}", value), median(f"tcp {phase}", value)
             yield Figure(f"{prefix}.{plane}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
             yield Figure(f"{prefix}.{plane}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
-    for what, unit, value in (("wall", "s", lambda c: c.wall_s), ("cpu", "CPU-s", cpu)):
-        ours, theirs = median("ndn put", value), median("tcp large put", value)
-        yield Figure(f"hdfs.put.r3.same_packets.ndn.{what}", ours, unit, "stock TCP, packets as large", theirs, runs)
+        for prefix, what, unit, phase, value in measures:
+            if what in ("wall", "cpu"):
+                ours, theirs = median(f"{plane} {phase}", value), median(f"tcp sized {phase}", value)
+                peer = "stock TCP, packets and buffers as large"
+                yield Figure(f"{prefix}.same_sizes.{plane}.{what}", ours, unit, peer, theirs, runs)
 
 
 def hbase_puts(runs: int) -> Iterator[Figure]:

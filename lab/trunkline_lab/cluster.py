@@ -26,6 +26,7 @@ DFSADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
 
 PACKET_SIZE = "dfs.client-write-packet-size"
+BUFFER_SIZE = "io.file.buffer.size"
 
 HEAP = "256m"  # of every JVM
 
@@ -303,6 +304,7 @@ class Cluster:
         generic = [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
         return self.client(FSSHELL, *generic, "-put", *options, str(source), target, name="put", host=host, jvm=jvm)
 
-    def get(self, source: str, target: Path, host: str | None = None) -> Process:
+    def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""
-        return self.client(FSSHELL, "-get", source, str(target), name="get", host=host)
+        generic = [word for key, value in (properties or {}).items() for word in ("-D", f"{key}={value}")]
+        return self.client(FSSHELL, *generic, "-get", source, str(target), name="get", host=host)

@@ -91,9 +91,9 @@ class Rig:
 
         return self.measure(put)
 
-    def get(self, source: str, target: Path, host: str | None = None) -> Cost:
+    def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
-        return self.measure(lambda: self.cluster.get(source, target, host=host))
+        return self.measure(lambda: self.cluster.get(source, target, host=host, properties=properties))
 
     @property
     def datanodes(self) -> list[str]:

@@ -24,8 +24,22 @@ const PACKET_SIZE: &str = "dfs.client-write-packet-size";
 /// Eight segments of 126 chunks of 516 bytes with their checksums, and the 33 bytes that HDFS
 /// reserves for a packet's header. Each record, acknowledgement and wake-up then serves eight.
 const NDN_PACKET_BYTES: &str = "520161";
+const BUFFER_SIZE: &str = "io.file.buffer.size";
+/// `hdfs dfs -put` and `-get` copy in pieces of this size, and `BlockSender` re-replicates in packets
+/// of it. Hadoop's default is 4096, a system call and a pass through three streams for each page.
+/// By name it is two segments, so that what is re-replicated has the segments that readers ask for.
+const NDN_BUFFER_BYTES: &str = "129024";
+const UCX_BUFFER_BYTES: &str = "131072";
 /// The best of the SC 2012 paper's sweep over RDMA (its Table I).
 const UCX_PACKET_BYTES: &str = "524288";
+
+fn buffer_size(bytes: &str) -> Property {
+    property(
+        BUFFER_SIZE,
+        bytes,
+        "All: bytes that clients copy at a time, and that DataNodes re-replicate in a packet; Hadoop's default is 4096.",
+    )
+}
 
 struct Property {
     name: &'static str,
@@ -78,6 +92,7 @@ fn ndn_properties(face: &str) -> Vec<Property> {
             NDN_PACKET_BYTES,
             "Clients: bytes of an HDFS packet; eight segments cost less CPU than the one of Hadoop's default, 65536.",
         ),
+        buffer_size(NDN_BUFFER_BYTES),
     ]
 }
 
@@ -108,6 +123,7 @@ fn ucx_properties() -> Vec<Property> {
             UCX_PACKET_BYTES,
             "Clients: bytes of an HDFS packet; 512 KiB is best over RDMA, 64 KiB, Hadoop's default, over 1 Gbit/s Ethernet.",
         ),
+        buffer_size(UCX_BUFFER_BYTES),
     ]
 }
 
