@@ -203,11 +203,9 @@ impl Getter {
 
 impl App for Getter {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let marked = packet.is_marked();
         match packet.packet {
-            NetKind::Data(data) => {
-                self.fetch
-                    .on_data(now, data, packet.congestion_mark.is_some_and(|m| m > 0))
-            }
+            NetKind::Data(data) => self.fetch.on_data(now, data, marked),
             NetKind::Nack { reason, interest } => self.fetch.on_nack(now, &interest, reason),
             NetKind::Interest(_) => return,
         }

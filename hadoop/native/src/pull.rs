@@ -387,7 +387,7 @@ impl PullApp {
 
 impl App for PullApp {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let marked = packet.congestion_mark.is_some_and(|mark| mark != 0);
+        let marked = packet.is_marked();
         let mut inner = self.0.lock();
         match packet.packet {
             NetKind::Data(data) => {

@@ -175,6 +175,11 @@ impl NetPacket {
         }
     }
 
+    /// Whether its way is congested: NDNLPv2's CongestionMark is there, and is not 0.
+    pub fn is_marked(&self) -> bool {
+        self.congestion_mark.is_some_and(|mark| mark > 0)
+    }
+
     /// Wire of the Interest or Data.
     pub fn wire(&self) -> &Bytes {
         match &self.packet {
@@ -237,6 +242,23 @@ mod tests {
                 full.wire().as_ptr()
             );
         }
+    }
+
+    #[test]
+    fn a_mark_of_zero_is_none() {
+        let interest = Interest::parse(hex("0505 0703080141")).unwrap();
+        let marked = |congestion_mark| {
+            let bare = NetPacket::interest(interest.clone());
+            let packet = NetPacket {
+                congestion_mark,
+                ..bare
+            };
+            packet.is_marked()
+        };
+        assert_eq!(
+            [None, Some(0), Some(1), Some(300)].map(marked),
+            [false, false, true, true]
+        );
     }
 
     #[test]

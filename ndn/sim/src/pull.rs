@@ -25,7 +25,7 @@ impl Puller {
 
     /// Takes in a packet.
     pub(crate) fn receive(&mut self, now: Duration, packet: NetPacket) {
-        let marked = packet.congestion_mark.is_some_and(|mark| mark != 0);
+        let marked = packet.is_marked();
         match packet.packet {
             NetKind::Data(data) => {
                 self.core.on_data(now, data, marked);

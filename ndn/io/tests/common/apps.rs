@@ -84,7 +84,7 @@ impl<F: FnMut(u64, &[u8]) + Send> Reader<F> {
 
 impl<F: FnMut(u64, &[u8]) + Send> App for Reader<F> {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let marked = packet.congestion_mark.is_some_and(|mark| mark > 0);
+        let marked = packet.is_marked();
         match packet.packet {
             NetKind::Data(data) => {
                 self.consumer.on_data(now, data, marked);

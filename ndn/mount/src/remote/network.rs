@@ -317,7 +317,7 @@ impl Loop {
 
 impl App for Loop {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let marked = packet.congestion_mark.is_some_and(|mark| mark > 0);
+        let marked = packet.is_marked();
         match packet.packet {
             NetKind::Data(data) => {
                 self.turn(now, out, |asked| asked.on_data(now, &data, marked));
