@@ -136,3 +136,72 @@ impl Service<'_> {
         Ok(client)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndn_io::{ListenConfig, Node, NodeConfig};
+    use ndn_packet::NetPacket;
+
+    /// How long the forwarder is used before it is lost.
+    const USED: Duration = Duration::from_millis(200);
+
+    fn forwarder(uri: &FaceUri) -> Node {
+        let listeners = vec![ListenConfig::new(uri.clone())];
+        let config = NodeConfig {
+            listeners,
+            ..NodeConfig::default()
+        };
+        Node::start(config).expect("a forwarder")
+    }
+
+    /// Has another forwarder take the place of the first as soon as it is served there.
+    struct Changing {
+        uri: FaceUri,
+        node: Option<Node>,
+        /// What its clock said at each of them.
+        began: Vec<Duration>,
+    }
+
+    impl App for Changing {
+        fn on_packet(&mut self, _: Duration, _: NetPacket, _: &mut Vec<NetPacket>) {}
+
+        fn on_wake(&mut self, now: Duration, _: &mut Vec<NetPacket>) {
+            self.began.push(now);
+            if self.began.len() == 1 {
+                std::thread::sleep(USED);
+                self.node.take().expect("the first").shutdown();
+                self.node = Some(forwarder(&self.uri));
+            }
+        }
+    }
+
+    #[test]
+    fn the_clock_goes_on_over_forwarders() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let face = format!("unix://{}", folder.path().join("fwd.sock").display());
+        let uri = FaceUri::parse(&face).expect("a face");
+        let mut app = Changing {
+            node: Some(forwarder(&uri)),
+            uri,
+            began: Vec::new(),
+        };
+        let prefix: Name = "/served".parse().expect("a name");
+        let service = Service {
+            face: Some(&face),
+            prefixes: &[prefix],
+            suits: &|_| Ok(()),
+        };
+        let stop = Stop::on_signals().expect("signals");
+        let is_over = |app: &Changing| app.began.len() == 2;
+        service
+            .run(|| {}, &mut app, &stop, is_over)
+            .expect("served to the end");
+        // What an application has kept the time of lies in the past: the first forwarder was used, then one waited for.
+        assert!(
+            app.began[1] >= app.began[0] + USED + WAIT.0,
+            "{:?}",
+            app.began
+        );
+    }
+}
