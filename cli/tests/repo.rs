@@ -392,14 +392,9 @@ fn a_repository_elsewhere_fetches_what_is_put_and_refuses_strangers() {
     assert_eq!(told["packets"], 0);
 }
 
-#[test]
-fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
-    let bench = Bench::start("");
-    let config = configure(&bench, "name = \"/repo\"");
-    let _server = bench.serve(&["repo", "run", "--config", &config]);
-    let file = bench.file("a.bin", 160_000_000);
-    let key = format!("ed25519:{}", bench.path("store/owner.key").display());
-    let put = [
+/// A put of `a.bin` as version 7 of `/data/a` to the repository that takes commands under `/repo`.
+fn put_elsewhere(key: &str) -> [&str; 10] {
+    [
         "repo",
         "put",
         "/data/a",
@@ -407,24 +402,37 @@ fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
         "--to",
         "/repo",
         "--sign",
-        &key,
+        key,
         "--version",
         "7",
-    ];
+    ]
+}
+
+/// Bytes of the logs that packets of elsewhere are in.
+fn bytes_in_logs(bench: &Bench) -> u64 {
+    let logs = fs::read_dir(bench.path("store/packets")).expect("logs");
+    logs.map(|log| {
+        log.expect("a log")
+            .metadata()
+            .map_or(0, |facts| facts.len())
+    })
+    .sum()
+}
+
+#[test]
+fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
+    let bench = Bench::start("");
+    let config = configure(&bench, "name = \"/repo\"");
+    let _server = bench.serve(&["repo", "run", "--config", &config]);
+    let file = bench.file("a.bin", 160_000_000);
+    let key = format!("ed25519:{}", bench.path("store/owner.key").display());
+    let put = put_elsewhere(&key);
     let mut first = bench
         .command(&put)
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("a process");
-    until(|| {
-        let logs = fs::read_dir(bench.path("store/packets")).expect("logs");
-        let lens = logs.map(|log| {
-            log.expect("a log")
-                .metadata()
-                .map_or(0, |facts| facts.len())
-        });
-        lens.sum::<u64>() > 1_000_000
-    });
+    until(|| bytes_in_logs(&bench) > 1_000_000);
     signal(&first, "INT");
     assert_eq!(wait(&mut first), 130);
     let said = std::io::read_to_string(first.stderr.take().expect("a pipe")).expect("text");
@@ -448,24 +456,9 @@ fn a_put_to_a_repository_that_is_killed_meanwhile_goes_on() {
     let server = bench.serve(&["repo", "run", "--config", &config]);
     let file = bench.file("a.bin", 160_000_000);
     let key = format!("ed25519:{}", bench.path("store/owner.key").display());
-    let put = [
-        "repo",
-        "put",
-        "/data/a",
-        "a.bin",
-        "--to",
-        "/repo",
-        "--sign",
-        &key,
-        "--version",
-        "7",
-    ];
+    let put = put_elsewhere(&key);
     let mut putting = bench.command(&put).spawn().expect("a process");
-    until(|| {
-        let logs = fs::read_dir(bench.path("store/packets")).expect("logs");
-        let lens = logs.map(|log| log.expect("a log").metadata().map_or(0, |m| m.len()));
-        lens.sum::<u64>() > 20_000_000
-    });
+    until(|| bytes_in_logs(&bench) > 20_000_000);
     // By SIGKILL.
     drop(server);
     let _server = bench.serve(&["repo", "run", "--config", &config]);
@@ -500,12 +493,40 @@ fn a_cluster_has_a_prefix_of_its_own() {
     bench.ok(&["repo", "put", "-c", &config, "/data/cluster/a", "a.bin"]);
     let (status, said) = refused(&[]);
     assert!(
-        status == 2 && said.contains("files of its own under it"),
+        status == 2 && said.contains("files or packets of its own under it"),
         "{said}"
     );
     let (status, said) = bench.fails(&["repo", "run", "--config", &config, "--store", "hdfs:/x"]);
     assert!(
         status == 2 && said.contains("hdfs://namenode:port/path"),
+        "{said}"
+    );
+}
+
+#[test]
+fn packets_that_a_cluster_would_hide_are_not_taken() {
+    let bench = Bench::start("");
+    let config = configure(
+        &bench,
+        "name = \"/repo\"\n[store]\nprefix = \"/data/a\"\nweb = \"127.0.0.1:9\"",
+    );
+    bench.file("a.bin", 10);
+    let run = ["repo", "run", "--config", &config];
+    let with_store = [&run[..], &["--store", "hdfs://namenode:8020/x"]].concat();
+    let server = bench.serve(&with_store);
+    let key = format!("ed25519:{}", bench.path("store/owner.key").display());
+    let (status, said) = bench.fails(&put_elsewhere(&key));
+    assert!(
+        status == 1 && said.contains("whether a cluster has this name"),
+        "{said}"
+    );
+    drop(server);
+    let server = bench.serve(&run);
+    bench.ok(&put_elsewhere(&key));
+    drop(server);
+    let (status, said) = bench.fails(&with_store);
+    assert!(
+        status == 2 && said.contains("packets of its own under it"),
         "{said}"
     );
 }

@@ -182,6 +182,14 @@ impl RepoConfig {
         trust::load(self.trust.as_deref(), &self.load_key()?)
     }
 
+    /// Bounds of what other hosts put; where a cluster is, it is alone.
+    pub fn insert_limits(&self) -> InsertLimits {
+        InsertLimits {
+            closed: self.store.taken(&self.serve),
+            ..self.limits.clone()
+        }
+    }
+
     /// The cluster behind `repo`; `None` where there is none.
     ///
     /// # Errors

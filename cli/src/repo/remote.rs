@@ -5,6 +5,7 @@ use std::time::Duration;
 use ndn_endpoint::VerifyPolicy;
 use ndn_io::{App, Client};
 use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, SigningKey};
+use ndn_repo::now_us;
 use ndn_repo::protocol::{Parameters, Response, Verb, command, status};
 use serde_json::json;
 
@@ -13,7 +14,7 @@ use crate::error::{CliError, Exit};
 use crate::forwarder::{self, Stop};
 use crate::output;
 use crate::transfer::progress::Progress;
-use crate::transfer::{Publication, Source, unix_time_us};
+use crate::transfer::{Publication, Source};
 use crate::units::show_size;
 
 /// How long a response is waited for before the command is sent anew.
@@ -75,7 +76,7 @@ impl Remote {
     }
 
     fn command(&self, verb: Verb, parameters: &Parameters) -> Result<Interest, CliError> {
-        let time_ms = unix_time_us() / 1000;
+        let time_ms = now_us() / 1000;
         let nonce = forwarder::seed();
         let wire = command(&self.prefix, verb, parameters, &self.key, time_ms, nonce);
         Interest::parse(wire).map_err(|e| CliError::failed("command", e))
@@ -103,7 +104,10 @@ impl Remote {
                 "see `data` in its trust policy",
             ),
             status::BUSY => ("has too many insertions", "try again later"),
-            status::FAILED => ("can't keep it", "see its log, and whether its disk is full"),
+            status::FAILED => (
+                "can't keep it",
+                "see its log, whether its disk is full, and whether a cluster has this name there",
+            ),
             _ => ("gives a status that is not known", "see its log"),
         };
         CliError::failed(thing, format!("{cause} (status {})", response.status)).or(way_out)
@@ -135,7 +139,7 @@ pub fn put(args: &PutFileArgs) -> Result<bool, CliError> {
             CliError::usage(thing, "is out of range").or("give 1 to 8000")
         })?;
     let source = Source::open(&args.source)?;
-    let version = args.version.unwrap_or_else(unix_time_us);
+    let version = args.version.unwrap_or_else(now_us);
     let publication = Publication::new(
         args.name.clone(),
         version,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ndn_io::App;
 use ndn_packet::{Data, Interest, NackReason, NetKind, NetPacket};
 use ndn_repo::protocol::Server;
-use ndn_repo::{Repo, RepoError};
+use ndn_repo::{Repo, RepoError, now_us};
 use trunkline_store::{Location, Store};
 
 use super::config::RepoConfig;
@@ -18,7 +18,6 @@ use super::session::Counters;
 use crate::error::CliError;
 use crate::forwarder::Stop;
 use crate::serve::Service;
-use crate::transfer::unix_time_us;
 use crate::{logging, mount, output};
 
 /// Runs the repository, or only checks its configuration.
@@ -55,7 +54,7 @@ pub fn run(
         Some(name) => {
             prefixes.push(name.clone());
             let trust = config.load_trust()?;
-            let server = Server::new(repo.clone(), name.clone(), trust, config.limits.clone());
+            let server = Server::new(repo.clone(), name.clone(), trust, config.insert_limits());
             Some(server.map_err(|e| config.error(&e))?)
         }
     };
@@ -109,7 +108,7 @@ struct Serving {
 impl Serving {
     fn on_interest(&mut self, now: Duration, interest: Interest) -> Option<NetPacket> {
         if let Some(commands) = &mut self.commands
-            && let Some(response) = commands.on_interest(now, unix_time_us() / 1000, &interest)
+            && let Some(response) = commands.on_interest(now, now_us() / 1000, &interest)
         {
             *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = commands.counters();
             return packet(response, &interest);
@@ -137,7 +136,7 @@ impl Serving {
         packet: NetPacket,
         out: &mut Vec<NetPacket>,
     ) -> Option<NetPacket> {
-        let marked = is_marked(&packet);
+        let marked = packet.is_marked();
         let Some(store) = &mut self.store else {
             return Some(packet);
         };
@@ -164,10 +163,6 @@ impl Serving {
     }
 }
 
-fn is_marked(packet: &NetPacket) -> bool {
-    packet.congestion_mark.is_some_and(|mark| mark > 0)
-}
-
 fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
     match Data::parse(wire) {
         Ok(data) => Some(NetPacket::data(data)),
@@ -181,7 +176,7 @@ fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
 impl App for Serving {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
         let token = packet.pit_token;
-        let marked = is_marked(&packet);
+        let marked = packet.is_marked();
         let Some(packet) = self.offer_to_store(now, packet, out) else {
             return;
         };

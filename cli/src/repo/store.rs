@@ -37,6 +37,11 @@ impl StoreConfig {
         })
     }
 
+    /// Under which name the cluster is; `None` where none is wanted.
+    pub fn taken(&self, serve: &[Name]) -> Option<Name> {
+        self.location.as_ref().map(|_| self.prefix(serve))
+    }
+
     /// Refuses a name that is not served, or under which commands come.
     ///
     /// # Errors
@@ -73,12 +78,17 @@ impl StoreConfig {
         };
         let prefix = self.prefix(serve);
         let failed = |e| repo_error(&e);
-        let is_taken = repo.find(&prefix, None).map_err(failed)?.is_some()
+        let mut is_taken = repo.find(&prefix, None).map_err(failed)?.is_some()
             || !repo.list(&prefix, None, 1).map_err(failed)?.is_empty();
+        let mut take = |_| {
+            is_taken = true;
+            false
+        };
+        repo.walk_packets(&prefix, &mut take).map_err(failed)?;
         if is_taken {
             return Err(CliError::usage(
                 format!("store.prefix {prefix}"),
-                "the repository has files of its own under it, which would be hidden",
+                "the repository has files or packets of its own under it, which would be hidden",
             )
             .or("give the cluster a prefix of its own: [store] prefix = \"/…\""));
         }

@@ -16,7 +16,7 @@ use ndn_endpoint::WindowConfig;
 use ndn_packet::MAX_PACKET;
 
 pub use get::{Job, get, run};
-pub use publication::{Publication, unix_time_us};
+pub use publication::Publication;
 pub use put::put;
 pub use source::Source;
 

@@ -2,11 +2,12 @@
 //! segment or the metadata that answers it out.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::{Segmenter, rdr};
 use ndn_packet::{Interest, Name, SigningKey};
+use ndn_repo::now_us;
 
 use super::source::Source;
 
@@ -115,16 +116,8 @@ impl Publication {
     fn metadata(&self) -> Bytes {
         let mut metadata = self.segmenter.metadata();
         metadata.mtime_ns = self.source.modified_ns();
-        metadata.packet(&self.object, unix_time_us(), METADATA_FRESHNESS, &self.key)
+        metadata.packet(&self.object, now_us(), METADATA_FRESHNESS, &self.key)
     }
-}
-
-/// Microseconds since the Unix epoch, which naming conventions use as a version.
-pub fn unix_time_us() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use ndn_io::{App, Client};
 use ndn_packet::{Data, MAX_JUMBO_PACKET, MAX_PACKET, NackReason, NetKind, NetPacket};
+use ndn_repo::now_us;
 use serde_json::json;
 
-use super::publication::{Publication, unix_time_us};
+use super::publication::Publication;
 use super::source::Source;
 use crate::args::PutArgs;
 use crate::error::CliError;
@@ -23,7 +24,7 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
     let key = args.sign.load()?;
     let segment_bytes = segment_bytes(args)?;
     let source = Source::open(&args.file)?;
-    let version = args.version.unwrap_or_else(unix_time_us);
+    let version = args.version.unwrap_or_else(now_us);
     let publication = Publication::new(
         args.name.clone(),
         version,

@@ -9,8 +9,8 @@ use trunkline_native::{HEADER_LEN, SegmentHeader};
 use crate::questions::Cut;
 use crate::told::{LocatedBlock, Status};
 
-/// Blocks of a file, and of all files that are kept; 32 bytes each. So many blocks of 128 MiB hold 32 TiB.
-pub(crate) const MAX_BLOCKS: usize = 1 << 18;
+/// Blocks of a file, 32 bytes each. So many blocks of 128 MiB hold 32 TiB.
+const MAX_BLOCKS: usize = 1 << 18;
 
 /// Blocks that a segment of a file may have bytes of: all it is cut from has to be at hand at once.
 const MAX_SPANNED: usize = 32;
@@ -135,7 +135,7 @@ impl Draft {
     }
 
     /// The version of `name` that `status` and the blocks are.
-    pub fn finish(self, name: &Name, status: &Status, cut: &Cut) -> Result<File, Unserved> {
+    pub fn finish(mut self, name: &Name, status: &Status, cut: &Cut) -> Result<File, Unserved> {
         if self.end != status.length {
             return Err(Unserved::Blocks);
         }
@@ -153,6 +153,7 @@ impl Draft {
         }
         let version = version(status, &self.blocks, cut);
         let versioned = name.append_version(version);
+        self.blocks.shrink_to_fit();
         Ok(File {
             segmenter: Segmenter::new(versioned, self.end, cut.segment_bytes)
                 .with_freshness(cut.freshness),
@@ -184,9 +185,9 @@ fn version(status: &Status, blocks: &[Part], cut: &Cut) -> u64 {
             all.extend(number.to_be_bytes());
         }
     }
-    let drawn = sha256(&all)[..8]
-        .iter()
-        .fold(0, |sum, b| sum << 8 | u64::from(*b));
+    let drawn = sha256(&all)
+        .first_chunk()
+        .map_or(0, |first| u64::from_be_bytes(*first));
     mtime_ns(status).saturating_add(drawn % 1_000_000)
 }
 
@@ -205,9 +206,10 @@ impl File {
         self.segmenter.prefix()
     }
 
-    /// How many blocks it has.
-    pub fn block_count(&self) -> usize {
-        self.blocks.len()
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        let names = self.versioned().wire_len() + self.blocks_prefix.wire_len();
+        size_of::<Self>() + size_of_val(&*self.blocks) + names
     }
 
     /// The metadata packet: the same each time.

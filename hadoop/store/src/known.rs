@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ndn_packet::{Interest, Name, NameRef, SigningKey};
 use ndn_repo::{Listing, MAX_LISTING_BYTES};
 
-use crate::file::{File, MAX_BLOCKS};
+use crate::file::File;
 use crate::location::is_part;
 use crate::questions::{Answer, Topic};
 use crate::recent::Recent;
@@ -16,12 +16,18 @@ use crate::recent::Recent;
 const BELIEVED: Duration = Duration::from_secs(1);
 /// When a version that is still read is asked about again: one whose file has gone is served no longer.
 const CONFIRMED: Duration = Duration::from_secs(10);
-/// Paths of which something is known.
-const PATHS: usize = 4096;
+/// Bytes of what was told last of files, and as much of folders: their names, and which versions are the newest.
+const TOLD_BYTES: usize = 4 << 20;
+/// Bytes of versions of files: some hundred each, and 32 for each of their blocks.
+const VERSIONS_BYTES: usize = 16 << 20;
 /// Bytes of a path; HDFS has none longer.
 const MAX_PATH: usize = 8000;
-/// Block segments, of 64 KiB each, kept at hand: a segment of a file is seldom all of one.
-const SEGMENTS: usize = 256;
+/// Bytes of listings: two of the largest, with the digests of their segments.
+const LISTINGS_BYTES: usize = 2 * MAX_LISTING_BYTES + (1 << 20);
+/// Bytes of block segments kept at hand: a segment of a file is seldom all of one.
+const SEGMENTS_BYTES: usize = 16 << 20;
+/// Bytes of names of block segments of which the log tells.
+const UNFIT_BYTES: usize = 64 << 10;
 
 /// What a store publishes, and how.
 #[derive(Debug)]
@@ -62,6 +68,13 @@ struct Known {
     newest: Option<Name>,
 }
 
+impl Known {
+    /// Bytes that this and the name it is known of point to.
+    fn memory(&self, name: &Name) -> usize {
+        name.wire_len() + self.newest.as_ref().map_or(0, Name::wire_len)
+    }
+}
+
 /// What is known of a cluster.
 pub(crate) struct Cluster {
     options: StoreOptions,
@@ -79,12 +92,12 @@ impl Cluster {
     pub fn new(options: StoreOptions) -> Self {
         Self {
             options,
-            files: Recent::new(PATHS),
-            versions: Recent::new(MAX_BLOCKS),
-            folders: Recent::new(PATHS),
-            listings: Recent::new(2 * MAX_LISTING_BYTES),
-            segments: Recent::new(SEGMENTS),
-            unfit: Recent::new(SEGMENTS),
+            files: Recent::new(TOLD_BYTES),
+            versions: Recent::new(VERSIONS_BYTES),
+            folders: Recent::new(TOLD_BYTES),
+            listings: Recent::new(LISTINGS_BYTES),
+            segments: Recent::new(SEGMENTS_BYTES),
+            unfit: Recent::new(UNFIT_BYTES),
         }
     }
 
@@ -117,9 +130,8 @@ impl Cluster {
                 let newest = match found {
                     Ok(Some(file)) => {
                         let versioned = file.versioned().clone();
-                        // Those without blocks weigh something, too.
-                        let weight = file.block_count() + 64;
-                        self.versions.insert(versioned.clone(), file, weight);
+                        let bytes = file.memory();
+                        self.versions.insert(versioned.clone(), file, bytes);
                         Some(versioned)
                     }
                     // It has no newest version now; the old ones are what they were.
@@ -129,14 +141,17 @@ impl Cluster {
                         None
                     }
                 };
-                self.files.insert(name, Known { at: now, newest }, 1);
+                let known = Known { at: now, newest };
+                let bytes = known.memory(&name);
+                self.files.insert(name, known, bytes);
             }
             (Topic::Folder(name), Answer::Folder(found)) => {
                 let newest = match found {
                     Ok(Some(listing)) => {
+                        let listing = self.same(&name, &listing).unwrap_or(listing);
                         let versioned = listing.versioned().clone();
-                        let weight = listing.size() + 1024;
-                        self.listings.insert(versioned.clone(), listing, weight);
+                        let bytes = versioned.wire_len() + listing.memory();
+                        self.listings.insert(versioned.clone(), listing, bytes);
                         Some(versioned)
                     }
                     Err(why) if why.is_passing() => None,
@@ -148,22 +163,34 @@ impl Cluster {
                         None
                     }
                 };
-                self.folders.insert(name, Known { at: now, newest }, 1);
+                let known = Known { at: now, newest };
+                let bytes = known.memory(&name);
+                self.folders.insert(name, known, bytes);
             }
             (topic, _) => tracing::error!(?topic, "is answered with something else"),
         }
     }
 
-    /// Takes a block segment.
-    pub fn keep(&mut self, name: Name, content: Bytes) {
-        self.segments.insert(name, content, 1);
+    /// The listing of `folder` that was told last, if it tells the same: a folder has a new version when something else is
+    /// in it, so that who reads its listing is not overtaken by who asks for it.
+    fn same(&self, folder: &Name, told: &Listing) -> Option<Arc<Listing>> {
+        let last = self.folders.get(folder)?.newest.as_ref()?;
+        let last = self.listings.get(last)?;
+        (last.content() == told.content()).then(|| last.clone())
+    }
+
+    /// Takes the content of a block segment. What is kept is a copy: the packet lies in a buffer with many others.
+    pub fn keep(&mut self, name: &Name, content: &[u8]) {
+        let bytes = name.wire_len() + content.len();
+        let content = Bytes::copy_from_slice(content);
+        self.segments.insert(name.compact(), content, bytes);
     }
 
     /// Lets go of a block segment that has other bytes than it should: another one may come when it is asked for again.
     pub fn drop_unfit(&mut self, name: &Name) {
         self.segments.remove(name);
         if self.unfit.get(name).is_none() {
-            self.unfit.insert(name.clone(), (), 1);
+            self.unfit.insert(name.clone(), (), name.wire_len());
             tracing::error!(
                 %name,
                 "a block segment has other bytes than it should; set store.block_segment_size to the cluster's trunkline.ndn.segment.bytes"
@@ -323,110 +350,4 @@ fn version_asked(name: NameRef<'_>) -> Option<(Name, u64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::Draft;
-    use crate::questions::Cut;
-
-    fn cluster() -> Cluster {
-        Cluster::new(StoreOptions {
-            prefix: name("/c"),
-            path: String::new(),
-            key: SigningKey::DigestSha256,
-        })
-    }
-
-    fn name(text: &str) -> Name {
-        text.parse().expect("a name")
-    }
-
-    fn interest(name: &Name) -> Interest {
-        let wire = Interest::builder(name).can_be_prefix(true).nonce(1).build();
-        Interest::parse(wire).expect("an Interest")
-    }
-
-    /// Tells of an empty file at `/c/f`, and what its version's name is.
-    fn told(cluster: &mut Cluster) -> Name {
-        let status = serde_json::from_str(
-            r#"{"type":"FILE","length":0,"blockSize":1,"modificationTime":5,"fileId":7,"permission":"644"}"#,
-        )
-        .expect("a status");
-        let cut = Cut {
-            root: name("/hadoop"),
-            block_segment_bytes: 10,
-            segment_bytes: 8,
-            freshness: Duration::from_secs(1),
-        };
-        let file = Draft::new()
-            .finish(&name("/c/f"), &status, &cut)
-            .expect("served");
-        let versioned = file.versioned().clone();
-        let answer = Answer::File(Ok(Some(Arc::new(file))));
-        cluster.learn(Topic::File(name("/c/f")), answer, Duration::ZERO);
-        versioned
-    }
-
-    #[test]
-    fn whatever_is_asked_of_a_version_makes_it_doubtful_in_time() {
-        let mut cluster = cluster();
-        let versioned = told(&mut cluster);
-        let version = versioned
-            .last()
-            .and_then(|c| c.as_version())
-            .expect("a version");
-        let metadata = name("/c/f/32=metadata").append_version(version);
-        for asked in [
-            versioned.append_segment(3),
-            versioned.clone(),
-            metadata.append_segment(0),
-            metadata,
-        ] {
-            let doubt = |now| cluster.doubtful(&interest(&asked), now);
-            assert_eq!(doubt(CONFIRMED - Duration::from_millis(1)), None, "{asked}");
-            let topic = Topic::File(name("/c/f"));
-            assert_eq!(doubt(CONFIRMED), Some(topic), "{asked}");
-        }
-        let unknown = interest(&name("/c/f").append_version(version + 1));
-        assert_eq!(cluster.doubtful(&unknown, CONFIRMED), None);
-    }
-
-    #[test]
-    fn a_version_stays_doubtful_where_others_took_the_place_of_what_was_told() {
-        let mut cluster = cluster();
-        let asked = interest(&told(&mut cluster).append_segment(0));
-        assert_eq!(cluster.doubtful(&asked, Duration::ZERO), None);
-        for n in 0..PATHS {
-            let other = Topic::File(name(&format!("/c/none{n}")));
-            cluster.learn(other, Answer::File(Ok(None)), Duration::ZERO);
-        }
-        assert!(cluster.doubtful(&asked, Duration::ZERO).is_some());
-        let topic = Topic::File(name("/c/f"));
-        cluster.learn(topic, Answer::File(Ok(None)), Duration::ZERO);
-        assert!(!matches!(
-            cluster.step(&asked, Duration::ZERO),
-            Step::Answer(_)
-        ));
-    }
-
-    #[test]
-    fn a_folder_that_has_gone_is_listed_no_longer() {
-        let mut cluster = cluster();
-        let mut tell = |folder: &str, found| {
-            let topic = Topic::Folder(name(folder));
-            cluster.learn(topic, Answer::Folder(found), Duration::ZERO);
-        };
-        let listing = |folder: &str| {
-            let versioned = name(folder).append_keyword("ls").append_version(5);
-            Arc::new(Listing::new(versioned, Bytes::from_static(b"a\0")))
-        };
-        for folder in ["/c/d", "/c/e"] {
-            tell(folder, Ok(Some(listing(folder))));
-        }
-        tell("/c/d", Ok(None));
-        for (folder, is_listed) in [("/c/d", false), ("/c/e", true)] {
-            let asked = listing(folder).versioned().append_segment(0);
-            let step = cluster.step(&interest(&asked), Duration::ZERO);
-            assert_eq!(matches!(step, Step::Answer(_)), is_listed, "{folder}");
-        }
-    }
-}
+mod tests;

@@ -30,6 +30,7 @@ mod questions;
 mod recent;
 mod store;
 mod told;
+mod waiting;
 
 pub use known::StoreOptions;
 pub use location::Location;

@@ -1,15 +1,17 @@
 //! The NameNode by WebHDFS: what a path is, which blocks a file has, what is in a folder.
 
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::told::{BlockLocations, Blocks, DirectoryListing, FileStatus, Remote, Status};
 
-/// How long the NameNode may take: less than an Interest waits, so that whoever asked is told.
+/// How long the NameNode may take to answer once: less than an Interest waits, so that whoever asked is told.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long it may take to tell of one path, however many answers that comes in.
+const PATIENCE_IN_ALL: Duration = Duration::from_secs(10);
 /// Greatest answer in bytes; 256 blocks or 1000 names come to a tenth of it.
 const MAX_ANSWER: u64 = 8 << 20;
 /// What stands in a path or a parameter as it is.
@@ -24,15 +26,13 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
 #[error("{0}; see whether the NameNode runs, and that store.web is its HTTP address")]
 pub struct StoreError(String);
 
-/// Why a question has no answer.
+/// Why the NameNode does not tell of a path.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// No NameNode answers anything.
     Silent(StoreError),
     /// One answers, but nothing that can be understood of this path.
     Path(String),
-    /// It was not put in time: more is asked than the NameNode answers.
-    Late,
 }
 
 /// A question's end that is no answer.
@@ -51,6 +51,9 @@ pub struct NameNode {
     /// `host:port` of each one's HTTP server; the one that answered last is first.
     addresses: Vec<String>,
     user: String,
+    in_all: Duration,
+    /// When what it tells of this path is to have come.
+    until: Instant,
 }
 
 impl NameNode {
@@ -66,7 +69,22 @@ impl NameNode {
             agent: config.into(),
             addresses,
             user: escaped(user),
+            in_all: PATIENCE_IN_ALL,
+            until: Instant::now(),
         }
+    }
+
+    /// The same ones, which may take so long to tell of one path; 10 s unless this is said. What they had no time for is
+    /// not known.
+    #[must_use]
+    pub fn within(mut self, in_all: Duration) -> Self {
+        self.in_all = in_all;
+        self
+    }
+
+    /// Begins to ask about a path.
+    pub(crate) fn begin(&mut self) {
+        self.until = Instant::now() + self.in_all;
     }
 
     /// What `path` is; `None` where there is nothing that the user may see.
@@ -108,6 +126,10 @@ impl NameNode {
         path: &str,
         more: &str,
     ) -> Result<Option<T>, Trouble> {
+        if Instant::now() >= self.until {
+            let seconds = self.in_all.as_secs_f32();
+            return Err(Trouble::Path(format!("that takes longer than {seconds} s")));
+        }
         let parts: String = path
             .split('/')
             .skip(1)

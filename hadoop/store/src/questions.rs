@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use ndn_packet::{Component, Name};
-use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component};
+use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component, now_us};
 
 use crate::file::{Draft, File, Unserved};
-use crate::namenode::{NameNode, Trouble};
+use crate::namenode::{NameNode, StoreError, Trouble};
 use crate::told::Status;
 
 /// Questions that wait; further ones are refused.
@@ -62,8 +62,17 @@ pub(crate) struct Question {
     asked: Instant,
 }
 
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// No NameNode answers anything.
+    Silent(StoreError),
+    /// It was not put in time: more is asked than the NameNode answers.
+    Late,
+}
+
 /// An answer on its way back.
-pub(crate) type Told = (Topic, Result<Answer, Trouble>);
+pub(crate) type Told = (Topic, Result<Answer, Unanswered>);
 
 /// Questions on their way to the NameNode, and its answers on their way back. Each topic is asked about once at a time.
 pub struct Questions {
@@ -79,13 +88,14 @@ impl Questions {
     /// No thread can be had.
     pub fn to(mut namenode: NameNode, cut: Cut) -> io::Result<Self> {
         let (to_thread, questions) = channel::<Question>();
-        let (tell, told) = channel();
+        // An answer may be large: one is waited with until the one before is taken.
+        let (tell, told) = sync_channel(1);
         std::thread::Builder::new()
             .name(String::from("namenode"))
             .spawn(move || {
                 while let Ok(question) = questions.recv() {
                     let answer = match question.asked.elapsed() > STALE {
-                        true => Err(Trouble::Late),
+                        true => Err(Unanswered::Late),
                         false => answer(&mut namenode, &question, &cut),
                     };
                     if tell.send((question.topic, answer)).is_err() {
@@ -102,9 +112,9 @@ impl Questions {
 
     /// Questions that a test answers.
     #[cfg(test)]
-    pub(crate) fn to_test() -> (Self, Receiver<Question>, Sender<Told>) {
+    pub(crate) fn to_test() -> (Self, Receiver<Question>, std::sync::mpsc::SyncSender<Told>) {
         let (to_thread, questions) = channel();
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(1);
         let open = HashSet::new();
         let these = Self {
             to_thread,
@@ -150,8 +160,9 @@ impl Questions {
     }
 }
 
-fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, Trouble> {
+fn answer(namenode: &mut NameNode, question: &Question, cut: &Cut) -> Result<Answer, Unanswered> {
     let path = &question.path;
+    namenode.begin();
     Ok(match &question.topic {
         Topic::File(name) => Answer::File(found("file", path, file(namenode, name, path, cut))?),
         Topic::Folder(name) => {
@@ -165,10 +176,11 @@ fn found<T>(
     kind: &str,
     path: &str,
     told: Result<Result<Option<T>, Unserved>, Trouble>,
-) -> Result<Found<T>, Trouble> {
+) -> Result<Found<T>, Unanswered> {
     let found = match told {
         Err(Trouble::Path(why)) => Err(Unserved::Untold(why)),
-        told => told?,
+        Err(Trouble::Silent(error)) => return Err(Unanswered::Silent(error)),
+        Ok(found) => found,
     };
     Ok(found
         .map(|found| found.map(Arc::new))
@@ -262,12 +274,7 @@ fn folder(namenode: &mut NameNode, folder: &Name, path: &str) -> Result<Option<L
         }
     }
     let versioned = folder.append_keyword("ls").append_version(now_us());
-    Ok(Some(Listing::new(versioned, content.freeze())))
-}
-
-fn now_us() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    // What has grown bit by bit has room to spare.
+    let content = Bytes::copy_from_slice(&content);
+    Ok(Some(Listing::new(versioned, content)))
 }

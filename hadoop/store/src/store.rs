@@ -7,15 +7,16 @@
 //!                  └─ block segment: by the network ───┴─▶ it came: known? again
 //! ```
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
 use trunkline_native::Verify;
 
 use crate::known::{Cluster, Need, Step, StoreOptions};
-use crate::namenode::{StoreError, Trouble};
-use crate::questions::{Questions, Topic};
+use crate::namenode::StoreError;
+use crate::questions::{Questions, Topic, Unanswered};
+use crate::recent::Recent;
+use crate::waiting::{Waiting, WaitingRoom};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
 const AGAIN: Duration = Duration::from_millis(400);
@@ -25,25 +26,17 @@ const LOOK: Duration = Duration::from_millis(2);
 const WAIT: Duration = Duration::from_secs(4);
 /// How long a NameNode that did not answer is left alone.
 const QUIET: Duration = Duration::from_secs(1);
-/// Interests that wait; further ones are refused.
-const MAX_WAITING: usize = 8192;
-
-struct Waiting {
-    interest: Interest,
-    token: Option<PitToken>,
-    until: Duration,
-}
+/// Bytes of names of block segments that are asked for.
+const ASKED_BYTES: usize = 4 << 20;
 
 /// Files of a cluster under a prefix.
 pub struct Store {
     cluster: Cluster,
     questions: Questions,
     now: Duration,
-    waiting: HashMap<Need, Vec<Waiting>>,
-    /// Interests that wait.
-    count: usize,
+    waiting: WaitingRoom,
     /// Block segments asked for, and when.
-    asked: HashMap<Name, Duration>,
+    asked: Recent<Name, Duration>,
     /// Until when the NameNode is not asked, because it did not answer.
     quiet_until: Option<Duration>,
 }
@@ -55,9 +48,8 @@ impl Store {
             cluster: Cluster::new(options),
             questions,
             now: Duration::ZERO,
-            waiting: HashMap::new(),
-            count: 0,
-            asked: HashMap::new(),
+            waiting: WaitingRoom::default(),
+            asked: Recent::new(ASKED_BYTES),
             quiet_until: None,
         }
     }
@@ -108,7 +100,7 @@ impl Store {
             tracing::warn!(%name, "a block segment does not verify");
             return true;
         }
-        self.cluster.keep(name.clone(), data.content());
+        self.cluster.keep(&name, data.content_slice());
         let from = out.len();
         self.came(&Need::Segment(name), out);
         for packet in &mut out[from..] {
@@ -133,7 +125,7 @@ impl Store {
         if self.asked.remove(&name).is_none() {
             return false;
         }
-        for waiting in self.take(&Need::Segment(name)) {
+        for waiting in self.waiting.take(&Need::Segment(name)) {
             refuse(waiting, reason, out);
         }
         true
@@ -160,16 +152,15 @@ impl Store {
                     self.cluster.learn(topic.clone(), answer, self.now);
                     self.came(&Need::Told(topic), out);
                 }
-                Err(trouble) => {
-                    let reason = match &trouble {
-                        Trouble::Silent(error) => {
-                            self.on_silence(error);
+                Err(unanswered) => {
+                    let reason = match unanswered {
+                        Unanswered::Silent(error) => {
+                            self.on_silence(&error);
                             NackReason::NoRoute
                         }
-                        Trouble::Late => NackReason::Congestion,
-                        Trouble::Path(_) => NackReason::NoRoute,
+                        Unanswered::Late => NackReason::Congestion,
                     };
-                    for waiting in self.take(&Need::Told(topic)) {
+                    for waiting in self.waiting.take(&Need::Told(topic)) {
                         refuse(waiting, reason, out);
                     }
                 }
@@ -186,15 +177,9 @@ impl Store {
 
     /// What was lacking is there: those who waited for it go on.
     fn came(&mut self, need: &Need, out: &mut Vec<NetPacket>) {
-        for waiting in self.take(need) {
+        for waiting in self.waiting.take(need) {
             self.proceed(waiting, out);
         }
-    }
-
-    fn take(&mut self, need: &Need) -> Vec<Waiting> {
-        let all = self.waiting.remove(need).unwrap_or_default();
-        self.count -= all.len();
-        all
     }
 
     fn proceed(&mut self, waiting: Waiting, out: &mut Vec<NetPacket>) {
@@ -216,10 +201,7 @@ impl Store {
     }
 
     fn wait(&mut self, waiting: Waiting, needs: Vec<Need>, out: &mut Vec<NetPacket>) {
-        if self.count >= MAX_WAITING {
-            self.forget_late();
-        }
-        if self.count >= MAX_WAITING {
+        if !self.waiting.has_room_for(&waiting, self.now) {
             return refuse(waiting, NackReason::Congestion, out);
         }
         for need in &needs {
@@ -233,20 +215,8 @@ impl Store {
             }
         }
         if let Some(first) = needs.into_iter().next() {
-            self.count += 1;
-            self.waiting.entry(first).or_default().push(waiting);
+            self.waiting.enter(first, waiting);
         }
-    }
-
-    /// Lets go of Interests that nobody waits for any more.
-    fn forget_late(&mut self) {
-        let now = self.now;
-        self.waiting.retain(|_, all| {
-            all.retain(|waiting| waiting.until > now);
-            !all.is_empty()
-        });
-        self.count = self.waiting.values().map(Vec::len).sum();
-        self.asked.retain(|_, at| *at + WAIT > now);
     }
 
     /// Asks for a block segment, unless it was asked for just now.
@@ -255,7 +225,7 @@ impl Store {
         if self.asked.get(name).is_some_and(is_out) {
             return;
         }
-        self.asked.insert(name.clone(), self.now);
+        self.asked.insert(name.clone(), self.now, name.wire_len());
         let wire = Interest::builder(name)
             .nonce(fastrand::u32(..))
             .lifetime(WAIT)
@@ -309,7 +279,7 @@ mod tests {
         };
         assert!(ask(&mut store, "/cluster/a", &mut out));
         let topic = Topic::File("/cluster/a".parse().expect("a name"));
-        tell.send((topic, Err(Trouble::Late))).expect("a store");
+        tell.send((topic, Err(Unanswered::Late))).expect("a store");
         store.on_deadline(Duration::ZERO, &mut out);
         let reasons: Vec<_> = out
             .drain(..)

@@ -221,8 +221,8 @@ fn make_folders(disk: &dyn Disk) -> Result<()> {
     disk.sync_dir(root).at(Path::new("."))
 }
 
-/// Microseconds since the Unix epoch.
-pub(crate) fn now_us() -> u64 {
+/// Microseconds since the Unix epoch: the version of what is put now.
+pub fn now_us() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();

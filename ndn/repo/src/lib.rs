@@ -70,6 +70,7 @@ pub use change::{Change, Changed, NewAttributes, NotChanged};
 pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;
+pub use inner::now_us;
 pub use listing::{
     Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed_component,
 };

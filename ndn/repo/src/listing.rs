@@ -347,9 +347,14 @@ impl Listing {
         self.segmenter.prefix()
     }
 
-    /// Bytes of its content.
-    pub fn size(&self) -> usize {
-        self.content.len()
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.versioned().wire_len() + self.content.len() + self.manifest.len()
+    }
+
+    /// What it tells, as [`list_component`] writes it.
+    pub fn content(&self) -> &[u8] {
+        &self.content
     }
 
     /// Segment `n`; `None` beyond the last.

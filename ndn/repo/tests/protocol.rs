@@ -153,6 +153,25 @@ fn owner() -> SigningKey {
     SigningKey::hmac_sha256(OWNER)
 }
 
+fn alice_key() -> SigningKey {
+    SigningKey::hmac_sha256(b"alice")
+}
+
+/// The owner may do everything, and alice may insert under `prefix` what is `believed`.
+fn trust_in_alice(prefix: &str, believed: Believed) -> Trust {
+    let mut trust = Trust::owner(&owner());
+    trust.keys.push(TrustedKey::secret(
+        b"alice",
+        vec![Right {
+            prefix: name(prefix),
+            insert: true,
+            delete: false,
+            believed,
+        }],
+    ));
+    trust
+}
+
 #[test]
 fn segments_are_inserted_checked_and_deleted() {
     let mut bench = Bench::owned();
@@ -236,17 +255,8 @@ fn a_producer_that_stalls_leaves_nothing() {
 
 #[test]
 fn an_interrupted_insertion_goes_on_where_it_was() {
-    let mut trust = Trust::owner(&owner());
-    trust.keys.push(TrustedKey::secret(
-        b"alice",
-        vec![Right {
-            prefix: name("/data"),
-            insert: true,
-            delete: false,
-            believed: Believed::default(),
-        }],
-    ));
-    let alice = SigningKey::hmac_sha256(b"alice");
+    let trust = trust_in_alice("/data", Believed::default());
+    let alice = alice_key();
     let mut bench = Bench::start(&SimDisk::default(), trust, InsertLimits::default());
     let prefix = name("/data/v=1");
     let all = parameters(&prefix, Some(0), Some(20));
@@ -370,16 +380,7 @@ fn an_insertion_outlives_the_repository() {
 
 #[test]
 fn an_insertion_of_before_the_start_is_its_owner_s_and_is_given_up_in_time() {
-    let mut trust = Trust::owner(&owner());
-    trust.keys.push(TrustedKey::secret(
-        b"alice",
-        vec![Right {
-            prefix: name("/data"),
-            insert: true,
-            delete: false,
-            believed: Believed::default(),
-        }],
-    ));
+    let trust = trust_in_alice("/data", Believed::default());
     let prefix = name("/data/v=1");
     let all = parameters(&prefix, Some(0), Some(20));
     let disk = SimDisk::default();
@@ -399,7 +400,7 @@ fn an_insertion_of_before_the_start_is_its_owner_s_and_is_given_up_in_time() {
     // Neither room is given back that it needs, nor does another key go on with it.
     let mut bench = again(&disk, trust.clone(), &prefix, 10);
     bench.repo.compact().expect("compacted");
-    let alice = SigningKey::hmac_sha256(b"alice");
+    let alice = alice_key();
     bench.insert(&all, &alice);
     let asked = bench.asked.iter().filter_map(|n| n.last()?.as_segment());
     assert_eq!(asked.min(), Some(0));
@@ -491,27 +492,17 @@ fn a_producer_that_lies_about_its_end() {
 
 #[test]
 fn packets_that_are_not_believed_are_not_kept() {
-    let rights = |believed| {
-        vec![Right {
-            prefix: name("/data"),
-            insert: true,
-            delete: false,
-            believed,
-        }]
-    };
-    let alice = SigningKey::hmac_sha256(b"alice");
+    let alice = alice_key();
     for (believed, by_digest, by_alice, by_stranger) in [
         (Believed::Sound, true, true, false),
         (Believed::Signed, false, true, false),
         (Believed::Any, true, true, true),
     ] {
-        let trust = Trust {
-            keys: vec![TrustedKey::secret(b"alice", rights(believed))],
-        };
+        let trust = trust_in_alice("/data", believed);
         let mut bench = Bench::start(&SimDisk::default(), trust, InsertLimits::default());
         for (key, kept) in [
             (SigningKey::DigestSha256, by_digest),
-            (SigningKey::hmac_sha256(b"alice"), by_alice),
+            (alice_key(), by_alice),
             (SigningKey::hmac_sha256(b"a stranger"), by_stranger),
         ] {
             bench.produce(&name("/data"), 3, Some(3), &key);
@@ -529,17 +520,8 @@ fn packets_that_are_not_believed_are_not_kept() {
 #[test]
 fn who_may_not_is_refused_and_counted() {
     let disk = SimDisk::default();
-    let mut trust = Trust::owner(&owner());
-    trust.keys.push(TrustedKey::secret(
-        b"alice",
-        vec![Right {
-            prefix: name("/alice"),
-            insert: true,
-            delete: false,
-            believed: Believed::default(),
-        }],
-    ));
-    let alice = SigningKey::hmac_sha256(b"alice");
+    let trust = trust_in_alice("/alice", Believed::default());
+    let alice = alice_key();
     let mut bench = Bench::start(&disk, trust.clone(), InsertLimits::default());
     let some = parameters(&name("/alice/x"), Some(0), Some(0));
     let refused = |bench: &mut Bench, verb, parameters: &Parameters, key: &SigningKey| {
@@ -633,6 +615,33 @@ fn who_may_not_is_refused_and_counted() {
         bench.raw(wire).status,
         status::UNAUTHORIZED,
         "replayed after a restart"
+    );
+}
+
+#[test]
+fn nothing_is_taken_under_a_name_that_is_served_from_elsewhere() {
+    let limits = InsertLimits {
+        closed: Some(name("/data/cluster")),
+        ..InsertLimits::default()
+    };
+    let mut bench = Bench::start(&SimDisk::default(), Trust::owner(&owner()), limits);
+    for (prefix, last, expected) in [
+        ("/data/cluster/v=1", Some(3), status::FAILED),
+        ("/data/cluster", None, status::FAILED),
+        ("/data/v=1", Some(3), status::DONE),
+        ("/data/clusters", None, status::NO_END),
+    ] {
+        let prefix = name(prefix);
+        bench.produce(&prefix, 3, Some(3), &SigningKey::DigestSha256);
+        let told = bench.insert(&parameters(&prefix, last.map(|_| 0), last), &owner());
+        assert_eq!(told.status, expected, "{prefix}");
+    }
+    assert_eq!(bench.packets(), 4);
+    assert!(
+        bench
+            .asked
+            .iter()
+            .all(|n| !name("/data/cluster").is_prefix_of(n))
     );
 }
 

@@ -137,6 +137,23 @@ impl Hdfs {
     }
 }
 
+/// What a folder has in it.
+pub fn entry(name: &str, kind: &str) -> String {
+    Hdfs::of(&[])
+        .status()
+        .replace(r#""pathSuffix":"""#, &format!(r#""pathSuffix":"{name}""#))
+        .replace(r#""type":"FILE""#, &format!(r#""type":"{kind}""#))
+}
+
+/// Some of what a folder has in it, and how much more there is.
+pub fn listing(entries: &[String], remaining: usize) -> String {
+    let entries = entries.join(",");
+    format!(
+        r#"{{"DirectoryListing":{{"partialListing":{{"FileStatuses":{{"FileStatus":[{entries}]}}}},
+        "remainingEntries":{remaining}}}}}"#
+    )
+}
+
 /// A store under `/cluster`, with what is around it.
 pub struct Bench {
     pub store: Store,
@@ -152,13 +169,16 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(addresses: Vec<String>) -> Self {
+        Self::over(NameNode::new(addresses, "a user"))
+    }
+
+    pub fn over(namenode: NameNode) -> Self {
         let cut = Cut {
             root: name("/hadoop"),
             block_segment_bytes: BLOCK_SEGMENT as u32,
             segment_bytes: SEGMENT,
             freshness: Duration::from_secs(10),
         };
-        let namenode = NameNode::new(addresses, "a user");
         let questions = Questions::to(namenode, cut).expect("a thread");
         let options = StoreOptions {
             prefix: name("/cluster"),
@@ -288,6 +308,12 @@ impl Bench {
             assert!(key().verifier().verify(&data), "signed by the owner");
             Metadata::from_data(&data).expect("metadata")
         }))
+    }
+
+    /// RDR: the newest version of `object`, which is there.
+    pub fn told(&mut self, object: &str) -> Metadata {
+        let answer = self.metadata(&name(object)).expect("an answer");
+        answer.unwrap_or_else(|reason| panic!("{object}: {reason:?}"))
     }
 
     /// A segment of an object.

@@ -55,6 +55,14 @@ impl Interest {
         &self.wire
     }
 
+    /// A copy whose bytes are its own, so that it does not keep a larger buffer alive; nothing is parsed again.
+    pub fn compact(&self) -> Interest {
+        Interest {
+            wire: Bytes::copy_from_slice(&self.wire),
+            ..self.clone()
+        }
+    }
+
     /// The name.
     pub fn name(&self) -> NameRef<'_> {
         NameRef::from_checked(self.name.of(&self.wire))

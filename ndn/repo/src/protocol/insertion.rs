@@ -42,6 +42,8 @@ pub struct InsertLimits {
     pub keep: Duration,
     /// How long one whose producer stalled can be gone on with; or that a restart has interrupted, from then on.
     pub resume: Duration,
+    /// Under which name nothing is taken: what is there comes from elsewhere, and packets would never be asked for here.
+    pub closed: Option<Name>,
 }
 
 impl Default for InsertLimits {
@@ -52,6 +54,7 @@ impl Default for InsertLimits {
             max_running: 16,
             keep: Duration::from_secs(60),
             resume: Duration::from_secs(600),
+            closed: None,
         }
     }
 }

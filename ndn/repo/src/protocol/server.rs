@@ -172,6 +172,15 @@ impl Server {
         if parameters.end.is_some_and(|end| start > end) || name.is_empty() {
             return Response::of(status::MALFORMED);
         }
+        if self
+            .limits
+            .closed
+            .as_ref()
+            .is_some_and(|closed| closed.is_prefix_of(name))
+        {
+            tracing::error!(%name, "not inserted: what has this name is not served from this repository's folder");
+            return Response::of(status::FAILED);
+        }
         let same = self
             .processes
             .iter()
