@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import paths, payload
+from . import paths, payload, store_bench
 from .figures import Figure
 from .procs import Stage, cpu_of, tail, wait_until
 from .routers import Router
@@ -114,6 +114,7 @@ def measure(runs: int, wanted: str) -> Iterator[Figure]:
         ("repo.put.1gb", "repo.put.rss"): lambda: puts(directory, source, runs),
         ("repo.mount.",): lambda: mounted(directory, source, runs),
         ("repo.serve.",): lambda: serving(directory, source, runs),
+        ("repo.store.",): lambda: store_bench.measure(directory / "hdfs", runs),
         ("repo.put.100k_files", "repo.index.per_file"): lambda: small_files(directory),
         ("repo.index.1", "repo.insert.", "repo.start."): lambda: scale(directory),
     }

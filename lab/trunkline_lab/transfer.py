@@ -67,7 +67,7 @@ class Rig:
     """A running cluster on one plane whose commands are measured."""
 
     def __init__(self, cluster: Cluster, meter: Meter, routers: Sequence[Router]) -> None:
-        self.cluster, self.meter, self._routers = cluster, meter, routers
+        self.cluster, self.meter, self.routers = cluster, meter, routers
         self.hosts = list(cluster.hosts.values())
 
     @property
@@ -108,7 +108,7 @@ class Rig:
         time.sleep(SETTLE_S)
 
     def _cache_hits(self) -> int:
-        return sum(router.cache_hits() for router in self._routers)
+        return sum(router.cache_hits() for router in self.routers)
 
     def _counters(self) -> dict[str, planes.Counters]:
         """The plug-in's counters by host; a DataNode writes its own down a moment after an operation has ended."""
