@@ -47,6 +47,37 @@ fn the_window_is_kept_full_and_in_order() {
 }
 
 #[test]
+fn a_packet_that_is_too_long_is_never_buffered() {
+    let wire_len = data(1).wire().len();
+    let config = ConsumerConfig {
+        max_packet_bytes: wire_len,
+        max_rejects: 2,
+        ..fixed(2)
+    };
+    let mut c = Consumer::new(config, ms(0));
+    let long = |segment| {
+        let name = prefix().append_segment(segment);
+        let content = vec![0; wire_len + 1];
+        let wire = Data::builder(&name)
+            .content(&content)
+            .sign(&SigningKey::DigestSha256);
+        Data::parse(wire).expect("well formed")
+    };
+    sent(&mut c, ms(0));
+    for _ in 0..2 {
+        assert_eq!(c.on_data(ms(1), long(1), false), Outcome::Refused);
+        assert_eq!(c.stats().buffered, 0);
+        assert_eq!(segments(&sent(&mut c, ms(1))), [1]);
+    }
+    assert_eq!(c.on_data(ms(2), data(0), false), Outcome::Accepted);
+    assert_eq!(c.on_data(ms(2), long(1), false), Outcome::Refused);
+    assert!(matches!(
+        c.failure(),
+        Some(FailReason::Rejected { segment: 1, .. })
+    ));
+}
+
+#[test]
 fn a_probe_goes_first() {
     let mut c = Consumer::new(
         ConsumerConfig {

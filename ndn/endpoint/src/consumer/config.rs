@@ -28,8 +28,12 @@ pub struct ConsumerConfig {
     pub max_stall: Duration,
     /// How often one segment may have a bad signature before the stream fails. Default 3.
     pub max_rejects: u32,
-    /// Segments outstanding or received but not yet read: the bound of the memory held. Default 1024.
+    /// Segments outstanding or received but not yet read: with `max_packet_bytes`, the bound of the memory held.
+    /// Default 1024.
     pub max_buffered_segments: usize,
+    /// A Data of more bytes than this is dropped as if its signature were bad, before it is buffered. Default: no bound
+    /// but that of packets.
+    pub max_packet_bytes: usize,
     /// Segments outstanding or not yet read before the first is read; each that is read lets one more be, up to
     /// `max_buffered_segments`. So what a reader that stops early has asked for in vain is no more than this and what
     /// it has read. Default: no bound of its own.
@@ -62,6 +66,7 @@ impl ConsumerConfig {
             max_stall: Duration::from_secs(30),
             max_rejects: 3,
             max_buffered_segments: 1024,
+            max_packet_bytes: usize::MAX,
             first_ahead: usize::MAX,
             no_route_wait: Duration::from_millis(20),
             live: false,

@@ -45,6 +45,7 @@ impl Consumer {
             self.truncate(last);
         }
         self.uncount(index);
+        let is_too_long = data.wire().len() > self.config.max_packet_bytes;
         self.ring[index].state = SlotState::Received(data);
         self.buffered += 1;
         self.stats.received += 1;
@@ -52,6 +53,10 @@ impl Consumer {
         self.hold = None;
         if self.state == State::Probing {
             self.state = State::Flowing;
+        }
+        if is_too_long {
+            self.reject(segment);
+            return Outcome::Refused;
         }
         // The first one missing may be a gap now, or have a shorter timeout.
         if let Some(slot) = self.ring.front()

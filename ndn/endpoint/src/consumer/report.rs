@@ -12,6 +12,8 @@ pub enum Outcome {
     Duplicate,
     /// Not a segment this consumer waits for.
     Unsolicited,
+    /// Longer than [`max_packet_bytes`](super::ConsumerConfig::max_packet_bytes): asked for again.
+    Refused,
 }
 
 /// Where a consumer stands; the diagram is at the [crate's head](crate).
