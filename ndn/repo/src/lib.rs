@@ -11,7 +11,7 @@
 //! | a file out, each byte verified | [`Repo::open_file`], a [`FileReader`] |
 //! | many things changed as one, or lazily | [`Repo::apply`], [`Repo::lazy`], [`Repo::sync`] |
 //! | packets in as they came | [`Repo::insert`], an [`Insertion`] |
-//! | what comes from a repository elsewhere, held against what was signed | [`ManifestIn`], [`SignedManifest`], [`listed_component`] |
+//! | what comes from a repository elsewhere, held against what was signed | [`ManifestIn`], [`SignedManifest`], [`listed`] |
 //! | what is there | [`Repo::list`], [`Repo::versions`], [`Repo::find`], [`Repo::search`], [`Repo::walk_packets`] |
 //! | commands from elsewhere | [`protocol::Server`] |
 //! | looking after it | [`Repo::status`], [`Repo::verify`], [`Repo::compact`] |
@@ -71,9 +71,7 @@ pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;
 pub use inner::now_us;
-pub use listing::{
-    Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed_component,
-};
+pub use listing::{Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed};
 pub use manifest_in::{ManifestIn, SignedManifest};
 pub use packets::{Insertion, SeriesInfo};
 pub use repo::{FileInfo, MAX_SEGMENT_BYTES, METADATA_FRESHNESS, Repo, RepoOptions};

@@ -316,8 +316,21 @@ pub fn list_component(listing: &mut BytesMut, component: Component<'_>, is_folde
     listing.extend_from_slice(if is_folder { b"/\0" } else { b"\0" });
 }
 
+/// What a listing of a folder tells, in its order: components, and whether each is a folder. The inverse of
+/// [`list_component`]; `None` in the place of what can't be read.
+pub fn listed(listing: &[u8]) -> impl Iterator<Item = Option<(ComponentBuf, bool)>> {
+    listing.split_inclusive(|byte| *byte == 0).map(|entry| {
+        let text = std::str::from_utf8(entry.strip_suffix(b"\0")?).ok()?;
+        let (text, is_folder) = match text.strip_suffix('/') {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        Some((listed_component(text)?, is_folder))
+    })
+}
+
 /// The component that a listing tells by `text`, without the `/` of folders.
-pub fn listed_component(text: &str) -> Option<ComponentBuf> {
+fn listed_component(text: &str) -> Option<ComponentBuf> {
     if is_plain(text.as_bytes()) {
         return Some(Component::generic(text.as_bytes()).to_owned());
     }
@@ -399,4 +412,48 @@ pub(crate) fn asks_metadata(interest: &Interest) -> Option<Name> {
     (interest.can_be_prefix() && interest.name().last()?.as_keyword()? == b"metadata")
         .then(|| object.to_name())
         .filter(|object| rdr::asks_metadata(object, interest.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(listing: &[u8]) -> Option<Vec<(String, bool)>> {
+        listed(listing)
+            .map(|entry| entry.map(|(component, is_folder)| (component.to_string(), is_folder)))
+            .collect()
+    }
+
+    #[test]
+    fn listings_are_read_and_other_things_are_not() {
+        assert_eq!(read(b""), Some(vec![]));
+        let told = ["a%20b", "d", "x%2Fy"].map(String::from);
+        let [a, d, x] = told;
+        assert_eq!(
+            read(b"a b\0d/\0x%2Fy\0"),
+            Some(vec![(a, false), (d, true), (x, false)])
+        );
+        for wrong in [&b"a"[..], b"\0", b"a\0\0", b"\xff\0", b"/\0", b"a%zz\0"] {
+            assert_eq!(read(wrong), None, "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_listed_is_read_again(
+            told in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..20), any::<bool>()), 0..20),
+        ) {
+            let mut listing = BytesMut::new();
+            for (bytes, is_folder) in &told {
+                list_component(&mut listing, Component::generic(bytes), *is_folder);
+            }
+            let read: Option<Vec<_>> = listed(&listing).collect();
+            let told: Vec<_> = told
+                .iter()
+                .map(|(bytes, is_folder)| (Component::generic(bytes).to_owned(), *is_folder))
+                .collect();
+            prop_assert_eq!(read, Some(told));
+        }
+    }
 }
