@@ -183,13 +183,13 @@ impl Mount {
         };
         // What is said of it waits: what was written is published first.
         let detached = self.detach().map_err(failed);
-        if let Some(Behind::Remote(remote)) = &self.behind {
-            // Nobody waits for what will not come.
-            remote.stop();
-        }
         let deadline = Instant::now() + PATIENCE;
         while !session.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
+        }
+        if let Some(Behind::Remote(remote)) = &self.behind {
+            // Nobody waits any longer for what will not come.
+            remote.stop();
         }
         if let Some(Behind::Local {
             local,

@@ -20,6 +20,9 @@ pub const PREFIX: &str = "user.ndn.";
 /// Most bytes of a value that the system takes.
 const MAX_VALUE: usize = 64 * 1024;
 
+/// Most bytes of a key's name that are told.
+const MAX_KEY: usize = 1024;
+
 /// The value that tells versions, given the newest first.
 pub fn versions_text(versions: impl Iterator<Item = u64>) -> Vec<u8> {
     let mut text = String::new();
@@ -43,7 +46,29 @@ pub fn signature_text(metadata: &Data) -> String {
         _ => "signed",
     };
     match metadata.key_locator() {
-        Some(KeyLocatorRef::Name(name)) => format!("{how} {}", name.to_name()),
+        Some(KeyLocatorRef::Name(name)) if name.value().len() <= MAX_KEY => {
+            format!("{how} {}", name.to_name())
+        }
+        Some(KeyLocatorRef::Name(_)) => format!("{how} (a key whose name is too long to be told)"),
         _ => how.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndn_packet::{Name, SigningKey};
+
+    #[test]
+    fn names_of_keys_are_told_up_to_a_length() {
+        let told = |key: &Name| {
+            let signing = SigningKey::hmac_sha256(b"secret").with_key_name(key.clone());
+            let wire = Data::builder(&Name::new()).sign(&signing);
+            signature_text(&Data::parse(wire).expect("well formed"))
+        };
+        let key: Name = "/owner/KEY/1".parse().expect("a name");
+        assert_eq!(told(&key), "hmac /owner/KEY/1");
+        let long = told(&key.append_keyword([0xff; 8000]));
+        assert!(long.starts_with("hmac (") && long.len() < 100, "{long}");
     }
 }

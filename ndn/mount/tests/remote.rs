@@ -6,176 +6,14 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{can_mount, errno, name, noise, publish, publish_as, words, xattr};
+use common::world::{Conduct, World, forget};
+use common::{errno, name, noise, publish, publish_as, words, xattr};
 use ndn_endpoint::VerifyPolicy;
-use ndn_io::{App, AppHandle, FaceUri, ListenConfig, Node, NodeConfig};
 use ndn_mount::{Mount, MountError, RemoteError, RemoteOptions};
-use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, SigningKey, Verifier};
-use ndn_repo::{PutOptions, Repo, RepoOptions};
-use tempfile::TempDir;
-
-/// How long nothing may come, here.
-const TIMEOUT: Duration = Duration::from_millis(1500);
-
-/// How long names are believed, here.
-const REMEMBERED: Duration = Duration::from_millis(50);
-
-/// Waits until nothing is believed any more that was asked before.
-fn forget() {
-    std::thread::sleep(REMEMBERED * 4);
-}
-
-/// What becomes of an Interest.
-#[derive(Clone, PartialEq)]
-enum Conduct {
-    Answer,
-    /// Nothing is said.
-    Silence,
-    /// Nothing is said to Interests under this name.
-    SilenceUnder(Name),
-    /// What lies under this name has other content, and a digest that fits it.
-    ForgeUnder(Name),
-}
-
-struct Producer {
-    repo: Repo,
-    conduct: Arc<Mutex<Conduct>>,
-}
-
-impl App for Producer {
-    fn on_packet(&mut self, _now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let NetKind::Interest(interest) = packet.packet else {
-            return;
-        };
-        let conduct = self.conduct.lock().expect("a conduct").clone();
-        let is_under = |name: &Name| name.as_ref().is_prefix_of(interest.name());
-        match &conduct {
-            Conduct::Silence => return,
-            Conduct::SilenceUnder(name) if is_under(name) => return,
-            _ => {}
-        }
-        let answer = match self.repo.answer(&interest).expect("an answer") {
-            None => NetPacket::nack(NackReason::NoRoute, interest),
-            Some(wire) => {
-                let data = Data::parse(wire).expect("well formed");
-                NetPacket::data(match &conduct {
-                    Conduct::ForgeUnder(name) if is_under(name) => forged(&data, &interest),
-                    _ => data,
-                })
-            }
-        };
-        out.push(answer.with_pit_token(packet.pit_token));
-    }
-}
-
-/// The same with another content, and a digest that fits it.
-fn forged(data: &Data, interest: &Interest) -> Data {
-    let mut content = data.content_slice().to_vec();
-    content[0] ^= 1;
-    let name = interest.name().to_name();
-    let mut wire = Data::builder(&name).freshness(Duration::from_secs(1));
-    if let Some(last) = data.final_block_id() {
-        wire = wire.final_block_id(last.to_owned());
-    }
-    Data::parse(wire.content(&content).sign(&SigningKey::DigestSha256)).expect("well formed")
-}
-
-/// A repository behind a forwarder, and a place to mount it.
-struct World {
-    mount: Option<Mount>,
-    producer: Option<AppHandle>,
-    conduct: Arc<Mutex<Conduct>>,
-    repo: Repo,
-    owner: Verifier,
-    node: Node,
-    folder: TempDir,
-}
-
-impl World {
-    fn new() -> Option<Self> {
-        if !can_mount() {
-            return None;
-        }
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("mnt")).expect("a folder");
-        let pkcs8 = SigningKey::generate_ed25519().expect("a key");
-        let key = SigningKey::ed25519_from_pkcs8(&pkcs8).expect("a key");
-        let owner = key.verifier();
-        let store = folder.path().join("store");
-        let repo = Repo::open(&store, key, &RepoOptions::default()).expect("a repository");
-        let node = Node::start(NodeConfig {
-            listeners: vec![ListenConfig::new(face(&folder))],
-            forwarder: ndn_forwarder::Config {
-                cs_capacity_bytes: 0,
-                ..ndn_forwarder::Config::default()
-            },
-            ..NodeConfig::default()
-        })
-        .expect("a forwarder");
-        let mut world = World {
-            mount: None,
-            producer: None,
-            conduct: Arc::new(Mutex::new(Conduct::Answer)),
-            repo,
-            owner,
-            node,
-            folder,
-        };
-        world.serve();
-        Some(world)
-    }
-
-    fn serve(&mut self) {
-        let producer = Producer {
-            repo: self.repo.clone(),
-            conduct: self.conduct.clone(),
-        };
-        let handle = self.node.attach(Box::new(producer), "repo").expect("added");
-        handle.register(&name("/data")).expect("registered");
-        self.producer = Some(handle);
-    }
-
-    fn conduct(&self, conduct: Conduct) {
-        *self.conduct.lock().expect("a conduct") = conduct;
-    }
-
-    fn options(&self) -> RemoteOptions {
-        RemoteOptions {
-            verify: VerifyPolicy::Signed(self.owner.clone()),
-            timeout: TIMEOUT,
-            remember: REMEMBERED,
-            ..RemoteOptions::new(name("/data"), face(&self.folder))
-        }
-    }
-
-    fn mount_with(&mut self, options: RemoteOptions) {
-        self.mount = Some(Mount::remote(&self.path(""), options).expect("mounted"));
-    }
-
-    fn mount(&mut self) {
-        self.mount_with(self.options());
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join("mnt").join(path)
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        drop(self.mount.take());
-    }
-}
-
-fn face(folder: &TempDir) -> FaceUri {
-    format!("unix://{}", folder.path().join("fwd.sock").display())
-        .parse()
-        .expect("an address")
-}
+use ndn_packet::SigningKey;
+use ndn_repo::PutOptions;
 
 #[test]
 fn folders_files_and_versions() {
@@ -319,6 +157,20 @@ fn what_is_forged_is_never_read() {
     // It is shown, but nothing is told of it.
     assert_eq!(words(&w.path("d")), ["g"]);
     assert_eq!(errno(fs::metadata(w.path("d/g"))), libc::EIO);
+}
+
+#[test]
+fn a_list_is_held_against_its_digest_without_a_key_too() {
+    let Some(mut w) = World::new() else { return };
+    publish(&w.repo, "/data/d/f", b"f");
+    w.mount_with(RemoteOptions {
+        verify: VerifyPolicy::default(),
+        ..w.options()
+    });
+    w.conduct(Conduct::ForgeSegmentsUnder(name("/data/d/32=ls")));
+    assert_eq!(errno(fs::read_dir(w.path("d"))), libc::EIO);
+    w.conduct(Conduct::Answer);
+    assert_eq!(words(&w.path("d")), ["f"]);
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub struct Local {
     /// Something was changed since the last sync.
     changed: AtomicBool,
 }
+
 impl Local {
     /// Of what is at and under `root`. The repository's changes are made durable by [`Local::sync`].
     pub fn new(repo: &Repo, root: Name, store: PathBuf, owner: Owner, keeping: Keeping) -> Self {

@@ -7,9 +7,18 @@ use ndn_packet::{Data, Name};
 use ndn_repo::{ManifestIn, manifest_name};
 
 use super::file::Source;
+use super::lately::{Found, Waiting};
 use super::listing::Listing;
 use super::told::Told;
-use super::{Remote, RemoteError, TOLD_BYTES};
+use super::{Remote, RemoteError};
+
+/// Segments of a list or a manifest on their way, which may be as large as packets are: 8 MiB.
+const BUFFERED_SEGMENTS: usize = 128;
+/// Bytes of a segment's packet beside its name and content, and of its place among those on their way: signatures by keys of
+/// known kinds take less.
+const BESIDE: usize = 2048;
+/// Fewest segments on their way that keep a path busy.
+const LEAST_SEGMENTS: usize = 16;
 
 impl Remote {
     pub(super) fn consumer(&self, prefix: Name) -> ConsumerConfig {
@@ -17,6 +26,7 @@ impl Remote {
             max_stall: self.options.timeout,
             // The way there was found when its metadata was asked for.
             probe: false,
+            max_buffered_segments: BUFFERED_SEGMENTS,
             ..ConsumerConfig::new(prefix)
         }
     }
@@ -40,44 +50,50 @@ impl Remote {
 
     /// What is in a folder.
     pub(super) fn listing(&self, folder: &Name) -> Result<Arc<Listing>, RemoteError> {
-        if let Some(listing) = self.listings.get(folder) {
-            return Ok(listing);
-        }
-        let listing = Arc::new(self.fetch_listing(folder)?);
-        self.listings.put(folder, listing.clone(), listing.bytes());
-        Ok(listing)
+        self.listings.get(folder, || {
+            let listing = self.fetch_listing(folder)?;
+            let bytes = listing.bytes();
+            Ok((Arc::new(listing), bytes))
+        })
     }
 
     /// The versions of a file, the newest first.
     pub(super) fn versions(&self, name: &Name) -> Result<Arc<[u64]>, RemoteError> {
-        if let Some(versions) = self.versions.get(name) {
-            return Ok(versions);
-        }
-        let versions: Arc<[u64]> = self.fetch_versions(name)?.into();
-        self.versions
-            .put(name, versions.clone(), size_of_val(&*versions));
-        Ok(versions)
+        self.versions.get(name, || {
+            let versions: Arc<[u64]> = self.fetch_versions(name)?.into();
+            let bytes = size_of_val(&*versions);
+            Ok((versions, bytes))
+        })
     }
 
     /// The newest versions of files, asked for at once where they are not remembered.
     pub(super) fn newest(&self, names: &[Name]) -> Vec<Result<Arc<Told>, RemoteError>> {
-        let known: Vec<Option<Arc<Told>>> = names.iter().map(|n| self.newest.get(n)).collect();
         let verify = &self.options.verify;
-        let unknown = names.iter().zip(&known).filter(|(_, told)| told.is_none());
+        let found: Vec<_> = names.iter().map(|name| self.newest.find(name)).collect();
+        let unknown = names.iter().zip(&found);
+        let unknown = unknown.filter(|(_, found)| matches!(found, Found::Unknown(_)));
         let questions = unknown.map(|(name, _)| verify.asking(rdr::discovery(name)));
         let mut answers = self.ask(questions).into_iter();
-        names
+        let read = |name, data: Result<Data, RemoteError>| {
+            let told = Told::read(name, &data?, verify)?;
+            let bytes = told.bytes();
+            Ok((Arc::new(told), bytes))
+        };
+        let told: Vec<_> = names
             .iter()
-            .zip(known)
-            .map(|(name, known)| match known {
-                Some(told) => Ok(told),
-                None => {
-                    let data = answers.next().unwrap_or(Err(RemoteError::Stopped))?;
-                    let told = Arc::new(Told::read(name, &data, verify)?);
-                    self.newest.put(name, told.clone(), TOLD_BYTES);
-                    Ok(told)
+            .zip(found)
+            .map(|(name, found)| match found {
+                Found::Known(told) => Ok(Ok(told)),
+                Found::Unknown(asking) => {
+                    let answer = answers.next().unwrap_or(Err(RemoteError::Stopped));
+                    Ok(asking.answer(read(name, answer)))
                 }
+                Found::Asked(waiting) => Err(waiting),
             })
+            .collect();
+        // Others are waited for once none waits for this call any more.
+        told.into_iter()
+            .map(|told| told.unwrap_or_else(Waiting::answer))
             .collect()
     }
 
@@ -133,13 +149,17 @@ impl Remote {
                 Some(manifest.ok_or(RemoteError::Unverified(wrong))?)
             }
         };
-        let ahead = self.most_ahead() / told.segment_bytes;
+        // What a segment can be that is what it claims: longer ones are dropped, or they would fill the memory. A packet
+        // is no longer than 64 KiB and some.
+        let most_bytes = told.segment_bytes as usize + told.metadata.name.wire_len() + BESIDE;
+        let ahead = usize::try_from(self.most_ahead()).unwrap_or(0) / most_bytes;
         Ok(Source {
             network: self.network.clone(),
             segments: self.segments.clone(),
             consumer: ConsumerConfig {
                 verify: verify.of_segments(&told.metadata),
-                max_buffered_segments: usize::try_from(ahead).unwrap_or(0).clamp(16, 8192),
+                max_buffered_segments: ahead.max(LEAST_SEGMENTS),
+                max_packet_bytes: most_bytes,
                 ..self.consumer(told.metadata.name.clone())
             },
             vouched,

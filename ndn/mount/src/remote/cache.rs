@@ -47,6 +47,16 @@ impl<K: Hash + Eq, V: Clone> Cache<K, V> {
         }
     }
 
+    /// Takes out what `is_gone` says so of, beginning with what was not used for longest and ending where it does not.
+    pub fn shed(&mut self, is_gone: impl Fn(&V) -> bool) {
+        while let Some((_, (value, _))) = self.entries.peek_lru()
+            && is_gone(value)
+            && let Some((_, (_, gone))) = self.entries.pop_lru()
+        {
+            self.bytes -= gone;
+        }
+    }
+
     /// Bytes of all values, and of what it takes to keep them.
     #[cfg(test)]
     fn bytes(&self) -> usize {

@@ -24,6 +24,9 @@ pub enum RemoteError {
     /// There is no room here for what is needed to verify it.
     #[error("{0}")]
     NoRoom(String),
+    /// The loop that talks with the forwarder is no more.
+    #[error("the mount's way to the network has ended; unmount it and mount it anew")]
+    Ended,
     /// The mount ends.
     #[error("the mount ends")]
     Stopped,
@@ -53,6 +56,11 @@ impl From<&FailReason> for RemoteError {
 }
 
 impl RemoteError {
+    /// Whether nothing came at all.
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self, Self::Silent(_) | Self::Stopped | Self::Ended)
+    }
+
     /// What the caller is told; the log tells more of what an operator must look after.
     pub fn told(&self) -> Errno {
         match self {

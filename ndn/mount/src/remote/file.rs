@@ -5,7 +5,7 @@
 //! its congestion window lives on; a read elsewhere begins one of its own.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -45,12 +45,14 @@ pub struct RemoteFile {
     source: Source,
     state: Mutex<State>,
     arrived: Condvar,
-    /// Handles.
-    users: AtomicUsize,
+    /// What runs count time from.
+    made: Instant,
 }
 
 #[derive(Default)]
 struct State {
+    /// Handles.
+    users: usize,
     /// Those at work or lately at work, the newest last.
     runs: Vec<Arc<Run>>,
     calls: HashMap<u64, Call>,
@@ -65,6 +67,8 @@ struct Run {
     /// The last that is wanted.
     upto: AtomicU64,
     dropped: AtomicBool,
+    /// When a packet of it came, in milliseconds since its file was made.
+    heard: AtomicU64,
 }
 
 /// A call that waits for segments.
@@ -72,8 +76,8 @@ struct Call {
     first: u64,
     slots: Vec<Option<Bytes>>,
     missing: usize,
-    /// When one of them came.
-    heard: Instant,
+    /// When it began, or what it followed came to an end.
+    since: Instant,
     failed: Option<RemoteError>,
 }
 
@@ -89,6 +93,10 @@ impl Run {
     /// Whether a segment will come by it.
     fn brings(&self, segment: u64) -> bool {
         (self.next()..=self.upto()).contains(&segment)
+    }
+
+    fn heard(&self) -> Duration {
+        Duration::from_millis(self.heard.load(Ordering::Acquire))
     }
 
     fn is_idle(&self) -> bool {
@@ -126,25 +134,31 @@ impl RemoteFile {
             source,
             state: Mutex::default(),
             arrived: Condvar::new(),
-            users: AtomicUsize::new(0),
+            made: Instant::now(),
         })
     }
 
     /// One handle more.
     pub fn open(&self) {
-        self.users.fetch_add(1, Ordering::AcqRel);
+        lock(&self.state).users += 1;
     }
 
     /// One handle less. What nobody reads is asked for no more.
     pub fn close(&self) {
-        if self.users.fetch_sub(1, Ordering::AcqRel) > 1 {
+        let mut state = lock(&self.state);
+        state.users -= 1;
+        if state.users > 0 {
             return;
         }
-        let mut state = lock(&self.state);
         for run in state.runs.drain(..) {
             run.dropped.store(true, Ordering::Release);
         }
         self.source.network.wake();
+    }
+
+    /// Milliseconds since it was made.
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Fills `buffer` from `offset` on, as far as the file goes; fetches as far ahead as `ahead` says.
@@ -196,7 +210,7 @@ impl RemoteFile {
             first,
             missing: slots.iter().filter(|slot| slot.is_none()).count(),
             slots,
-            heard: Instant::now(),
+            since: Instant::now(),
             failed: None,
         };
         self.go_on(&state, &call, upto);
@@ -219,7 +233,8 @@ impl RemoteFile {
         loop {
             let gone = || RemoteError::Stopped;
             let call = state.calls.get(&number).ok_or_else(gone)?;
-            let left = (call.heard + patience).saturating_duration_since(Instant::now());
+            let left =
+                (self.heard(&state, call) + patience).saturating_duration_since(Instant::now());
             if call.missing == 0 || call.failed.is_some() || left.is_zero() {
                 let call = state.calls.remove(&number).ok_or_else(gone)?;
                 return match &call.failed {
@@ -235,8 +250,11 @@ impl RemoteFile {
             let missing: Vec<u64> = call.missing().collect();
             let upto = upto.max(call.last());
             for segment in missing {
-                if !state.runs.iter().any(|run| run.brings(segment)) {
-                    self.begin(&mut state, segment, upto);
+                if !state.runs.iter().any(|run| run.brings(segment))
+                    && let Err(error) = self.begin(&mut state, segment, upto)
+                {
+                    state.calls.remove(&number);
+                    return Err(error);
                 }
             }
             state = self
@@ -245,6 +263,14 @@ impl RemoteFile {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
+    }
+
+    /// When anything came last that brings what a call waits for nearer.
+    fn heard(&self, state: &State, call: &Call) -> Instant {
+        let followed = |run: &&Arc<Run>| call.missing().any(|segment| run.brings(segment));
+        let runs = state.runs.iter().filter(followed);
+        let heard = runs.map(|run| self.made + run.heard()).max();
+        heard.map_or(call.since, |heard| heard.max(call.since))
     }
 
     /// Lengthens the run that a call follows.
@@ -262,7 +288,16 @@ impl RemoteFile {
         }
     }
 
-    fn begin(self: &Arc<Self>, state: &mut State, first: u64, upto: u64) {
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// Nothing is read any more.
+    fn begin(
+        self: &Arc<Self>,
+        state: &mut State,
+        first: u64,
+        upto: u64,
+    ) -> Result<(), RemoteError> {
         // One that is done may yet be gone on with; older ones are not.
         let mut idle = 0;
         for run in state.runs.iter().rev().filter(|run| run.is_idle()) {
@@ -277,17 +312,20 @@ impl RemoteFile {
             next: AtomicU64::new(first),
             upto: AtomicU64::new(upto),
             dropped: AtomicBool::new(false),
+            heard: AtomicU64::new(self.now_ms()),
         });
-        state.runs.push(run.clone());
         let config = ConsumerConfig {
             first,
             last: Some(self.told.last),
             ..self.source.consumer.clone()
         };
-        let file = self.clone();
-        self.source
-            .network
-            .read(config, Box::new(Coming { file, run }));
+        let coming = Coming {
+            file: self.clone(),
+            run: run.clone(),
+        };
+        self.source.network.read(config, Box::new(coming))?;
+        state.runs.push(run);
+        Ok(())
     }
 }
 
@@ -307,6 +345,10 @@ impl Coming {
 }
 
 impl Reading for Coming {
+    fn heard(&mut self) {
+        self.run.heard.store(self.file.now_ms(), Ordering::Release);
+    }
+
     fn take(&mut self, segment: u64, data: &Data) -> bool {
         if !self.is_sound(segment, data) {
             tracing::warn!(name = %data.name(), "refused: it is not the segment that was signed");
@@ -325,7 +367,6 @@ impl Reading for Coming {
             {
                 call.slots[n] = Some(content.clone());
                 call.missing -= 1;
-                call.heard = Instant::now();
                 is_whole |= call.missing == 0;
             }
         }
@@ -345,11 +386,12 @@ impl Reading for Coming {
         if let Err(error) = result {
             let at = self.run.next();
             for call in state.calls.values_mut() {
-                if call.misses(at) || error == RemoteError::Stopped {
+                let is_over = matches!(error, RemoteError::Stopped | RemoteError::Ended);
+                if call.misses(at) || is_over {
                     call.failed = Some(error.clone());
                 } else {
                     // What it waits for may come by a run of its own.
-                    call.heard = Instant::now();
+                    call.since = Instant::now();
                 }
             }
         }

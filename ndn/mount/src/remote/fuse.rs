@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use fuser::{
@@ -116,8 +117,8 @@ impl Filesystem for RemoteFs {
     ) {
         show_folder(reply, ino.0, offset, |from, add| {
             self.0.list(fh.0, from, &mut |folder, next, shown| {
-                let word = shown.entry.word();
-                let known = lock(&self.0.nodes).find(folder, &shown.entry.word);
+                let word = shown.entry.word;
+                let known = lock(&self.0.nodes).find(folder, word.as_bytes());
                 add(known.unwrap_or(u64::MAX), next, shown.kind(), word)
             })
         });

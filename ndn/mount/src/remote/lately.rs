@@ -1,37 +1,225 @@
-//! What was asked lately and is believed for a while.
+//! What was asked lately and is believed for a while. The same is asked once at a time: those who want it meanwhile wait for
+//! that answer, so that no older answer ever takes the place of a newer one.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ndn_packet::Name;
 
+use super::RemoteError;
 use super::cache::Cache;
 use crate::handles::lock;
 
 /// Answers by name.
 pub struct Lately<V> {
-    answers: Mutex<Cache<Name, (Instant, V)>>,
+    inner: Mutex<Inner<V>>,
     believed: Duration,
 }
 
+struct Inner<V> {
+    /// Each with the time until which it is believed.
+    answers: Cache<Name, (Instant, V)>,
+    asked: HashMap<Name, Arc<Question<V>>>,
+}
+
+/// What is being asked.
+struct Question<V> {
+    answer: Mutex<Option<Result<V, RemoteError>>>,
+    answered: Condvar,
+}
+
+/// What is known of a name.
+pub enum Found<'a, V: Clone> {
+    /// It is believed yet.
+    Known(V),
+    /// Somebody asks.
+    Asked(Waiting<V>),
+    /// The caller is to ask.
+    Unknown(Asking<'a, V>),
+}
+
+/// Waits for the answer to what somebody else asks.
+pub struct Waiting<V>(Arc<Question<V>>);
+
+/// Asks, for all who want to know. Dropped without an answer, it tells them that there will be none.
+pub struct Asking<'a, V: Clone> {
+    lately: &'a Lately<V>,
+    name: Name,
+    since: Instant,
+    question: Arc<Question<V>>,
+    /// The answer, and its bytes.
+    answer: Result<(V, usize), RemoteError>,
+}
+
 impl<V: Clone> Lately<V> {
-    /// For answers of so many bytes in all, each believed for so long.
+    /// For answers of so many bytes in all. Each is believed for so long, or for as long as it took to come: one that is a
+    /// long time on its way must not be asked for again by each that wants it.
     pub fn new(bytes: usize, believed: Duration) -> Self {
         Self {
-            answers: Mutex::new(Cache::new(bytes)),
+            inner: Mutex::new(Inner {
+                answers: Cache::new(bytes),
+                asked: HashMap::new(),
+            }),
             believed,
         }
     }
 
-    /// An answer that is believed yet.
-    pub fn get(&self, name: &Name) -> Option<V> {
-        let (since, value) = lock(&self.answers).get(name)?;
-        (since.elapsed() < self.believed).then_some(value)
+    /// What is known of `name`.
+    pub fn find(&self, name: &Name) -> Found<'_, V> {
+        let inner = &mut *lock(&self.inner);
+        let now = Instant::now();
+        if let Some((until, value)) = inner.answers.get(name)
+            && now < until
+        {
+            return Found::Known(value);
+        }
+        if let Some(question) = inner.asked.get(name) {
+            return Found::Asked(Waiting(question.clone()));
+        }
+        let question = Arc::new(Question {
+            answer: Mutex::new(None),
+            answered: Condvar::new(),
+        });
+        inner.asked.insert(name.clone(), question.clone());
+        Found::Unknown(Asking {
+            lately: self,
+            name: name.clone(),
+            since: now,
+            question,
+            answer: Err(RemoteError::Stopped),
+        })
     }
 
-    /// An answer has come that is `bytes` large.
-    pub fn put(&self, name: &Name, value: V, bytes: usize) {
-        let bytes = bytes + name.wire_len();
-        lock(&self.answers).insert(name.clone(), (Instant::now(), value), bytes);
+    /// What is known of `name`, or what `ask` tells of it: a value, and its bytes.
+    ///
+    /// # Errors
+    /// What `ask` says, here or where it was asked already.
+    pub fn get(
+        &self,
+        name: &Name,
+        ask: impl FnOnce() -> Result<(V, usize), RemoteError>,
+    ) -> Result<V, RemoteError> {
+        match self.find(name) {
+            Found::Known(value) => Ok(value),
+            Found::Asked(waiting) => waiting.answer(),
+            Found::Unknown(asking) => asking.answer(ask()),
+        }
+    }
+
+    /// Forgets all that was answered.
+    pub fn forget(&self) {
+        lock(&self.inner).answers.shed(|_| true);
+    }
+}
+
+impl<V: Clone> Waiting<V> {
+    /// The answer, once it is there.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn answer(self) -> Result<V, RemoteError> {
+        let mut answer = lock(&self.0.answer);
+        loop {
+            if let Some(answer) = &*answer {
+                return answer.clone();
+            }
+            let waited = self.0.answered.wait(answer);
+            answer = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl<V: Clone> Asking<'_, V> {
+    /// Tells all who want to know, and remembers it: a value and its bytes.
+    ///
+    /// # Errors
+    /// The same, where there is no answer.
+    pub fn answer(mut self, answer: Result<(V, usize), RemoteError>) -> Result<V, RemoteError> {
+        self.answer = answer.clone();
+        answer.map(|(value, _)| value)
+    }
+}
+
+impl<V: Clone> Drop for Asking<'_, V> {
+    fn drop(&mut self) {
+        let inner = &mut *lock(&self.lately.inner);
+        let now = Instant::now();
+        if let Ok((value, bytes)) = &self.answer {
+            inner.answers.shed(|(until, _)| *until <= now);
+            let believed = self.lately.believed.max(now - self.since);
+            let bytes = bytes + self.name.wire_len();
+            let name = self.name.clone();
+            inner
+                .answers
+                .insert(name, (now + believed, value.clone()), bytes);
+        }
+        inner.asked.remove(&self.name);
+        *lock(&self.question.answer) = Some(self.answer.clone().map(|(value, _)| value));
+        self.question.answered.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> Name {
+        "/a".parse().expect("a name")
+    }
+
+    #[test]
+    fn asked_once_by_all_who_want_it_at_once() {
+        let lately = Lately::new(1000, Duration::ZERO);
+        std::thread::scope(|scope| {
+            let Found::Unknown(asking) = lately.find(&name()) else {
+                panic!("nobody asked");
+            };
+            let others: Vec<_> = (0..5)
+                .map(|_| {
+                    let Found::Asked(waiting) = lately.find(&name()) else {
+                        panic!("it is being asked");
+                    };
+                    scope.spawn(|| waiting.answer())
+                })
+                .collect();
+            assert_eq!(asking.answer(Ok((7, 1))), Ok(7));
+            for other in others {
+                assert_eq!(other.join().expect("no panic"), Ok(7));
+            }
+        });
+    }
+
+    #[test]
+    fn who_goes_away_without_an_answer_lets_nobody_wait() {
+        let lately: Lately<u8> = Lately::new(1000, Duration::from_secs(60));
+        let Found::Unknown(asking) = lately.find(&name()) else {
+            panic!("nobody asked");
+        };
+        let Found::Asked(waiting) = lately.find(&name()) else {
+            panic!("it is being asked");
+        };
+        drop(asking);
+        assert_eq!(waiting.answer(), Err(RemoteError::Stopped));
+        assert_eq!(lately.get(&name(), || Ok((1, 1))), Ok(1));
+        assert_eq!(lately.get(&name(), || Ok((2, 1))), Ok(1));
+        lately.forget();
+        assert_eq!(lately.get(&name(), || Ok((3, 1))), Ok(3));
+    }
+
+    #[test]
+    fn believed_for_as_long_as_it_took() {
+        let lately = Lately::new(1000, Duration::ZERO);
+        let took = Duration::from_millis(20);
+        let asked = Instant::now();
+        let slow = || {
+            std::thread::sleep(took);
+            Ok((1, 1))
+        };
+        assert_eq!(lately.get(&name(), slow), Ok(1));
+        let answered = Instant::now();
+        let kept = lock(&lately.inner).answers.get(&name());
+        let (until, _) = kept.expect("remembered");
+        assert!(until >= asked + 2 * took && until <= answered + (answered - asked));
     }
 }

@@ -4,78 +4,129 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use ndn_endpoint::ConsumerConfig;
 use ndn_endpoint::rdr::{self, Metadata};
-use ndn_packet::Name;
+use ndn_endpoint::{ConsumerConfig, VerifyPolicy};
 use ndn_packet::tlv::Reader;
-use ndn_repo::{MAX_LISTING_BYTES, VERSION_ELEMENT, listed_component};
+use ndn_packet::{Data, Name};
+use ndn_repo::{MAX_LISTING_BYTES, VERSION_ELEMENT, listed};
 
+use super::room::Place;
 use super::told::metadata;
 use super::{Remote, RemoteError};
 use crate::names;
 
+/// Most bytes of memory that one listing takes: more than the longest honest one needs, whose words differ.
+pub const MOST_BYTES: usize = 64 << 20;
+
 /// One thing in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Its word.
-    pub word: Box<[u8]>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// Its word, as paths have it.
+    pub word: &'a OsStr,
     pub is_file: bool,
     /// A folder hides the file of its name.
     pub is_folder: bool,
 }
 
-impl Listed {
-    /// The word, as paths have it.
-    pub fn word(&self) -> &OsStr {
-        OsStr::from_bytes(&self.word)
+/// What is in a folder, in the order of words.
+#[derive(Debug)]
+pub struct Listing {
+    /// All words, one after the other.
+    words: Box<[u8]>,
+    entries: Box<[Entry]>,
+    /// What it takes of the room for listings.
+    _place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// Where its word begins; a listing is shorter than this can count.
+    at: u32,
+    /// Bytes of its word.
+    len: u8,
+    is_file: bool,
+    is_folder: bool,
+}
+
+impl Entry {
+    fn word<'a>(&self, words: &'a [u8]) -> &'a [u8] {
+        &words[self.at as usize..][..usize::from(self.len)]
     }
 }
 
-/// What is in a folder, in the order of words.
-#[derive(Debug, Default)]
-pub struct Listing(pub Vec<Listed>);
-
 impl Listing {
     /// Reads a listing's content. What no path can have is left out.
-    fn read(content: &[u8]) -> Self {
-        let mut entries: Vec<Listed> = content
-            .split(|byte| *byte == 0)
-            .filter_map(|text| {
-                let is_folder = text.ends_with(b"/");
-                let text = text.strip_suffix(b"/").unwrap_or(text);
-                let component = listed_component(std::str::from_utf8(text).ok()?)?;
-                let word = names::shown(component.as_component())?.as_bytes();
-                Some(Listed {
-                    word: word.into(),
-                    is_file: !is_folder,
-                    is_folder,
-                })
-            })
-            .collect();
-        entries.sort_by(|a, b| a.word.cmp(&b.word));
+    ///
+    /// # Errors
+    /// It would take more memory than a listing may, or than there is in `place`.
+    fn read(content: &[u8], mut place: Place) -> Result<Self, RemoteError> {
+        let most = content.iter().filter(|byte| **byte == 0).count();
+        let bytes = content.len() + most * size_of::<Entry>();
+        if bytes > MOST_BYTES {
+            return Err(RemoteError::Malformed(format!(
+                "a listing of {most} names would take {bytes} bytes of memory; one may take {MOST_BYTES}"
+            )));
+        }
+        place.grow(bytes)?;
+        let mut words = Vec::with_capacity(content.len());
+        let mut entries = Vec::with_capacity(most);
+        for (component, is_folder) in listed(content).flatten() {
+            let Some(word) = names::shown(component.as_component()) else {
+                continue;
+            };
+            // Neither is longer than the content, or than a word may be.
+            let (Ok(at), Ok(len)) = (words.len().try_into(), word.len().try_into()) else {
+                continue;
+            };
+            words.extend_from_slice(word.as_bytes());
+            entries.push(Entry {
+                at,
+                len,
+                is_file: !is_folder,
+                is_folder,
+            });
+        }
+        entries.sort_unstable_by(|a, b| a.word(&words).cmp(b.word(&words)));
         entries.dedup_by(|next, kept| {
-            let is_same = next.word == kept.word;
+            let is_same = next.word(&words) == kept.word(&words);
             if is_same {
                 kept.is_file |= next.is_file;
                 kept.is_folder |= next.is_folder;
             }
             is_same
         });
-        Self(entries)
+        Ok(Self {
+            words: words.into(),
+            entries: entries.into(),
+            _place: place,
+        })
+    }
+
+    fn listed(&self, entry: &Entry) -> Listed<'_> {
+        Listed {
+            word: OsStr::from_bytes(entry.word(&self.words)),
+            is_file: entry.is_file,
+            is_folder: entry.is_folder,
+        }
+    }
+
+    /// What is in it from place `from` on.
+    pub fn from(&self, from: usize) -> impl Iterator<Item = Listed<'_>> {
+        let rest = self.entries.get(from..).unwrap_or(&[]);
+        rest.iter().map(|entry| self.listed(entry))
     }
 
     /// What `word` is here.
-    pub fn find(&self, word: &[u8]) -> Option<&Listed> {
-        let place = self.0.binary_search_by(|entry| (*entry.word).cmp(word));
-        place.ok().map(|place| &self.0[place])
+    pub fn find(&self, word: &[u8]) -> Option<Listed<'_>> {
+        let place = self
+            .entries
+            .binary_search_by(|entry| entry.word(&self.words).cmp(word));
+        place.ok().map(|place| self.listed(&self.entries[place]))
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        self.0
-            .iter()
-            .map(|e| e.word.len() + size_of::<Listed>())
-            .sum()
+        self.words.len() + size_of_val(&*self.entries)
     }
 }
 
@@ -103,8 +154,17 @@ impl Remote {
     /// # Errors
     /// Why it is not known.
     pub(super) fn fetch_listing(&self, folder: &Name) -> Result<Listing, RemoteError> {
-        let content = self.fetch_list(&folder.append_keyword("ls"))?;
-        Ok(Listing::read(&content))
+        let list = folder.append_keyword("ls");
+        let (content, _place) = self.fetch_list(&list)?;
+        let listing = Listing::read(&content, self.room.place());
+        // Those that are merely remembered make room.
+        listing.or_else(|error| match error {
+            RemoteError::NoRoom(_) => {
+                self.listings.forget();
+                Listing::read(&content, self.room.place())
+            }
+            error => Err(error),
+        })
     }
 
     /// Fetches which versions a file has.
@@ -112,12 +172,12 @@ impl Remote {
     /// # Errors
     /// Why it is not known.
     pub(super) fn fetch_versions(&self, name: &Name) -> Result<Vec<u64>, RemoteError> {
-        let content = self.fetch_list(&name.append_keyword("versions"))?;
+        let (content, _place) = self.fetch_list(&name.append_keyword("versions"))?;
         read_versions(name, &content)
     }
 
-    /// The content of a list, verified.
-    fn fetch_list(&self, list: &Name) -> Result<Vec<u8>, RemoteError> {
+    /// The content of a list, verified, and the room that it takes.
+    fn fetch_list(&self, list: &Name) -> Result<(Vec<u8>, Place), RemoteError> {
         let verify = &self.options.verify;
         let data = self.ask_one(verify.asking(rdr::discovery(list)))?;
         let told = metadata(&data, verify)?;
@@ -132,38 +192,56 @@ impl Remote {
             verify: verify.of_segments(&told),
             ..self.consumer(told.name.clone())
         };
-        let hash = ring::digest::Context::new(&ring::digest::SHA256);
-        let (content, hash) = self.network.read_all(
-            config,
-            (Vec::new(), hash),
-            |(content, hash), data| {
-                hash.update(data.signature_value());
-                content.extend_from_slice(data.content_slice());
-                let segment = data.name().last().and_then(|c| c.as_segment());
-                // One of nothing but empty segments would never end.
-                let goes_on = segment == Some(0) || !data.content_slice().is_empty();
-                match goes_on && content.len() <= MAX_LISTING_BYTES {
-                    true => Ok(()),
-                    false => Err(RemoteError::Malformed(format!(
-                        "{}: a list of empty segments, or of more than {MAX_LISTING_BYTES} bytes",
-                        data.name()
-                    ))),
-                }
-            },
-        )?;
-        let signed = told.manifest_digest.filter(|_| verify.wants_key());
-        match signed.is_none_or(|signed| hash.finish().as_ref() == signed) {
-            true => Ok(content),
+        let coming = Coming {
+            content: Vec::new(),
+            hash: ring::digest::Context::new(&ring::digest::SHA256),
+            place: self.room.place(),
+        };
+        let came = self.network.read_all(config, coming, Coming::push)?;
+        // With digests alone, too: whatever vouches for the metadata vouches for this digest in it.
+        let vouched = told
+            .manifest_digest
+            .filter(|_| !matches!(verify, VerifyPolicy::None));
+        match vouched.is_none_or(|vouched| came.hash.finish().as_ref() == vouched) {
+            true => Ok((came.content, came.place)),
             false => Err(RemoteError::Unverified(format!(
-                "{}: is not the list that was signed",
+                "{}: is not the list that its metadata tells of",
                 told.name
             ))),
         }
     }
 }
 
+/// A list on its way here.
+struct Coming {
+    content: Vec<u8>,
+    /// Over the SignatureValues of its segments.
+    hash: ring::digest::Context,
+    place: Place,
+}
+
+impl Coming {
+    fn push(&mut self, data: &Data) -> Result<(), RemoteError> {
+        let content = data.content_slice();
+        let segment = data.name().last().and_then(|c| c.as_segment());
+        // One of nothing but empty segments would never end.
+        let goes_on = segment == Some(0) || !content.is_empty();
+        if !goes_on || self.content.len() + content.len() > MAX_LISTING_BYTES {
+            return Err(RemoteError::Malformed(format!(
+                "{}: a list of empty segments, or of more than {MAX_LISTING_BYTES} bytes",
+                data.name()
+            )));
+        }
+        self.hash.update(data.signature_value());
+        let before = self.content.capacity();
+        self.content.extend_from_slice(content);
+        self.place.grow(self.content.capacity() - before)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::room::Room;
     use super::*;
     use bytes::BytesMut;
     use ndn_packet::tlv::write_tlv;
@@ -171,16 +249,48 @@ mod tests {
     #[test]
     fn a_folder_as_it_is_told() {
         let told = b"b\0a/\0c d\0a\0..%2Fx\0%00\0\xff\0/\0";
-        let listing = Listing::read(told);
+        let room = Room::new(MOST_BYTES);
+        let read = |content| Listing::read(content, room.place()).expect("room");
+        let listing = read(told);
         let words: Vec<_> = listing
-            .0
-            .iter()
-            .map(|e| (String::from_utf8_lossy(&e.word), e.is_file, e.is_folder))
+            .from(0)
+            .map(|e| {
+                (
+                    e.word.to_string_lossy().into_owned(),
+                    e.is_file,
+                    e.is_folder,
+                )
+            })
             .collect();
         let wanted = [("a", true, true), ("b", true, false), ("c d", true, false)];
         assert_eq!(words, wanted.map(|(w, f, d)| (w.into(), f, d)));
+        assert_eq!(listing.from(2).count(), 1);
+        assert_eq!(listing.from(usize::MAX).count(), 0);
         assert!(listing.find(b"b").is_some() && listing.find(b"c").is_none());
-        assert_eq!(Listing::read(b"").0, []);
+        assert_eq!(read(b"").from(0).count(), 0);
+    }
+
+    #[test]
+    fn a_listing_takes_no_more_than_is_counted_and_allowed() {
+        let room = Room::new(MOST_BYTES);
+        // As long as one may be, of words of three letters.
+        let honest: Vec<u8> = (0..MAX_LISTING_BYTES as u32 / 4)
+            .flat_map(|n| {
+                let letter = |at: u32| 0x30 + (n >> at & 0x3f) as u8;
+                [letter(0), letter(6), letter(12), 0]
+            })
+            .collect();
+        let listing = Listing::read(&honest, room.place()).expect("room");
+        assert!(listing.from(0).count() > 250_000);
+        assert!(listing.bytes() <= MOST_BYTES);
+        // Another beside it has none.
+        let beside = Listing::read(&honest, room.place());
+        assert!(matches!(beside, Err(RemoteError::NoRoom(_))));
+        drop(listing);
+        let letters = b"a\0".repeat(MAX_LISTING_BYTES / 2);
+        let refused = Listing::read(&letters, room.place());
+        assert!(matches!(refused, Err(RemoteError::Malformed(_))));
+        assert!(Listing::read(&honest, room.place()).is_ok());
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod fuse;
 mod lately;
 mod listing;
 mod network;
+mod room;
+mod talk;
 mod told;
 mod xattr;
 
@@ -39,17 +41,22 @@ use file::{RemoteFile, Segments};
 use lately::Lately;
 use listing::{Listed, Listing};
 use network::Network;
+use room::Room;
 use told::Told;
 
 pub use error::RemoteError;
 pub use fuse::RemoteFs;
 
-/// Bytes of listings that are remembered, beside the segments.
-const LISTING_BYTES: usize = 8 << 20;
+/// Bytes of listings that are remembered, beside the segments: the greatest fits in.
+const LISTING_BYTES: usize = listing::MOST_BYTES + (1 << 20);
+/// Bytes of listings in all: on their way, remembered, and those of folders that are being listed.
+const ALL_LISTINGS_BYTES: usize = 128 << 20;
 /// Bytes of attributes that are remembered.
 const NEWEST_BYTES: usize = 4 << 20;
-/// Bytes of what is told of a version, about.
-const TOLD_BYTES: usize = 512;
+/// Bytes of versions' numbers that are remembered.
+const VERSIONS_BYTES: usize = 1 << 20;
+/// Bytes that a file's state takes, about.
+const FILE_BYTES: usize = 512;
 /// Most bytes fetched ahead of a reader.
 const MOST_AHEAD: u64 = 8 << 20;
 /// Manifests of files that were closed are kept for so many.
@@ -102,7 +109,7 @@ enum Handle {
 
 /// One thing in a folder, with what it is.
 struct Shown<'a> {
-    entry: &'a Listed,
+    entry: Listed<'a>,
     /// `None` where it is a folder.
     file: Option<Result<Arc<Told>, RemoteError>>,
 }
@@ -114,6 +121,8 @@ pub struct Remote {
     network: Arc<Network>,
     segments: Arc<Segments>,
     listings: Lately<Arc<Listing>>,
+    /// For listings, remembered or not.
+    room: Room,
     versions: Lately<Arc<[u64]>>,
     /// The newest versions of files.
     newest: Lately<Arc<Told>>,
@@ -139,9 +148,10 @@ impl Remote {
             network,
             segments: Arc::new(Mutex::new(Cache::new(options.cache_bytes))),
             listings: Lately::new(LISTING_BYTES, believed),
-            versions: Lately::new(TOLD_BYTES * AT_ONCE, believed),
+            room: Room::new(ALL_LISTINGS_BYTES),
+            versions: Lately::new(VERSIONS_BYTES, believed),
             newest: Lately::new(NEWEST_BYTES, believed),
-            files: Mutex::new(Cache::new(KEPT_FILES * TOLD_BYTES)),
+            files: Mutex::new(Cache::new(KEPT_FILES * FILE_BYTES)),
             next_file: AtomicU64::new(0),
             nodes: Mutex::new(Nodes::new(options.prefix.clone())),
             inodes: Mutex::default(),
@@ -256,7 +266,7 @@ impl Remote {
         let id = self.next_file.fetch_add(1, Ordering::Relaxed);
         let file = RemoteFile::new(id, told, source);
         // So many, whatever their sizes.
-        lock(&self.files).insert(key, file.clone(), TOLD_BYTES);
+        lock(&self.files).insert(key, file.clone(), FILE_BYTES);
         Ok(file)
     }
 
@@ -343,17 +353,20 @@ impl Remote {
             return Err(Errno::ENOTDIR);
         };
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = listing.0.get(from..).unwrap_or(&[]);
+        let mut rest = listing.from(from).peekable();
         let mut place = offset;
-        for batch in rest.chunks(AT_ONCE) {
+        while rest.peek().is_some() {
+            let batch: Vec<Listed<'_>> = rest.by_ref().take(AT_ONCE).collect();
             let files = batch.iter().filter(|entry| !entry.is_folder);
-            let names: Vec<Name> = files.map(|e| names::below(&name, &e.word)).collect();
+            let names: Vec<Name> = files
+                .map(|entry| names::below(&name, entry.word.as_bytes()))
+                .collect();
             let told = self.newest(&names);
             // A file of which nobody tells is shown all the same; but where nobody tells of any, nobody is there.
             if let Some(Err(error)) = told.first()
                 && told
                     .iter()
-                    .all(|t| matches!(t, Err(RemoteError::Silent(_) | RemoteError::Stopped)))
+                    .all(|told| told.as_ref().is_err_and(RemoteError::is_silence))
             {
                 return Err(error.told());
             }

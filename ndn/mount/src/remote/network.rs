@@ -2,16 +2,17 @@
 //! being asked for over it. Calls wait on their own threads; one loop does the talking.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig};
-use ndn_io::{App, AppHandle, FaceConfig, FaceUri, Node, NodeConfig};
-use ndn_packet::{Data, Interest, Name, NetKind, NetPacket};
+use ndn_endpoint::{ConsumerConfig, ExchangeConfig};
+use ndn_io::{AppHandle, FaceConfig, FaceUri, Node, NodeConfig};
+use ndn_packet::{Data, Name};
 
 use super::RemoteError;
+use super::talk::Loop;
 use crate::error::MountError;
 use crate::handles::lock;
 
@@ -22,6 +23,8 @@ const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::f
 
 /// Who reads a stream of segments. All calls come from the loop, which they must not keep.
 pub trait Reading: Send {
+    /// A packet of it has come, if not the next in order.
+    fn heard(&mut self) {}
     /// The next segment in order; false where it is not what was signed, and must come anew.
     fn take(&mut self, segment: u64, data: &Data) -> bool;
     /// The last segment that is wanted so far; `None` once nobody wants any more of it.
@@ -31,15 +34,17 @@ pub trait Reading: Send {
 }
 
 /// What the loop is asked to do.
-enum Order {
+pub enum Order {
     Ask(ExchangeConfig, Sender<Result<Data, RemoteError>>),
     Read(ConsumerConfig, Box<dyn Reading>),
 }
 
+/// What calls and the loop share.
 #[derive(Default)]
-struct Shared {
-    orders: Mutex<Vec<Order>>,
-    stopped: AtomicBool,
+pub struct Orders {
+    pub waiting: Vec<Order>,
+    /// Why no more are taken.
+    pub over: Option<RemoteError>,
 }
 
 /// A way to the network.
@@ -47,7 +52,7 @@ pub struct Network {
     // Goes before the node that it is attached to.
     handle: AppHandle,
     node: Node,
-    shared: Arc<Shared>,
+    orders: Arc<Mutex<Orders>>,
     random: RandomState,
     seeds: AtomicU64,
 }
@@ -80,18 +85,14 @@ impl Network {
             ..NodeConfig::default()
         })
         .map_err(|e| failed(e.to_string()))?;
-        let shared = Arc::new(Shared::default());
-        let app = Loop {
-            shared: shared.clone(),
-            asked: Vec::new(),
-        };
+        let orders = Arc::new(Mutex::new(Orders::default()));
         let handle = node
-            .attach(Box::new(app), "mount")
+            .attach(Box::new(Loop::new(orders.clone())), "mount")
             .map_err(|e| failed(e.to_string()))?;
         let network = Self {
             handle,
             node,
-            shared,
+            orders,
             random,
             seeds: AtomicU64::new(0),
         };
@@ -126,37 +127,54 @@ impl Network {
         hasher.finish()
     }
 
-    fn order(&self, order: Order) {
-        lock(&self.shared.orders).push(order);
+    /// Hands something to the loop; it comes back where the loop takes no more.
+    fn order(&self, order: Order) -> Result<(), RemoteError> {
+        let mut orders = lock(&self.orders);
+        if let Some(error) = &orders.over {
+            return Err(error.clone());
+        }
+        orders.waiting.push(order);
+        drop(orders);
         self.handle.wake();
+        Ok(())
+    }
+
+    /// Why something that was ordered was dropped.
+    fn over(&self) -> RemoteError {
+        lock(&self.orders)
+            .over
+            .clone()
+            .unwrap_or(RemoteError::Ended)
     }
 
     /// Asks for one packet each; the answers come in the order of the questions.
     pub fn ask(&self, questions: Vec<ExchangeConfig>) -> Vec<Result<Data, RemoteError>> {
-        let waiting: Vec<Receiver<_>> = questions
+        let waiting: Vec<Result<Receiver<_>, RemoteError>> = questions
             .into_iter()
             .map(|question| {
                 let (answer, answered) = channel();
-                self.order(Order::Ask(
-                    ExchangeConfig {
-                        seed: self.seed(),
-                        ..question
-                    },
-                    answer,
-                ));
-                answered
+                let seed = self.seed();
+                self.order(Order::Ask(ExchangeConfig { seed, ..question }, answer))?;
+                Ok(answered)
             })
             .collect();
         waiting
             .into_iter()
-            .map(|answered| answered.recv().unwrap_or(Err(RemoteError::Stopped)))
+            .map(|answered| answered?.recv().unwrap_or_else(|_| Err(self.over())))
             .collect()
     }
 
     /// Begins to read a stream.
-    pub fn read(&self, config: ConsumerConfig, reading: Box<dyn Reading>) {
+    ///
+    /// # Errors
+    /// Nothing is read any more; `reading` is not told.
+    pub fn read(
+        &self,
+        config: ConsumerConfig,
+        reading: Box<dyn Reading>,
+    ) -> Result<(), RemoteError> {
         let seed = self.seed();
-        self.order(Order::Read(ConsumerConfig { seed, ..config }, reading));
+        self.order(Order::Read(ConsumerConfig { seed, ..config }, reading))
     }
 
     /// Reads all of a stream: hands each segment to `push` with what was made of those before.
@@ -175,8 +193,8 @@ impl Network {
             push,
             done,
         };
-        self.read(config, Box::new(whole));
-        is_done.recv().unwrap_or(Err(RemoteError::Stopped))
+        self.read(config, Box::new(whole))?;
+        is_done.recv().unwrap_or_else(|_| Err(self.over()))
     }
 
     /// Readers want more, or less, than before.
@@ -186,7 +204,7 @@ impl Network {
 
     /// Ends all that is being asked for, and answers nothing from now on.
     pub fn stop(&self) {
-        self.shared.stopped.store(true, Ordering::Release);
+        lock(&self.orders).over = Some(RemoteError::Stopped);
         self.handle.wake();
     }
 }
@@ -226,149 +244,69 @@ impl<T: Send> Reading for Whole<T> {
     }
 }
 
-/// What is being asked for.
-enum Asked {
-    Question(Box<Exchange>, Sender<Result<Data, RemoteError>>),
-    Stream(Box<Consumer>, Box<dyn Reading>),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndn_io::{App, ListenConfig};
+    use ndn_packet::NetPacket;
 
-/// The loop's side.
-struct Loop {
-    shared: Arc<Shared>,
-    asked: Vec<Asked>,
-}
+    /// Brings the loop to an end.
+    struct Panics;
 
-impl Asked {
-    fn deadline(&self) -> Option<Duration> {
-        match self {
-            Asked::Question(exchange, _) => exchange.deadline(),
-            Asked::Stream(consumer, _) => consumer.deadline(),
+    impl Reading for Panics {
+        fn take(&mut self, _segment: u64, _data: &Data) -> bool {
+            true
         }
-    }
 
-    /// Takes a packet; false where it is for others.
-    fn on_data(&mut self, now: Duration, data: &Data, marked: bool) -> bool {
-        match self {
-            Asked::Question(exchange, _) => exchange.on_data(data.clone()),
-            Asked::Stream(consumer, _) if consumer.wants(data.name()) => {
-                consumer.on_data(now, data.clone(), marked);
-                true
-            }
-            Asked::Stream(..) => false,
+        fn wanted(&self) -> Option<u64> {
+            panic!("to end the loop")
         }
+
+        fn over(&mut self, _result: Result<(), RemoteError>) {}
     }
 
-    /// Hands on what has come, sends what may be sent; true when it is over.
-    fn turn(&mut self, now: Duration, out: &mut Vec<NetPacket>) -> bool {
-        let mut send = |wire| out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
-        match self {
-            Asked::Question(exchange, answer) => {
-                while let Some(wire) = exchange.poll_interest(now) {
-                    send(wire);
-                }
-                let Some(result) = exchange.result() else {
-                    return false;
-                };
-                // Who waits may be gone.
-                let _ = answer.send(match result {
-                    Ok(data) => Ok(data.clone()),
-                    Err(error) => Err(error.into()),
-                });
-                true
+    /// Answers nothing.
+    struct Silent;
+
+    impl App for Silent {
+        fn on_packet(&mut self, _now: Duration, _packet: NetPacket, _out: &mut Vec<NetPacket>) {}
+    }
+
+    #[test]
+    fn nobody_waits_for_a_loop_that_has_ended() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let face = format!("unix://{}", folder.path().join("fwd.sock").display());
+        let face: FaceUri = face.parse().expect("an address");
+        let forwarder = Node::start(NodeConfig {
+            listeners: vec![ListenConfig::new(face.clone())],
+            ..NodeConfig::default()
+        })
+        .expect("a forwarder");
+        let network = Network::open(&face).expect("connected");
+        let name: Name = "/a".parse().expect("a name");
+        let silent = forwarder.attach(Box::new(Silent), "silent").expect("added");
+        silent.register(&name).expect("registered");
+        let ask = || {
+            network.ask(vec![ExchangeConfig {
+                timeout: Duration::from_secs(3600),
+                ..ExchangeConfig::new(name.clone())
+            }])
+        };
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(ask);
+            let waits = |node: &Node| {
+                let waits = node.with_forwarder(|forwarder, _| forwarder.status());
+                waits.is_ok_and(|status| status.pit_entries > 0)
+            };
+            while !waits(&network.node) {
+                std::thread::sleep(Duration::from_millis(2));
             }
-            Asked::Stream(consumer, reading) => {
-                while let Some((segment, data)) = consumer.read() {
-                    if !reading.take(segment, &data) {
-                        consumer.reject(segment);
-                    }
-                }
-                let Some(wanted) = reading.wanted() else {
-                    return true;
-                };
-                consumer.want_up_to(wanted);
-                while let Some(wire) = consumer.poll_interest(now) {
-                    send(wire);
-                }
-                if let Some(reason) = consumer.failure() {
-                    reading.over(Err(reason.into()));
-                    return true;
-                }
-                if consumer.is_done() {
-                    reading.over(Ok(()));
-                }
-                consumer.is_done()
-            }
-        }
-    }
-}
-
-impl Loop {
-    /// Gives each of which `of` says so its turn.
-    fn turn(
-        &mut self,
-        now: Duration,
-        out: &mut Vec<NetPacket>,
-        mut of: impl FnMut(&mut Asked) -> bool,
-    ) {
-        self.asked
-            .retain_mut(|asked| !(of(asked) && asked.turn(now, out)));
-    }
-}
-
-impl App for Loop {
-    fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let marked = packet.is_marked();
-        match packet.packet {
-            NetKind::Data(data) => {
-                self.turn(now, out, |asked| asked.on_data(now, &data, marked));
-            }
-            NetKind::Nack { reason, interest } => self.turn(now, out, |asked| {
-                match asked {
-                    Asked::Question(exchange, _) => exchange.on_nack(now, &interest, reason),
-                    Asked::Stream(consumer, _) => consumer.on_nack(now, &interest, reason),
-                }
-                true
-            }),
-            NetKind::Interest(_) => {}
-        }
-    }
-
-    fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
-        let orders = std::mem::take(&mut *lock(&self.shared.orders));
-        self.asked
-            .extend(orders.into_iter().map(|order| match order {
-                Order::Ask(config, answer) => {
-                    Asked::Question(Box::new(Exchange::new(config, now)), answer)
-                }
-                Order::Read(config, reading) => {
-                    Asked::Stream(Box::new(Consumer::new(config, now)), reading)
-                }
-            }));
-        if self.shared.stopped.load(Ordering::Acquire) {
-            for asked in self.asked.drain(..) {
-                // Whoever asked a question sees that nobody answers any more.
-                if let Asked::Stream(_, mut reading) = asked {
-                    reading.over(Err(RemoteError::Stopped));
-                }
-            }
-        }
-        self.turn(now, out, |_| true);
-    }
-
-    fn deadline(&self) -> Option<Duration> {
-        self.asked.iter().filter_map(Asked::deadline).min()
-    }
-
-    fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
-        self.turn(now, out, |asked| {
-            let is_due = asked.deadline().is_some_and(|at| at <= now);
-            if is_due {
-                match asked {
-                    Asked::Question(exchange, _) => exchange.on_deadline(now),
-                    Asked::Stream(consumer, _) => consumer.on_deadline(now),
-                }
-            }
-            is_due
+            let read = network.read(ConsumerConfig::new(name.clone()), Box::new(Panics));
+            assert_eq!(read, Ok(()));
+            assert_eq!(asked.join().expect("no panic"), [Err(RemoteError::Ended)]);
         });
+        assert_eq!(ask(), [Err(RemoteError::Ended)]);
+        let whole = network.read_all(ConsumerConfig::new(name.clone()), (), |(), _| Ok(()));
+        assert_eq!(whole, Err(RemoteError::Ended));
     }
 }

@@ -67,6 +67,14 @@ impl Told {
         })
     }
 
+    /// Bytes in memory, about.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.name.wire_len()
+            + self.metadata.name.wire_len()
+            + self.signature.len()
+    }
+
     /// Bytes of content in a segment.
     pub fn len_of(&self, segment: u64) -> u64 {
         self.size

@@ -1,0 +1,153 @@
+//! A mount of a repository elsewhere whose answers are late or do not come: who waits for what, and for how long.
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::world::{Conduct, TIMEOUT, World};
+use common::{errno, name, noise, publish, words};
+use ndn_endpoint::VerifyPolicy;
+use ndn_mount::RemoteOptions;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Longer than any test takes.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Waits until `is_so`, which it must be some time.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_read_that_waits_is_ended_by_a_signal() {
+    let Some(mut w) = World::new() else { return };
+    let version = publish(&w.repo, "/data/f", &noise(100_000, 1));
+    w.mount_with(RemoteOptions {
+        // No manifest is asked for when the file is opened.
+        verify: VerifyPolicy::default(),
+        timeout: NEVER,
+        remember: NEVER,
+        ..w.options()
+    });
+    assert_eq!(words(&w.path("")), ["f"]);
+    w.conduct(Conduct::Silence);
+    let mut cat = Command::new("cat")
+        .arg(w.path("f"))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("cat");
+    let segment = name("/data/f").append_version(version).append_segment(0);
+    until("it is asked for", || w.times_asked(&segment) > 0);
+    assert!(cat.try_wait().expect("a child").is_none(), "it waits");
+    kill_process(Pid::from_child(&cat), Signal::INT).expect("a process");
+    let mut ended = None;
+    until("the signal ends it", || {
+        ended = cat.try_wait().expect("a child");
+        ended.is_some()
+    });
+    let by = ended.and_then(|status| status.signal());
+    assert_eq!(by, Some(Signal::INT.as_raw()));
+}
+
+#[test]
+fn what_comes_slowly_comes() {
+    let Some(mut w) = World::new() else { return };
+    let content = noise(2_000_000, 2);
+    publish(&w.repo, "/data/f", &content);
+    w.mount();
+    // So that each read is one call, whatever its length.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(w.path("f"))
+        .expect("open");
+    let each = Duration::from_millis(30);
+    w.conduct(Conduct::Slow(each));
+    let read = |from: usize, len: usize| {
+        let mut seen = vec![0; len];
+        file.read_exact_at(&mut seen, from as u64)
+            .map(|()| assert!(seen == content[from..from + len]))
+    };
+    // What the second waits for comes after all that the first has asked for: in more time than nothing may come.
+    let far = 1_000_000;
+    assert!(each * (far as u32 / 8000) > TIMEOUT * 2);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| read(0, far));
+        std::thread::sleep(each * 4);
+        let second = scope.spawn(|| read(far, 50_000));
+        first.join().expect("no panic").expect("read");
+        second.join().expect("no panic").expect("read");
+    });
+}
+
+#[test]
+fn the_same_is_asked_once_by_all_who_want_it() {
+    let Some(mut w) = World::new() else { return };
+    publish(&w.repo, "/data/d/f", b"f");
+    w.mount_with(RemoteOptions {
+        remember: NEVER,
+        ..w.options()
+    });
+    w.conduct(Conduct::Slow(Duration::from_millis(200)));
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let path = w.path(&format!("d/none{n}"));
+            scope.spawn(|| assert_eq!(errno(fs::metadata(path)), libc::ENOENT));
+        }
+    });
+    let listing = name("/data/d/32=ls/32=metadata");
+    assert_eq!(w.times_asked(&listing), 1);
+}
+
+#[test]
+fn files_are_opened_read_and_closed_by_many_at_once() {
+    let Some(mut w) = World::new() else { return };
+    let content = noise(400_000, 3);
+    publish(&w.repo, "/data/f", &content);
+    w.mount_with(RemoteOptions {
+        cache_bytes: 1 << 16,
+        ..w.options()
+    });
+    std::thread::scope(|scope| {
+        for reader in 0..6 {
+            let (path, content) = (w.path("f"), &content);
+            scope.spawn(move || {
+                for n in 0..60 {
+                    let at = (reader * 61 + n * 7919) * 997 % (content.len() - 5000);
+                    let file = File::open(&path).expect("open");
+                    // Nothing is kept by the system either.
+                    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
+                        .expect("advice");
+                    let mut seen = [0; 5000];
+                    file.read_exact_at(&mut seen, at as u64).expect("read");
+                    assert!(seen == content[at..at + 5000]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn who_has_a_file_open_reads_on_while_it_is_unmounted() {
+    let Some(mut w) = World::new() else { return };
+    let content = noise(3_000_000, 4);
+    publish(&w.repo, "/data/f", &content);
+    w.mount();
+    let file = File::open(w.path("f")).expect("open");
+    let mount = w.mount.take().expect("mounted");
+    let ending = std::thread::spawn(move || mount.unmount());
+    until("it is unmounted", || words(&w.path("")).is_empty());
+    let mut seen = vec![0; 10_000];
+    file.read_exact_at(&mut seen, 2_500_000).expect("read");
+    assert!(seen == content[2_500_000..][..10_000]);
+    drop(file);
+    ending.join().expect("no panic").expect("unmounted");
+}
