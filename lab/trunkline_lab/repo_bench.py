@@ -12,14 +12,14 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from . import paths, payload, store_bench
 from .figures import Figure
-from .procs import Stage, cpu_of, tail, wait_until
+from .procs import Process, Stage, cpu_of, tail, wait_until
 from .routers import Router
 from .say import say
 
@@ -115,6 +115,7 @@ def measure(runs: int, wanted: str) -> Iterator[Figure]:
         ("repo.mount.",): lambda: mounted(directory, source, runs),
         ("repo.serve.",): lambda: serving(directory, source, runs),
         ("repo.store.",): lambda: store_bench.measure(directory / "hdfs", runs),
+        ("repo.remote.",): lambda: remote(directory, source, runs),
         ("repo.put.100k_files", "repo.index.per_file"): lambda: small_files(directory),
         ("repo.index.1", "repo.insert.", "repo.start."): lambda: scale(directory),
     }
@@ -145,17 +146,16 @@ def puts(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     yield Figure("repo.put.rss_mib", max(p.rss_bytes for p in ours) / 2**20, "MiB", "", None, runs)
 
 
-class Mounted:
-    """A repository that is mounted while the block lasts."""
+class Mount:
+    """`trunkline mount` at a folder while the block lasts."""
 
-    def __init__(self, directory: Path) -> None:
-        self.repository = Repository(directory, SEGMENTS["8000B"])
-        self.point = directory / "mnt"
-        self.point.mkdir()
+    def __init__(self, point: Path, *arguments: str) -> None:
+        self.point = point
+        self.point.mkdir(exist_ok=True)
+        self.command = [str(paths.TRUNKLINE), "mount", str(point), *arguments]
 
-    def __enter__(self) -> Mounted:
-        command = [str(paths.TRUNKLINE), "mount", str(self.point), "--config", str(self.repository.config)]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    def __enter__(self) -> Self:
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         wait_until("the mount", self.point.is_mount, 20)
         return self
 
@@ -165,6 +165,14 @@ class Mounted:
 
     def peak_rss(self) -> int:
         return peak_rss(self.process.pid)
+
+
+class Mounted(Mount):
+    """A new repository that is mounted while the block lasts."""
+
+    def __init__(self, directory: Path) -> None:
+        self.repository = Repository(directory, SEGMENTS["8000B"])
+        super().__init__(directory / "mnt", "--config", str(self.repository.config))
 
     def put(self, source: Path) -> Ran:
         """`cp` and fsync of a file into it: the copy's time, the mount's memory, the CPU time of both."""
@@ -215,24 +223,62 @@ def mounted(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     yield Figure("repo.mount.100k_files_rss_mib", rss / 2**20, "MiB", "", None, 1)
 
 
+@contextmanager
+def served(repository: Repository) -> Iterator[tuple[str, Process]]:
+    """`repo run` behind a forwarder without a content store while the block lasts: that one's address, the server."""
+    with Stage(repository.directory / "logs") as stage:
+        socket = repository.directory / "fwd.sock"
+        Router(stage, "router", repository.directory / "fwd.toml", socket).start()
+        face = f"unix://{socket}"
+        server = stage.start("repo", "repo", repository.command("run"), env={"TRUNKLINE_FACE": face})
+        wait_until("the repository", lambda: "serving" in server.log.read_text(), 20, server)
+        yield face, server
+
+
+def remote(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
+    """One GB out of `repo run` by `trunkline get`, and by `cat` through a mount of it over the network, to nowhere.
+
+    Each is mounted anew, so that nothing of it is in the system's page cache.
+    """
+    if not can_mount():
+        say("repo: remote: skipped, no /dev/fuse here")
+        return
+    repository = Repository(directory / "remote", SEGMENTS["8000B"])
+    repository.put("/bench/file", source)
+    gets, reads, resident = [], [], []
+    with served(repository) as (face, _):
+        for number in range(runs + 1):  # the first warms up and is not counted
+            say(f"repo: 1 GB through a mount over the network, {f'run {number} of {runs}' if number else 'warm-up'}")
+            get = [str(paths.TRUNKLINE), "get", "/bench/file", "--face", face, "--quiet", "-o", "/dev/null"]
+            got = run(get, directory / "get.log")
+            with Mount(repository.directory / "mnt", "--remote", "/bench", "--face", face) as mount:
+                path = mount.point / "file"
+                read = run(["sh", "-c", 'cat "$0" > /dev/null', str(path)], directory / "cat.log")
+                rss = mount.peak_rss()
+                if not number and payload.sha256(path) != payload.sha256(source):
+                    raise RuntimeError("repo: remote: the bytes read are not the bytes put")
+            if number:
+                gets.append(got.wall_s)
+                reads.append(read.wall_s)
+                resident.append(rss)
+    shutil.rmtree(repository.directory)
+    get_s, read_s = statistics.median(gets), statistics.median(reads)
+    yield Figure("repo.remote.1gb_over_get", read_s / get_s, "ratio", "trunkline get, same run", 1.0, runs)
+    yield Figure("repo.remote.1gb_s", read_s, "s", "trunkline get, same run", get_s, runs)
+    yield Figure("repo.remote.rss_mib", max(resident) / 2**20, "MiB", "", None, runs)
+
+
 def serving(directory: Path, source: Path, runs: int) -> Iterator[Figure]:
     """`trunkline get` of one GB out of `repo run`, over a forwarder without a content store."""
     for label, segment_bytes in SEGMENTS.items():
         repository = Repository(directory / label, segment_bytes)
         repository.put("/bench/file", source)
-        with ExitStack() as stack:
-            stage = stack.enter_context(Stage(repository.directory / "logs"))
-            socket = repository.directory / "fwd.sock"
-            router = Router(stage, "router", repository.directory / "fwd.toml", socket)
-            router.start()
-            face = {"TRUNKLINE_FACE": f"unix://{socket}"}
-            server = stage.start("repo", "repo", repository.command("run"), env=face)
-            wait_until("the repository", lambda log=server.log: "serving" in log.read_text(), 20, server)
+        with served(repository) as (face, server):
             rates = []
             for number in range(runs + 1):
                 say(f"repo: serve {label}, {f'run {number} of {runs}' if number else 'warm-up'}")
                 target = repository.directory / "copy"
-                get = ["env", f"TRUNKLINE_FACE={face['TRUNKLINE_FACE']}", str(paths.TRUNKLINE), "get", "/bench/file"]
+                get = [str(paths.TRUNKLINE), "get", "/bench/file", "--face", face]
                 got = run([*get, "-o", "/dev/null", "--json"], repository.directory / "get.log")
                 if number:
                     rates.append(json.loads(got.output)["mbit_s"] / 1000)
