@@ -63,7 +63,8 @@ final class Connections implements UcpAmRecvCallback {
   void start() {
     worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
     worker.start(
-        List.of(this::reap, this::runDue, this::endDoomed, this::lookAtTimers),
+        // What is sent may be done at once: looked at after it was sent, and in one place.
+        List.of(this::runDue, this::reap, this::endDoomed, this::lookAtTimers),
         () -> !due.isEmpty());
   }
 

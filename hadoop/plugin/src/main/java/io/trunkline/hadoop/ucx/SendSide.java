@@ -270,9 +270,7 @@ final class SendSide {
     buffer.request = stream.send(buffer, sequence++, length, rendezvous);
     counters.bytesSent.add(length);
     (rendezvous ? counters.rendezvousSent : counters.eagerSent).increment();
-    if (reap() == 0) {
-      stream.transfers();
-    }
+    stream.transfers();
   }
 
   /**

@@ -102,14 +102,28 @@ public final class UcxChannel extends SocketChannel {
   }
 
   /** An attempt in non-blocking mode. */
-  private int attempt(boolean reads, ByteBuffer bytes) throws IOException {
-    int moved = reads ? stream.read(bytes) : stream.write(bytes);
-    long nanos = shortWaitNanos;
-    if (moved != 0 || nanos == 0 || !bytes.hasRemaining()) {
-      return moved;
+  private int attemptRead(ByteBuffer to) throws IOException {
+    for (long nanos = shortWaitNanos; ; nanos = 0) {
+      int moved = stream.read(to);
+      if (moved != 0 || nanos == 0 || !to.hasRemaining()) {
+        return moved;
+      }
+      stream.await(new Wait(true), true, System.nanoTime() + nanos);
     }
-    stream.await(new Wait(reads), reads, System.nanoTime() + nanos);
-    return reads ? stream.read(bytes) : stream.write(bytes);
+  }
+
+  /**
+   * The same for writing: what both share would be compiled with all of either inlined, and a
+   * client of a few seconds pays more for that than for all that it sends.
+   */
+  private int attemptWrite(ByteBuffer from) throws IOException {
+    for (long nanos = shortWaitNanos; ; nanos = 0) {
+      int moved = stream.write(from);
+      if (moved != 0 || nanos == 0 || !from.hasRemaining()) {
+        return moved;
+      }
+      stream.await(new Wait(false), false, System.nanoTime() + nanos);
+    }
   }
 
   private void checkOpen() throws ClosedChannelException {
@@ -120,7 +134,7 @@ public final class UcxChannel extends SocketChannel {
 
   @Override
   public int read(ByteBuffer to) throws IOException {
-    return isBlocking() ? read(to, 0) : attempt(true, to);
+    return isBlocking() ? read(to, 0) : attemptRead(to);
   }
 
   /**
@@ -174,7 +188,7 @@ public final class UcxChannel extends SocketChannel {
       return write(from, 0);
     }
     seen(from);
-    return attempt(false, from);
+    return attemptWrite(from);
   }
 
   /**
