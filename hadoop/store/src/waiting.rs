@@ -51,7 +51,9 @@ impl WaitingRoom {
             ..waiting
         };
         self.bytes += waiting.memory();
-        self.by_need.entry(need).or_default().push(waiting);
+        let all = self.by_need.entry(need);
+        // Most are alone: a vector makes room for four at once.
+        all.or_insert_with(|| Vec::with_capacity(1)).push(waiting);
     }
 
     /// Those that wait for this; they are here no longer.

@@ -229,11 +229,12 @@ fn a_path_that_is_told_of_for_ever_is_given_up() {
         Some("/webhdfs/v1/published/f") => told.answer(query),
         _ => {
             let name = number.fetch_add(1, Ordering::Relaxed).to_string();
+            std::thread::sleep(Duration::from_millis(5));
             (200, listing(&[entry(&name, "FILE")], 1))
         }
     }));
     let namenode = NameNode::new(vec![server.address.clone()], "a user");
-    let mut bench = Bench::over(namenode.within(Duration::from_millis(100)));
+    let mut bench = Bench::over(namenode.within(Duration::from_millis(700)));
     bench.have(&file);
     let folder = bench.metadata(&name("/cluster/d/32=ls"));
     assert_eq!(folder.map(|a| a.map(drop)), REFUSED);

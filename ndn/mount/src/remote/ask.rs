@@ -7,7 +7,7 @@ use ndn_packet::{Data, Name};
 use ndn_repo::{ManifestIn, manifest_name};
 
 use super::file::Source;
-use super::lately::{Found, Waiting};
+use super::lately::Found;
 use super::listing::Listing;
 use super::told::Told;
 use super::{Remote, RemoteError};
@@ -34,18 +34,20 @@ impl Remote {
     fn ask(
         &self,
         questions: impl Iterator<Item = ExchangeConfig>,
-    ) -> Vec<Result<Data, RemoteError>> {
+        answered: impl FnMut(usize, Result<Data, RemoteError>),
+    ) {
         let timeout = self.options.timeout;
         let questions = questions.map(|question| ExchangeConfig {
             timeout,
             ..question
         });
-        self.network.ask(questions.collect())
+        self.network.ask(questions, answered);
     }
 
     pub(super) fn ask_one(&self, question: ExchangeConfig) -> Result<Data, RemoteError> {
-        let mut answers = self.ask(std::iter::once(question));
-        answers.pop().unwrap_or(Err(RemoteError::Stopped))
+        let mut found = Err(RemoteError::Stopped);
+        self.ask(std::iter::once(question), |_, answer| found = answer);
+        found
     }
 
     /// What is in a folder.
@@ -69,31 +71,38 @@ impl Remote {
     /// The newest versions of files, asked for at once where they are not remembered.
     pub(super) fn newest(&self, names: &[Name]) -> Vec<Result<Arc<Told>, RemoteError>> {
         let verify = &self.options.verify;
-        let found: Vec<_> = names.iter().map(|name| self.newest.find(name)).collect();
-        let unknown = names.iter().zip(&found);
-        let unknown = unknown.filter(|(_, found)| matches!(found, Found::Unknown(_)));
-        let questions = unknown.map(|(name, _)| verify.asking(rdr::discovery(name)));
-        let mut answers = self.ask(questions).into_iter();
+        let mut found: Vec<Option<Found<_>>> = names
+            .iter()
+            .map(|name| Some(self.newest.find(name)))
+            .collect();
+        let unknown: Vec<usize> = (0..names.len())
+            .filter(|place| matches!(found[*place], Some(Found::Unknown(_))))
+            .collect();
+        let mut told: Vec<Option<Result<Arc<Told>, RemoteError>>> = vec![None; names.len()];
         let read = |name, data: Result<Data, RemoteError>| {
             let told = Told::read(name, &data?, verify)?;
             let bytes = told.bytes();
             Ok((Arc::new(told), bytes))
         };
-        let told: Vec<_> = names
+        let questions = unknown
             .iter()
-            .zip(found)
-            .map(|(name, found)| match found {
-                Found::Known(told) => Ok(Ok(told)),
-                Found::Unknown(asking) => {
-                    let answer = answers.next().unwrap_or(Err(RemoteError::Stopped));
-                    Ok(asking.answer(read(name, answer)))
-                }
-                Found::Asked(waiting) => Err(waiting),
-            })
-            .collect();
-        // Others are waited for once none waits for this call any more.
+            .map(|place| verify.asking(rdr::discovery(&names[*place])));
+        // Whoever waits for one of them is told at once: nobody may ever tell of the others.
+        self.ask(questions, |question, answer| {
+            let place = unknown[question];
+            if let Some(Found::Unknown(asking)) = found[place].take() {
+                told[place] = Some(asking.answer(read(&names[place], answer)));
+            }
+        });
         told.into_iter()
-            .map(|told| told.unwrap_or_else(Waiting::answer))
+            .zip(found)
+            .map(|known| match known {
+                (Some(told), _) => told,
+                (None, Some(Found::Known(told))) => Ok(told),
+                // Others are waited for once none waits for this call any more.
+                (None, Some(Found::Asked(waiting))) => waiting.answer(),
+                (None, _) => Err(RemoteError::Stopped),
+            })
             .collect()
     }
 

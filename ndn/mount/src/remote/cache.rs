@@ -5,7 +5,7 @@ use std::hash::Hash;
 use lru::LruCache;
 
 /// What an entry takes beside its value: key, links and table.
-const ENTRY_BYTES: usize = 128;
+pub const ENTRY_BYTES: usize = 128;
 
 /// Values with a weight in bytes each; all together never more than the capacity.
 pub struct Cache<K: Hash + Eq, V> {

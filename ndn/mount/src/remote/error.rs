@@ -21,7 +21,7 @@ pub enum RemoteError {
     /// What came can't be read as what it should be.
     #[error("{0}")]
     Malformed(String),
-    /// There is no room here for what is needed to verify it.
+    /// There is no room here for what is needed to verify it, or to list it.
     #[error("{0}")]
     NoRoom(String),
     /// The loop that talks with the forwarder is no more.

@@ -35,7 +35,7 @@ pub struct Listing {
     words: Box<[u8]>,
     entries: Box<[Entry]>,
     /// What it takes of the room for listings.
-    _place: Place,
+    place: Place,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +98,7 @@ impl Listing {
         Ok(Self {
             words: words.into(),
             entries: entries.into(),
-            _place: place,
+            place,
         })
     }
 
@@ -124,9 +124,9 @@ impl Listing {
         place.ok().map(|place| self.listed(&self.entries[place]))
     }
 
-    /// Bytes in memory.
+    /// Bytes of the room that it takes: those that nobody can see are among them.
     pub fn bytes(&self) -> usize {
-        self.words.len() + size_of_val(&*self.entries)
+        self.place.bytes()
     }
 }
 
@@ -155,13 +155,15 @@ impl Remote {
     /// Why it is not known.
     pub(super) fn fetch_listing(&self, folder: &Name) -> Result<Listing, RemoteError> {
         let list = folder.append_keyword("ls");
-        let (content, _place) = self.fetch_list(&list)?;
-        let listing = Listing::read(&content, self.room.place());
-        // Those that are merely remembered make room.
-        listing.or_else(|error| match error {
+        let fetch = || {
+            let (content, _place) = self.fetch_list(&list)?;
+            Listing::read(&content, self.room.place())
+        };
+        fetch().or_else(|error| match error {
+            // Those that are merely remembered make room.
             RemoteError::NoRoom(_) => {
                 self.listings.forget();
-                Listing::read(&content, self.room.place())
+                fetch()
             }
             error => Err(error),
         })
@@ -233,9 +235,16 @@ impl Coming {
             )));
         }
         self.hash.update(data.signature_value());
-        let before = self.content.capacity();
+        let missing = (self.content.len() + content.len()).saturating_sub(self.content.capacity());
+        if missing > 0 {
+            // As much again, so that it is not copied for each segment.
+            let more = missing.max(self.content.len());
+            self.place.grow(more)?;
+            self.content
+                .reserve_exact(self.content.capacity() - self.content.len() + more);
+        }
         self.content.extend_from_slice(content);
-        self.place.grow(self.content.capacity() - before)
+        Ok(())
     }
 }
 

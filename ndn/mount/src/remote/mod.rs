@@ -36,7 +36,7 @@ use crate::names;
 use crate::nodes::{Kind, Nodes};
 
 use ahead::ReadAhead;
-use cache::Cache;
+use cache::{Cache, ENTRY_BYTES};
 use file::{RemoteFile, Segments};
 use lately::Lately;
 use listing::{Listed, Listing};
@@ -151,7 +151,7 @@ impl Remote {
             room: Room::new(ALL_LISTINGS_BYTES),
             versions: Lately::new(VERSIONS_BYTES, believed),
             newest: Lately::new(NEWEST_BYTES, believed),
-            files: Mutex::new(Cache::new(KEPT_FILES * FILE_BYTES)),
+            files: Mutex::new(Cache::new(KEPT_FILES * (FILE_BYTES + ENTRY_BYTES))),
             next_file: AtomicU64::new(0),
             nodes: Mutex::new(Nodes::new(options.prefix.clone())),
             inodes: Mutex::default(),

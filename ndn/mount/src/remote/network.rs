@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,9 +33,19 @@ pub trait Reading: Send {
     fn over(&mut self, result: Result<(), RemoteError>);
 }
 
+/// Where an answer goes, with the place of its question.
+pub struct Asker(usize, Sender<(usize, Result<Data, RemoteError>)>);
+
+impl Asker {
+    /// Hands on the answer. Who waits may be gone.
+    pub fn answer(&self, answer: Result<Data, RemoteError>) {
+        let _ = self.1.send((self.0, answer));
+    }
+}
+
 /// What the loop is asked to do.
 pub enum Order {
-    Ask(ExchangeConfig, Sender<Result<Data, RemoteError>>),
+    Ask(ExchangeConfig, Asker),
     Read(ConsumerConfig, Box<dyn Reading>),
 }
 
@@ -147,21 +157,31 @@ impl Network {
             .unwrap_or(RemoteError::Ended)
     }
 
-    /// Asks for one packet each; the answers come in the order of the questions.
-    pub fn ask(&self, questions: Vec<ExchangeConfig>) -> Vec<Result<Data, RemoteError>> {
-        let waiting: Vec<Result<Receiver<_>, RemoteError>> = questions
-            .into_iter()
-            .map(|question| {
-                let (answer, answered) = channel();
-                let seed = self.seed();
-                self.order(Order::Ask(ExchangeConfig { seed, ..question }, answer))?;
-                Ok(answered)
-            })
-            .collect();
-        waiting
-            .into_iter()
-            .map(|answered| answered?.recv().unwrap_or_else(|_| Err(self.over())))
-            .collect()
+    /// Asks for one packet each, and hands on each answer when it comes, with its question's place.
+    pub fn ask(
+        &self,
+        questions: impl Iterator<Item = ExchangeConfig>,
+        mut answered: impl FnMut(usize, Result<Data, RemoteError>),
+    ) {
+        let (answer, answers) = channel();
+        let mut open = Vec::new();
+        for (place, question) in questions.enumerate() {
+            let seed = self.seed();
+            let config = ExchangeConfig { seed, ..question };
+            let ordered = self.order(Order::Ask(config, Asker(place, answer.clone())));
+            open.push(ordered.is_ok());
+            if let Err(error) = ordered {
+                answered(place, Err(error));
+            }
+        }
+        drop(answer);
+        for (place, found) in answers {
+            open[place] = false;
+            answered(place, found);
+        }
+        for (place, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+            answered(place, Err(self.over()));
+        }
     }
 
     /// Begins to read a stream.
@@ -287,10 +307,13 @@ mod tests {
         let silent = forwarder.attach(Box::new(Silent), "silent").expect("added");
         silent.register(&name).expect("registered");
         let ask = || {
-            network.ask(vec![ExchangeConfig {
+            let mut found = None;
+            let question = ExchangeConfig {
                 timeout: Duration::from_secs(3600),
                 ..ExchangeConfig::new(name.clone())
-            }])
+            };
+            network.ask(std::iter::once(question), |_, answer| found = Some(answer));
+            found
         };
         std::thread::scope(|scope| {
             let asked = scope.spawn(ask);
@@ -298,14 +321,19 @@ mod tests {
                 let waits = node.with_forwarder(|forwarder, _| forwarder.status());
                 waits.is_ok_and(|status| status.pit_entries > 0)
             };
+            let until = Instant::now() + Duration::from_secs(30);
             while !waits(&network.node) {
+                assert!(Instant::now() < until && !asked.is_finished());
                 std::thread::sleep(Duration::from_millis(2));
             }
             let read = network.read(ConsumerConfig::new(name.clone()), Box::new(Panics));
             assert_eq!(read, Ok(()));
-            assert_eq!(asked.join().expect("no panic"), [Err(RemoteError::Ended)]);
+            assert_eq!(
+                asked.join().expect("no panic"),
+                Some(Err(RemoteError::Ended))
+            );
         });
-        assert_eq!(ask(), [Err(RemoteError::Ended)]);
+        assert_eq!(ask(), Some(Err(RemoteError::Ended)));
         let whole = network.read_all(ConsumerConfig::new(name.clone()), (), |(), _| Ok(()));
         assert_eq!(whole, Err(RemoteError::Ended));
     }

@@ -39,6 +39,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// What is taken.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes `bytes` more.
     ///
     /// # Errors

@@ -1,7 +1,6 @@
 //! The loop's side of [`Network`](super::network::Network): takes orders, hands packets to whoever asked, and tells all of
 //! them when there will be no more.
 
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,12 +9,12 @@ use ndn_io::App;
 use ndn_packet::{Data, Interest, NetKind, NetPacket};
 
 use super::RemoteError;
-use super::network::{Order, Orders, Reading};
+use super::network::{Asker, Order, Orders, Reading};
 use crate::handles::lock;
 
 /// What is being asked for.
 enum Asked {
-    Question(Box<Exchange>, Sender<Result<Data, RemoteError>>),
+    Question(Box<Exchange>, Asker),
     Stream(Box<Consumer>, Box<dyn Reading>),
 }
 
@@ -51,15 +50,14 @@ impl Asked {
     fn turn(&mut self, now: Duration, out: &mut Vec<NetPacket>) -> bool {
         let mut send = |wire| out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
         match self {
-            Asked::Question(exchange, answer) => {
+            Asked::Question(exchange, asker) => {
                 while let Some(wire) = exchange.poll_interest(now) {
                     send(wire);
                 }
                 let Some(result) = exchange.result() else {
                     return false;
                 };
-                // Who waits may be gone.
-                let _ = answer.send(match result {
+                asker.answer(match result {
                     Ok(data) => Ok(data.clone()),
                     Err(error) => Err(error.into()),
                 });
@@ -159,8 +157,8 @@ impl App for Loop {
         }
         self.asked
             .extend(waiting.into_iter().map(|order| match order {
-                Order::Ask(config, answer) => {
-                    Asked::Question(Box::new(Exchange::new(config, now)), answer)
+                Order::Ask(config, asker) => {
+                    Asked::Question(Box::new(Exchange::new(config, now)), asker)
                 }
                 Order::Read(config, reading) => {
                     Asked::Stream(Box::new(Consumer::new(config, now)), reading)
