@@ -110,6 +110,32 @@ fn the_same_is_asked_once_by_all_who_want_it() {
 }
 
 #[test]
+fn nobody_waits_for_what_is_listed_beside_his_file() {
+    let Some(mut w) = World::new() else { return };
+    publish(&w.repo, "/data/d/f", b"f");
+    publish(&w.repo, "/data/d/g", b"g");
+    w.mount_with(RemoteOptions {
+        // Longer than the test waits for the other file.
+        timeout: Duration::from_secs(60),
+        remember: NEVER,
+        ..w.options()
+    });
+    let silent = name("/data/d/g/32=metadata");
+    w.conduct(Conduct::SilenceUnder(silent.clone()));
+    let (folder, other) = (w.path("d"), w.path("d/f"));
+    std::thread::scope(|scope| {
+        let lists = scope.spawn(|| words(&folder));
+        until("it is asked for", || w.times_asked(&silent) > 0);
+        let reads = scope.spawn(|| fs::read(&other).expect("read"));
+        until("the other is read", || reads.is_finished());
+        assert!(!lists.is_finished(), "nothing was told of the silent one");
+        w.conduct(Conduct::Answer);
+        assert_eq!(reads.join().expect("read"), b"f");
+        assert_eq!(lists.join().expect("listed"), ["f", "g"]);
+    });
+}
+
+#[test]
 fn files_are_opened_read_and_closed_by_many_at_once() {
     let Some(mut w) = World::new() else { return };
     let content = noise(400_000, 3);
