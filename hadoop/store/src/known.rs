@@ -66,12 +66,23 @@ struct Known {
     at: Duration,
     /// With its version; `None`: there is nothing that could be served.
     newest: Option<Name>,
+    /// The same before trouble that passes: of a folder, what its next listing is compared with.
+    before: Option<Name>,
 }
 
 impl Known {
+    fn new(at: Duration, newest: Option<Name>) -> Self {
+        Self {
+            at,
+            newest,
+            before: None,
+        }
+    }
+
     /// Bytes that this and the name it is known of point to.
     fn memory(&self, name: &Name) -> usize {
-        name.wire_len() + self.newest.as_ref().map_or(0, Name::wire_len)
+        let versions = self.newest.iter().chain(&self.before);
+        name.wire_len() + versions.map(Name::wire_len).sum::<usize>()
     }
 }
 
@@ -141,29 +152,31 @@ impl Cluster {
                         None
                     }
                 };
-                let known = Known { at: now, newest };
+                let known = Known::new(now, newest);
                 let bytes = known.memory(&name);
                 self.files.insert(name, known, bytes);
             }
             (Topic::Folder(name), Answer::Folder(found)) => {
-                let newest = match found {
+                let known = match found {
                     Ok(Some(listing)) => {
                         let listing = self.same(&name, &listing).unwrap_or(listing);
                         let versioned = listing.versioned().clone();
                         let bytes = versioned.wire_len() + listing.memory();
                         self.listings.insert(versioned.clone(), listing, bytes);
-                        Some(versioned)
+                        Known::new(now, Some(versioned))
                     }
-                    Err(why) if why.is_passing() => None,
+                    Err(why) if why.is_passing() => Known {
+                        before: self.last_listed(&name).cloned(),
+                        ..Known::new(now, None)
+                    },
                     Ok(None) | Err(_) => {
                         // Versions are below `32=ls`.
                         let is_of =
                             |version: &Name| version.as_ref().parent().parent() == name.as_ref();
                         self.listings.remove_all(is_of);
-                        None
+                        Known::new(now, None)
                     }
                 };
-                let known = Known { at: now, newest };
                 let bytes = known.memory(&name);
                 self.folders.insert(name, known, bytes);
             }
@@ -174,9 +187,14 @@ impl Cluster {
     /// The listing of `folder` that was told last, if it tells the same: a folder has a new version when something else is
     /// in it, so that who reads its listing is not overtaken by who asks for it.
     fn same(&self, folder: &Name, told: &Listing) -> Option<Arc<Listing>> {
-        let last = self.folders.get(folder)?.newest.as_ref()?;
-        let last = self.listings.get(last)?;
+        let last = self.listings.get(self.last_listed(folder)?)?;
         (last.content() == told.content()).then(|| last.clone())
+    }
+
+    /// The version of a folder's listing that was told last.
+    fn last_listed(&self, folder: &Name) -> Option<&Name> {
+        let known = self.folders.get(folder)?;
+        known.newest.as_ref().or(known.before.as_ref())
     }
 
     /// Takes the content of a block segment. What is kept is a copy: the packet lies in a buffer with many others.

@@ -32,13 +32,15 @@ impl Waiting {
 pub(crate) struct WaitingRoom {
     by_need: HashMap<Need, Vec<Waiting>>,
     bytes: usize,
+    /// Nobody stops waiting before: until then there is nobody to be forgotten.
+    none_late_before: Duration,
 }
 
 impl WaitingRoom {
     /// Whether there is room for one more; those that nobody waits for any more make it.
     pub fn has_room_for(&mut self, waiting: &Waiting, now: Duration) -> bool {
         let is_full = |room: &Self| room.bytes + waiting.memory() > MAX_BYTES;
-        if is_full(self) {
+        if is_full(self) && self.none_late_before <= now {
             self.forget_late(now);
         }
         !is_full(self)
@@ -51,6 +53,7 @@ impl WaitingRoom {
             ..waiting
         };
         self.bytes += waiting.memory();
+        self.none_late_before = self.none_late_before.min(waiting.until);
         let all = self.by_need.entry(need);
         // Most are alone: a vector makes room for four at once.
         all.or_insert_with(|| Vec::with_capacity(1)).push(waiting);
@@ -68,7 +71,9 @@ impl WaitingRoom {
             all.retain(|waiting| waiting.until > now);
             !all.is_empty()
         });
-        self.bytes = self.by_need.values().flatten().map(Waiting::memory).sum();
+        let rest = || self.by_need.values().flatten();
+        self.bytes = rest().map(Waiting::memory).sum();
+        self.none_late_before = rest().map(|waiting| waiting.until).min().unwrap_or(now);
     }
 }
 

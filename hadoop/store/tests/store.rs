@@ -197,6 +197,9 @@ fn a_folder_has_a_new_version_when_something_else_is_in_it() {
     let now = names.clone();
     let server = Server::start(Box::new(move |_| {
         let names = now.lock().expect("names").clone();
+        if names.is_empty() {
+            return (200, String::from("no listing"));
+        }
         let all: Vec<String> = names.iter().map(|name| entry(name, "FILE")).collect();
         (200, listing(&all, 0))
     }));
@@ -208,6 +211,14 @@ fn a_folder_has_a_new_version_when_something_else_is_in_it() {
         assert_eq!(server.asked.lock().expect("the log").len(), asked);
     }
     assert_eq!(bench.read(&first, false), b"a\0b\0");
+    // Nor when for a moment nothing can be understood.
+    names.lock().expect("names").clear();
+    bench.skip(Duration::from_millis(1100));
+    let folder = bench.metadata(&name("/cluster/32=ls"));
+    assert_eq!(folder.map(|a| a.map(drop)), REFUSED);
+    *names.lock().expect("names") = vec!["a", "b"];
+    bench.skip(Duration::from_millis(1100));
+    assert_eq!(bench.told("/cluster/32=ls").name, first.name);
     *names.lock().expect("names") = vec!["a", "c"];
     bench.skip(Duration::from_millis(1100));
     let second = bench.told("/cluster/32=ls");
