@@ -63,6 +63,14 @@ def test_named_data_must_be_proved():
     assert doubts_of_read("ndn", cost(0, bytes_read=999), size) == ["bytes read by name: 999, not 1000"]
 
 
+def test_stock_tcp_must_have_written_all_replicas():
+    whole = Cost(1, {}, LinkBytes({"client": 1000, "dn1": 2000}, {"dn1": 1000, "dn2": 2000}), 0, {})
+    hosts = ["client", "dn1", "dn2"]
+    assert doubts_of_write("tcp", whole, 1000, 3, hosts) == []
+    assert doubts_of_write("tcp", whole, 1001, 3, hosts) == ["bytes out of and into hosts: 6000, not 6006"]
+    assert doubts_of_write("tcp", cost(1000), 1000, 3) == []
+
+
 def test_ucx_must_be_proved():
     size = 1000
     good = Cost(

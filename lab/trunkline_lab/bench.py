@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
-from .cluster import BUFFER_SIZE, PACKET_SIZE, Properties
+from .cluster import TUNED_SIZES, Properties
 from .figures import Figure
 from .say import say
 
@@ -39,7 +39,7 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
     pasted = planes.pasted("ndn")
-    sizes = {key: pasted[key] for key in (PACKET_SIZE, BUFFER_SIZE)}
+    sizes = {key: pasted[key] for key in TUNED_SIZES}
     cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes), ("ndn", "ndn", {})]
     if lack := planes.ucx_missing():
         say(f"hdfs: not over UCX: {lack}")
@@ -62,7 +62,7 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 get = rig.get("/file", copy, properties=properties)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
-                transfer.proven(plane, put, size, REPLICATION, hosts=rig.hosts)
+                transfer.proven(plane, put, size, REPLICATION, rig.hosts)
                 if doubts := transfer.doubts_of_read(plane, get, size):
                     raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")

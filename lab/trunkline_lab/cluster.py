@@ -27,6 +27,7 @@ FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
 
 PACKET_SIZE = "dfs.client-write-packet-size"
 BUFFER_SIZE = "io.file.buffer.size"
+TUNED_SIZES = (PACKET_SIZE, BUFFER_SIZE)  # what `trunkline hadoop conf` sets for throughput, on any plane
 
 HEAP = "256m"  # of every JVM
 
@@ -301,10 +302,15 @@ class Cluster:
     ) -> Process:
         """`FsShell -D dfs.replication=N -put source target`."""
         given = {"dfs.replication": str(replication), **(properties or {})}
-        generic = [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
-        return self.client(FSSHELL, *generic, "-put", *options, str(source), target, name="put", host=host, jvm=jvm)
+        return self.client(
+            FSSHELL, *_generic(given), "-put", *options, str(source), target, name="put", host=host, jvm=jvm
+        )
 
     def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""
-        generic = [word for key, value in (properties or {}).items() for word in ("-D", f"{key}={value}")]
-        return self.client(FSSHELL, *generic, "-get", source, str(target), name="get", host=host)
+        return self.client(FSSHELL, *_generic(properties or {}), "-get", source, str(target), name="get", host=host)
+
+
+def _generic(properties: Properties) -> list[str]:
+    """Hadoop's generic options for these properties."""
+    return [word for key, value in properties.items() for word in ("-D", f"{key}={value}")]

@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from . import paths, planes, procs, report, stock
-from .cluster import BUFFER_SIZE, PACKET_SIZE, Properties, write_xml
+from .cluster import TUNED_SIZES, Properties, write_xml
 from .procs import ProcessFailed, Stage
 from .say import say
 
@@ -34,9 +34,6 @@ CONSOLE = "org.junit.platform.console.ConsoleLauncher"
 
 # What Hadoop's own tree gives its HDFS tests (hadoop-hdfs/src/test/resources), which the tests jar leaves out.
 TEST_SITE = {"dfs.namenode.fs-limits.min-block-size": "0", "hadoop.security.authentication": "simple"}
-
-# Tuned for throughput, but Hadoop's tests count on its own, for instance that 128 KiB leave the client at once.
-TUNED_SIZES = (PACKET_SIZE, BUFFER_SIZE)
 
 # Hadoop's own tests change private fields of the JDK; its build passes the same to Surefire. The plug-in needs none.
 ADD_OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
@@ -144,6 +141,7 @@ def properties(plane: str, stats: Path) -> Properties:
     if plane == "tcp":
         return TEST_SITE
     pasted = planes.pasted(plane)
+    # Hadoop's tests count on its own, for instance that 128 KiB leave the client at once.
     for size in TUNED_SIZES:
         pasted.pop(size, None)
     return {**TEST_SITE, **pasted, "trunkline.stats.file": str(stats)}

@@ -135,7 +135,7 @@ def profiled(rig: transfer.Rig, source: Path, event: str, number: int) -> tuple[
     cost = rig.put(source, path, REPLICATION, jvm=profile.from_birth("client") if event == "cpu" else [])
     for daemon in daemons:
         profile.stop(daemon)
-    transfer.proven(rig.plane, cost, source.stat().st_size, REPLICATION)
+    transfer.proven(rig.plane, cost, source.stat().st_size, REPLICATION, rig.hosts)
     if event == "wall":
         split = added(of_receivers(profile.stacks(host)) for host in rig.datanodes)
         counted = logged_s(rig, path)

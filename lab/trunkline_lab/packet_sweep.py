@@ -73,7 +73,7 @@ def measure(size: int, runs: int, wanted: str) -> Iterator[Figure]:
             for name, kib in cases if number % 2 else cases[::-1]:
                 say(f"hdfs.packets {name}: {kib} KiB, run {number + 1} of {runs}")
                 cost = rigs[name].put(source, "/file", REPLICATION, properties={PACKET_SIZE: str(kib << 10)})
-                costs[name, kib].append(transfer.proven(name, cost, size, REPLICATION))
+                costs[name, kib].append(transfer.proven(name, cost, size, REPLICATION, rigs[name].hosts))
                 rigs[name].remove("/file")
         values = {case: medians(costs[case], rigs[case[0]].datanodes) for case in cases}
     best = {name: recommended({kib: values[name, kib]["wall"] for kib in SIZES_KIB}) for name in names}

@@ -165,8 +165,12 @@ def rig(
         shutil.rmtree(directory / "data", ignore_errors=True)
 
 
-def doubts_of_write(plane: str, cost: Cost, file_bytes: int, replication: int) -> list[str]:
-    """What keeps one from saying that a plane carried a write; empty when its counters prove it."""
+def doubts_of_write(plane: str, cost: Cost, file_bytes: int, replication: int, hosts: Sequence[str] = ()) -> list[str]:
+    """What keeps one from saying that a plane carried a write; empty when its counters prove it.
+
+    Stock TCP has none but those of the links between `hosts`, where they are named: busy DataNodes may leave a pipeline
+    with fewer replicas.
+    """
     blocks = -(-file_bytes // BLOCK_BYTES)
     if plane == "ndn":
         return [
@@ -184,7 +188,8 @@ def doubts_of_write(plane: str, cost: Cost, file_bytes: int, replication: int) -
                 replication * file_bytes,
             ),
         ]
-    return []
+    # Each replica leaves one host and comes into another.
+    return _less("bytes out of and into hosts", cost.links.total(hosts), 2 * replication * file_bytes) if hosts else []
 
 
 def doubts_of_read(plane: str, cost: Cost, file_bytes: int) -> list[str]:
@@ -196,17 +201,9 @@ def doubts_of_read(plane: str, cost: Cost, file_bytes: int) -> list[str]:
     return []
 
 
-def proven(plane: str, cost: Cost, file_bytes: int, replication: int, *, hosts: Sequence[str] = ()) -> Cost:
-    """`cost`, once it is shown that the plane carried the write; raises RuntimeError otherwise.
-
-    Stock TCP has no counters but those of the links between `hosts`, where a caller names them: busy DataNodes may
-    leave a pipeline with fewer replicas.
-    """
-    doubts = doubts_of_write(plane, cost, file_bytes, replication)
-    if plane == "tcp" and hosts:
-        # Each replica leaves one host and comes into another.
-        doubts = _less("bytes out of and into hosts", cost.links.total(hosts), 2 * replication * file_bytes)
-    if doubts:
+def proven(plane: str, cost: Cost, file_bytes: int, replication: int, hosts: Sequence[str] = ()) -> Cost:
+    """`cost`, once it is shown that the plane carried the write; raises RuntimeError otherwise."""
+    if doubts := doubts_of_write(plane, cost, file_bytes, replication, hosts):
         raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
     return cost
 

@@ -24,22 +24,14 @@ const PACKET_SIZE: &str = "dfs.client-write-packet-size";
 /// Eight segments of 126 chunks of 516 bytes with their checksums, and the 33 bytes that HDFS
 /// reserves for a packet's header. Each record, acknowledgement and wake-up then serves eight.
 const NDN_PACKET_BYTES: &str = "520161";
+/// The best of the SC 2012 paper's sweep over RDMA (its Table I).
+const UCX_PACKET_BYTES: &str = "524288";
 const BUFFER_SIZE: &str = "io.file.buffer.size";
 /// `hdfs dfs -put` and `-get` copy in pieces of this size, and `BlockSender` re-replicates in packets
 /// of it. Hadoop's default is 4096, a system call and a pass through three streams for each page.
 /// By name it is two segments, so that what is re-replicated has the segments that readers ask for.
 const NDN_BUFFER_BYTES: &str = "129024";
 const UCX_BUFFER_BYTES: &str = "131072";
-/// The best of the SC 2012 paper's sweep over RDMA (its Table I).
-const UCX_PACKET_BYTES: &str = "524288";
-
-fn buffer_size(bytes: &str) -> Property {
-    property(
-        BUFFER_SIZE,
-        bytes,
-        "All: bytes that clients copy at a time, and that DataNodes re-replicate in a packet; Hadoop's default is 4096.",
-    )
-}
 
 struct Property {
     name: &'static str,
@@ -53,6 +45,14 @@ fn property(name: &'static str, value: &str, comment: &'static str) -> Property 
         value: value.to_owned(),
         comment,
     }
+}
+
+fn buffer_size(bytes: &str) -> Property {
+    property(
+        BUFFER_SIZE,
+        bytes,
+        "All: bytes that clients copy at a time, and that DataNodes re-replicate in a packet; Hadoop's default is 4096.",
+    )
 }
 
 fn ndn_properties(face: &str) -> Vec<Property> {
