@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_packet::{Interest, Name, NameRef, SigningKey};
-use ndn_repo::{Listing, MAX_LISTING_BYTES};
+use ndn_repo::{Kept, Listing, MAX_LISTING_BYTES};
 
 use crate::file::File;
 use crate::location::is_part;
 use crate::questions::{Answer, Topic};
-use crate::recent::Recent;
 
 /// How long what the NameNode told is taken for the newest.
 const BELIEVED: Duration = Duration::from_secs(1);
@@ -89,13 +88,13 @@ impl Known {
 /// What is known of a cluster.
 pub(crate) struct Cluster {
     options: StoreOptions,
-    files: Recent<Name, Known>,
-    versions: Recent<Name, Arc<File>>,
-    folders: Recent<Name, Known>,
-    listings: Recent<Name, Arc<Listing>>,
-    segments: Recent<Name, Bytes>,
+    files: Kept<Name, Known>,
+    versions: Kept<Name, Arc<File>>,
+    folders: Kept<Name, Known>,
+    listings: Kept<Name, Arc<Listing>>,
+    segments: Kept<Name, Bytes>,
     /// Block segments of which the log tells that they do not fit.
-    unfit: Recent<Name, ()>,
+    unfit: Kept<Name, ()>,
 }
 
 impl Cluster {
@@ -103,12 +102,12 @@ impl Cluster {
     pub fn new(options: StoreOptions) -> Self {
         Self {
             options,
-            files: Recent::new(TOLD_BYTES),
-            versions: Recent::new(VERSIONS_BYTES),
-            folders: Recent::new(TOLD_BYTES),
-            listings: Recent::new(LISTINGS_BYTES),
-            segments: Recent::new(SEGMENTS_BYTES),
-            unfit: Recent::new(UNFIT_BYTES),
+            files: Kept::new(TOLD_BYTES),
+            versions: Kept::new(VERSIONS_BYTES),
+            folders: Kept::new(TOLD_BYTES),
+            listings: Kept::new(LISTINGS_BYTES),
+            segments: Kept::new(SEGMENTS_BYTES),
+            unfit: Kept::new(UNFIT_BYTES),
         }
     }
 
@@ -187,13 +186,13 @@ impl Cluster {
     /// The listing of `folder` that was told last, if it tells the same: a folder has a new version when something else is
     /// in it, so that who reads its listing is not overtaken by who asks for it.
     fn same(&self, folder: &Name, told: &Listing) -> Option<Arc<Listing>> {
-        let last = self.listings.get(self.last_listed(folder)?)?;
+        let last = self.listings.peek(self.last_listed(folder)?)?;
         (last.content() == told.content()).then(|| last.clone())
     }
 
     /// The version of a folder's listing that was told last.
     fn last_listed(&self, folder: &Name) -> Option<&Name> {
-        let known = self.folders.get(folder)?;
+        let known = self.folders.peek(folder)?;
         known.newest.as_ref().or(known.before.as_ref())
     }
 
@@ -207,7 +206,7 @@ impl Cluster {
     /// Lets go of a block segment that has other bytes than it should: another one may come when it is asked for again.
     pub fn drop_unfit(&mut self, name: &Name) {
         self.segments.remove(name);
-        if self.unfit.get(name).is_none() {
+        if self.unfit.peek(name).is_none() {
             self.unfit.insert(name.clone(), (), name.wire_len());
             tracing::error!(
                 %name,
@@ -245,9 +244,9 @@ impl Cluster {
     /// there.
     pub fn doubtful(&self, interest: &Interest, now: Duration) -> Option<Topic> {
         let (name, version) = version_asked(interest.name())?;
-        self.versions.get(&name.append_version(version))?;
+        self.versions.peek(&name.append_version(version))?;
         // What was told may have made room for what was told of others.
-        let told = self.files.get(&name);
+        let told = self.files.peek(&name);
         told.is_none_or(|known| known.at + CONFIRMED <= now)
             .then_some(Topic::File(name))
     }
@@ -274,14 +273,14 @@ impl Cluster {
 
     /// The packet of a listing that was told lately.
     fn listed(&self, versioned: NameRef<'_>, of: impl Fn(&Listing) -> Option<Bytes>) -> Step {
-        let listing = self.listings.get(&versioned.to_name());
+        let listing = self.listings.peek(&versioned.to_name());
         let packet = listing.and_then(|listing| of(listing));
         packet.map_or(Step::Nothing, Step::Answer)
     }
 
     /// What `answer` makes of a version of a file, if it is known or the newest.
     fn version(&self, versioned: &Name, now: Duration, answer: impl Fn(&File) -> Step) -> Step {
-        match self.versions.get(versioned) {
+        match self.versions.peek(versioned) {
             Some(file) => answer(file),
             None => self.newest(versioned.as_ref().parent(), now, |file| {
                 match file.versioned() == versioned {
@@ -297,9 +296,9 @@ impl Cluster {
         let name = name.to_name();
         let fresh = self
             .files
-            .get(&name)
+            .peek(&name)
             .filter(|known| known.at + BELIEVED > now);
-        match fresh.map(|known| known.newest.as_ref().map(|v| self.versions.get(v))) {
+        match fresh.map(|known| known.newest.as_ref().map(|v| self.versions.peek(v))) {
             Some(None) => Step::Nothing,
             Some(Some(Some(file))) => answer(file),
             None | Some(Some(None)) => self.lacks(Topic::File(name)),
@@ -321,9 +320,9 @@ impl Cluster {
         let folder = folder.to_name();
         let fresh = self
             .folders
-            .get(&folder)
+            .peek(&folder)
             .filter(|known| known.at + BELIEVED > now);
-        match fresh.map(|known| known.newest.as_ref().map(|v| self.listings.get(v))) {
+        match fresh.map(|known| known.newest.as_ref().map(|v| self.listings.peek(v))) {
             Some(None) => Step::Nothing,
             Some(Some(Some(listing))) => Step::Answer(listing.metadata(&self.options.key)),
             None | Some(Some(None)) => self.lacks(Topic::Folder(folder)),
@@ -336,13 +335,13 @@ impl Cluster {
         };
         let lacking: Vec<Need> = pieces
             .iter()
-            .filter(|piece| self.segments.get(&piece.name).is_none())
+            .filter(|piece| self.segments.peek(&piece.name).is_none())
             .map(|piece| Need::Segment(piece.name.clone()))
             .collect();
         if !lacking.is_empty() {
             return Step::Lacks(lacking);
         }
-        let content = |name: &Name| self.segments.get(name);
+        let content = |name: &Name| self.segments.peek(name);
         match file.segment(n, &pieces, content, &self.options.key) {
             Ok(Some(wire)) => Step::Answer(wire),
             Ok(None) => Step::Nothing,

@@ -27,7 +27,6 @@ mod known;
 mod location;
 mod namenode;
 mod questions;
-mod recent;
 mod store;
 mod told;
 mod waiting;

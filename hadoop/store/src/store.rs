@@ -10,12 +10,13 @@
 use std::time::Duration;
 
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
+use ndn_repo::Kept;
 use trunkline_native::Verify;
 
 use crate::known::{Cluster, Need, Step, StoreOptions};
 use crate::namenode::StoreError;
 use crate::questions::{Questions, Topic, Unanswered};
-use crate::recent::Recent;
+
 use crate::waiting::{Waiting, WaitingRoom};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
@@ -36,7 +37,7 @@ pub struct Store {
     now: Duration,
     waiting: WaitingRoom,
     /// Block segments asked for, and when.
-    asked: Recent<Name, Duration>,
+    asked: Kept<Name, Duration>,
     /// Until when the NameNode is not asked, because it did not answer.
     quiet_until: Option<Duration>,
 }
@@ -49,7 +50,7 @@ impl Store {
             questions,
             now: Duration::ZERO,
             waiting: WaitingRoom::default(),
-            asked: Recent::new(ASKED_BYTES),
+            asked: Kept::new(ASKED_BYTES),
             quiet_until: None,
         }
     }
@@ -222,7 +223,7 @@ impl Store {
     /// Asks for a block segment, unless it was asked for just now.
     fn ask_network(&mut self, name: &Name, out: &mut Vec<NetPacket>) {
         let is_out = |at: &Duration| *at + AGAIN > self.now;
-        if self.asked.get(name).is_some_and(is_out) {
+        if self.asked.peek(name).is_some_and(is_out) {
             return;
         }
         self.asked.insert(name.clone(), self.now, name.wire_len());

@@ -16,6 +16,7 @@
 //! | commands from elsewhere | [`protocol::Server`] |
 //! | looking after it | [`Repo::status`], [`Repo::verify`], [`Repo::compact`] |
 //! | another disk below | [`disk::Disk`] |
+//! | what is kept at hand of all this elsewhere, within a bound in bytes | [`Kept`] |
 //!
 //! ```
 //! use ndn_packet::{Interest, Data, Name, SigningKey};
@@ -57,6 +58,7 @@ mod error;
 mod files;
 mod index;
 mod inner;
+mod kept;
 mod listing;
 mod manifest_in;
 mod packets;
@@ -71,6 +73,7 @@ pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;
 pub use inner::now_us;
+pub use kept::Kept;
 pub use listing::{Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed};
 pub use manifest_in::{ManifestIn, SignedManifest};
 pub use packets::{Insertion, SeriesInfo};

@@ -80,7 +80,7 @@ fn a_version_stays_doubtful_where_others_took_the_place_of_what_was_told() {
         let other = Topic::File(name(&format!("/c/{long}{n}")));
         cluster.learn(other, Answer::File(Ok(None)), Duration::ZERO);
     }
-    let (kept, bytes) = cluster.files.kept();
+    let (kept, bytes) = (cluster.files.count(), cluster.files.bytes());
     assert!(kept < 1000 && bytes <= TOLD_BYTES && bytes > TOLD_BYTES / 2);
     assert!(cluster.doubtful(&asked, Duration::ZERO).is_some());
     let topic = Topic::File(name("/c/f"));
@@ -120,14 +120,14 @@ fn a_block_segment_that_is_kept_keeps_no_buffer() {
     let segment = name("/hadoop/blocks/BP-1/7").append_segment(0);
     cluster.keep(&segment, &buffer.slice(..5));
     assert_eq!(
-        cluster.segments.get(&segment).map(|c| &c[..]),
+        cluster.segments.peek(&segment).map(|c| &c[..]),
         Some(&[7; 5][..])
     );
     assert!(buffer.is_unique());
     for n in 0..1000 {
         cluster.keep(&segment.append_segment(n), &buffer);
     }
-    assert!(cluster.segments.kept().1 <= SEGMENTS_BYTES);
+    assert!(cluster.segments.bytes() <= SEGMENTS_BYTES);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn versions_take_as_much_as_their_blocks_and_names() {
             Duration::ZERO,
         );
     }
-    let (kept, bytes) = cluster.versions.kept();
+    let (kept, bytes) = (cluster.versions.count(), cluster.versions.bytes());
     assert!(
         kept * MAX_PATH < bytes && bytes <= VERSIONS_BYTES,
         "{kept} of {bytes} bytes"

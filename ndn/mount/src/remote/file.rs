@@ -12,17 +12,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ndn_endpoint::ConsumerConfig;
 use ndn_packet::Data;
-use ndn_repo::SignedManifest;
+use ndn_repo::{Kept, SignedManifest};
 
 use super::RemoteError;
 use super::ahead::ReadAhead;
-use super::cache::Cache;
 use super::network::{Network, Reading};
 use super::told::Told;
 use crate::handles::lock;
 
 /// Verified segments of all files, by file and number.
-pub type Segments = Mutex<Cache<(u64, u64), Bytes>>;
+pub type Segments = Mutex<Kept<(u64, u64), Bytes>>;
 
 /// What a call gives the network beyond its own time, so that it is the network that says what was wrong.
 const GRACE: Duration = Duration::from_secs(1);
@@ -204,7 +203,7 @@ impl RemoteFile {
         let mut slots = Vec::new();
         {
             let mut segments = lock(&self.source.segments);
-            slots.extend((first..=last).map(|n| segments.get(&(self.id, n))));
+            slots.extend((first..=last).map(|n| segments.get(&(self.id, n)).cloned()));
         }
         let mut call = Call {
             first,

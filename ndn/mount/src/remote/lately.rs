@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ndn_packet::Name;
+use ndn_repo::Kept;
 
 use super::RemoteError;
-use super::cache::Cache;
 use crate::handles::lock;
 
 /// Answers by name.
@@ -19,7 +19,7 @@ pub struct Lately<V> {
 
 struct Inner<V> {
     /// Each with the time until which it is believed.
-    answers: Cache<Name, (Instant, V)>,
+    answers: Kept<Name, (Instant, V)>,
     asked: HashMap<Name, Arc<Question<V>>>,
 }
 
@@ -58,7 +58,7 @@ impl<V: Clone> Lately<V> {
     pub fn new(bytes: usize, believed: Duration) -> Self {
         Self {
             inner: Mutex::new(Inner {
-                answers: Cache::new(bytes),
+                answers: Kept::new(bytes),
                 asked: HashMap::new(),
             }),
             believed,
@@ -70,9 +70,9 @@ impl<V: Clone> Lately<V> {
         let inner = &mut *lock(&self.inner);
         let now = Instant::now();
         if let Some((until, value)) = inner.answers.get(name)
-            && now < until
+            && now < *until
         {
-            return Found::Known(value);
+            return Found::Known(value.clone());
         }
         if let Some(question) = inner.asked.get(name) {
             return Found::Asked(Waiting(question.clone()));
@@ -218,8 +218,8 @@ mod tests {
         };
         assert_eq!(lately.get(&name(), slow), Ok(1));
         let answered = Instant::now();
-        let kept = lock(&lately.inner).answers.get(&name());
-        let (until, _) = kept.expect("remembered");
+        let mut inner = lock(&lately.inner);
+        let (until, _) = *inner.answers.get(&name()).expect("remembered");
         assert!(until >= asked + 2 * took && until <= answered + (answered - asked));
     }
 }

@@ -5,7 +5,6 @@
 
 mod ahead;
 mod ask;
-mod cache;
 mod error;
 mod file;
 mod fuse;
@@ -28,6 +27,7 @@ use fuser::{Errno, FileAttr};
 use ndn_endpoint::VerifyPolicy;
 use ndn_io::FaceUri;
 use ndn_packet::Name;
+use ndn_repo::Kept;
 
 use crate::attr::{self, Owner, read_only};
 use crate::error::MountError;
@@ -36,7 +36,6 @@ use crate::names;
 use crate::nodes::{Kind, Nodes};
 
 use ahead::ReadAhead;
-use cache::{Cache, ENTRY_BYTES};
 use file::{RemoteFile, Segments};
 use lately::Lately;
 use listing::{Listed, Listing};
@@ -56,11 +55,11 @@ const NEWEST_BYTES: usize = 4 << 20;
 /// Bytes of versions' numbers that are remembered.
 const VERSIONS_BYTES: usize = 1 << 20;
 /// Bytes that a file's state takes, about.
-const FILE_BYTES: usize = 512;
+const FILE_BYTES: usize = 768;
 /// Most bytes fetched ahead of a reader.
 const MOST_AHEAD: u64 = 8 << 20;
-/// Manifests of files that were closed are kept for so many.
-const KEPT_FILES: usize = 64;
+/// Bytes of the state of files that were opened lately, with their names: some 64 manifests are kept.
+const FILES_BYTES: usize = 64 << 10;
 /// Files of a folder whose attributes are asked for at once.
 const AT_ONCE: usize = 64;
 
@@ -127,7 +126,7 @@ pub struct Remote {
     /// The newest versions of files.
     newest: Lately<Arc<Told>>,
     /// Versions that are open or were lately.
-    files: Mutex<Cache<(Name, u64), Arc<RemoteFile>>>,
+    files: Mutex<Kept<(Name, u64), Arc<RemoteFile>>>,
     next_file: AtomicU64,
     nodes: Mutex<Nodes>,
     /// The versions that inodes stand for, as long as the kernel knows them.
@@ -146,12 +145,12 @@ impl Remote {
         let remote = Self {
             owner,
             network,
-            segments: Arc::new(Mutex::new(Cache::new(options.cache_bytes))),
+            segments: Arc::new(Mutex::new(Kept::new(options.cache_bytes))),
             listings: Lately::new(LISTING_BYTES, believed),
             room: Room::new(ALL_LISTINGS_BYTES),
             versions: Lately::new(VERSIONS_BYTES, believed),
             newest: Lately::new(NEWEST_BYTES, believed),
-            files: Mutex::new(Cache::new(KEPT_FILES * (FILE_BYTES + ENTRY_BYTES))),
+            files: Mutex::new(Kept::new(FILES_BYTES)),
             next_file: AtomicU64::new(0),
             nodes: Mutex::new(Nodes::new(options.prefix.clone())),
             inodes: Mutex::default(),
@@ -260,7 +259,7 @@ impl Remote {
         let told = self.told(number)?;
         let key = (told.name.clone(), told.version);
         if let Some(file) = lock(&self.files).get(&key) {
-            return Ok(file);
+            return Ok(file.clone());
         }
         let source = self.source(&told).map_err(|e| e.told())?;
         let id = self.next_file.fetch_add(1, Ordering::Relaxed);
