@@ -12,6 +12,7 @@ use common::world::{Conduct, TIMEOUT, World};
 use common::{errno, name, noise, publish, words};
 use ndn_endpoint::VerifyPolicy;
 use ndn_mount::RemoteOptions;
+use ndn_repo::manifest_name;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than any test takes.
@@ -107,6 +108,29 @@ fn the_same_is_asked_once_by_all_who_want_it() {
     let listing = name("/data/d/32=ls/32=metadata");
     // A question may be asked again on a slow machine, but not by each of the eight.
     let times = w.times_asked(&listing);
+    assert!((1..4).contains(&times), "asked {times} times");
+}
+
+#[test]
+fn a_manifest_is_fetched_once_by_all_who_open_its_file() {
+    let Some(mut w) = World::new() else { return };
+    let version = publish(&w.repo, "/data/f", b"f");
+    w.mount_with(RemoteOptions {
+        remember: NEVER,
+        ..w.options()
+    });
+    assert_eq!(words(&w.path("")), ["f"]);
+    w.conduct(Conduct::Slow(Duration::from_millis(200)));
+    let path = w.path("f");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_eq!(fs::read(&path).expect("read"), b"f"));
+        }
+    });
+    let versioned = name("/data/f").append_version(version);
+    let manifest = manifest_name(&versioned).append_segment(0);
+    // As above: not by each of the eight.
+    let times = w.times_asked(&manifest);
     assert!((1..4).contains(&times), "asked {times} times");
 }
 

@@ -14,12 +14,13 @@ use crate::handles::lock;
 /// Answers by name.
 pub struct Lately<V> {
     inner: Mutex<Inner<V>>,
-    believed: Duration,
+    /// `None`: for good.
+    believed: Option<Duration>,
 }
 
 struct Inner<V> {
-    /// Each with the time until which it is believed.
-    answers: Kept<Name, (Instant, V)>,
+    /// Each with the time until which it is believed, where that ends.
+    answers: Kept<Name, (Option<Instant>, V)>,
     asked: HashMap<Name, Arc<Question<V>>>,
 }
 
@@ -56,6 +57,15 @@ impl<V: Clone> Lately<V> {
     /// For answers of so many bytes in all. Each is believed for so long, or for as long as it took to come: one that is a
     /// long time on its way must not be asked for again by each that wants it.
     pub fn new(bytes: usize, believed: Duration) -> Self {
+        Self::believing(bytes, Some(believed))
+    }
+
+    /// For answers of so many bytes in all which never change.
+    pub fn for_good(bytes: usize) -> Self {
+        Self::believing(bytes, None)
+    }
+
+    fn believing(bytes: usize, believed: Option<Duration>) -> Self {
         Self {
             inner: Mutex::new(Inner {
                 answers: Kept::new(bytes),
@@ -70,7 +80,7 @@ impl<V: Clone> Lately<V> {
         let inner = &mut *lock(&self.inner);
         let now = Instant::now();
         if let Some((until, value)) = inner.answers.get(name)
-            && now < *until
+            && until.is_none_or(|until| now < until)
         {
             return Found::Known(value.clone());
         }
@@ -146,13 +156,13 @@ impl<V: Clone> Drop for Asking<'_, V> {
         let inner = &mut *lock(&self.lately.inner);
         let now = Instant::now();
         if let Ok((value, bytes)) = &self.answer {
-            inner.answers.shed(|(until, _)| *until <= now);
-            let believed = self.lately.believed.max(now - self.since);
+            let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
+            inner.answers.shed(|(until, _)| is_over(until));
+            let took = now - self.since;
+            let until = self.lately.believed.map(|least| now + least.max(took));
             let bytes = bytes + self.name.wire_len();
             let name = self.name.clone();
-            inner
-                .answers
-                .insert(name, (now + believed, value.clone()), bytes);
+            inner.answers.insert(name, (until, value.clone()), bytes);
         }
         inner.asked.remove(&self.name);
         *lock(&self.question.answer) = Some(self.answer.clone().map(|(value, _)| value));
@@ -220,6 +230,7 @@ mod tests {
         let answered = Instant::now();
         let mut inner = lock(&lately.inner);
         let (until, _) = *inner.answers.get(&name()).expect("remembered");
+        let until = until.expect("a time");
         assert!(until >= asked + 2 * took && until <= answered + (answered - asked));
     }
 }

@@ -126,7 +126,7 @@ pub struct Remote {
     /// The newest versions of files.
     newest: Lately<Arc<Told>>,
     /// Versions that are open or were lately.
-    files: Mutex<Kept<(Name, u64), Arc<RemoteFile>>>,
+    files: Lately<Arc<RemoteFile>>,
     next_file: AtomicU64,
     nodes: Mutex<Nodes>,
     /// The versions that inodes stand for, as long as the kernel knows them.
@@ -150,7 +150,7 @@ impl Remote {
             room: Room::new(ALL_LISTINGS_BYTES),
             versions: Lately::new(VERSIONS_BYTES, believed),
             newest: Lately::new(NEWEST_BYTES, believed),
-            files: Mutex::new(Kept::new(FILES_BYTES)),
+            files: Lately::for_good(FILES_BYTES),
             next_file: AtomicU64::new(0),
             nodes: Mutex::new(Nodes::new(options.prefix.clone())),
             inodes: Mutex::default(),
@@ -257,16 +257,13 @@ impl Remote {
     /// The version behind an inode, to be read.
     fn file(&self, number: u64) -> Result<Arc<RemoteFile>, Errno> {
         let told = self.told(number)?;
-        let key = (told.name.clone(), told.version);
-        if let Some(file) = lock(&self.files).get(&key) {
-            return Ok(file.clone());
-        }
-        let source = self.source(&told).map_err(|e| e.told())?;
-        let id = self.next_file.fetch_add(1, Ordering::Relaxed);
-        let file = RemoteFile::new(id, told, source);
-        // So many, whatever their sizes.
-        lock(&self.files).insert(key, file.clone(), FILE_BYTES);
-        Ok(file)
+        let name = told.metadata.name.clone();
+        let file = self.files.get(&name, || {
+            let source = self.source(&told)?;
+            let id = self.next_file.fetch_add(1, Ordering::Relaxed);
+            Ok((RemoteFile::new(id, told, source), FILE_BYTES))
+        });
+        file.map_err(|e| e.told())
     }
 
     fn most_ahead(&self) -> u64 {
