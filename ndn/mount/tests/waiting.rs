@@ -5,13 +5,14 @@ mod common;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::world::{Conduct, TIMEOUT, World};
 use common::{errno, name, noise, publish, words};
 use ndn_endpoint::VerifyPolicy;
 use ndn_mount::RemoteOptions;
+use ndn_packet::Name;
 use ndn_repo::manifest_name;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -27,36 +28,58 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Lets a program that waits end by a signal, which it must.
+fn end(program: &mut Child) {
+    assert!(program.try_wait().expect("a child").is_none(), "it waits");
+    // Not SIGINT: what a script starts in the background is born ignoring it.
+    kill_process(Pid::from_child(program), Signal::TERM).expect("a process");
+    let mut ended = None;
+    until("the signal ends it", || {
+        ended = program.try_wait().expect("a child");
+        ended.is_some()
+    });
+    let by = ended.and_then(|status| status.signal());
+    assert_eq!(by, Some(Signal::TERM.as_raw()));
+}
+
 #[test]
-fn a_read_that_waits_is_ended_by_a_signal() {
+fn reads_that_are_ended_by_a_signal_keep_nobody_waiting() {
     let Some(mut w) = World::new() else { return };
-    let version = publish(&w.repo, "/data/f", &noise(100_000, 1));
+    // As many calls as a mount answers at once.
+    let files: Vec<_> = (0..16)
+        .map(|n| {
+            let name = name(&format!("/data/{n}"));
+            let version = publish(&w.repo, &name.to_string(), &noise(10_000, n));
+            (n, name.append_version(version).append_segment(0))
+        })
+        .collect();
+    publish(&w.repo, "/data/other", b"other");
     w.mount_with(RemoteOptions {
-        // No manifest is asked for when the file is opened.
+        // No manifest is asked for when a file is opened.
         verify: VerifyPolicy::default(),
         timeout: NEVER,
         remember: NEVER,
         ..w.options()
     });
-    assert_eq!(words(&w.path("")), ["f"]);
+    assert_eq!(words(&w.path("")).len(), files.len() + 1);
     w.conduct(Conduct::Silence);
-    let mut cat = Command::new("cat")
-        .arg(w.path("f"))
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("cat");
-    let segment = name("/data/f").append_version(version).append_segment(0);
-    until("it is asked for", || w.times_asked(&segment) > 0);
-    assert!(cat.try_wait().expect("a child").is_none(), "it waits");
-    // Not SIGINT: what a script starts in the background is born ignoring it.
-    kill_process(Pid::from_child(&cat), Signal::TERM).expect("a process");
-    let mut ended = None;
-    until("the signal ends it", || {
-        ended = cat.try_wait().expect("a child");
-        ended.is_some()
-    });
-    let by = ended.and_then(|status| status.signal());
-    assert_eq!(by, Some(Signal::TERM.as_raw()));
+    let read = |(n, segment): &(u64, Name)| {
+        let mut dd = Command::new("dd");
+        dd.arg(format!("if={}", w.path(&n.to_string()).display()));
+        // One that has asked for itself, not for its page, is ended once it has its answer.
+        dd.args((*n == 7).then_some("iflag=direct"));
+        let dd = dd.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = dd.spawn().expect("dd");
+        until("it is asked for", || w.times_asked(segment) > 0);
+        child
+    };
+    let mut readers: Vec<Child> = files.iter().map(read).collect();
+    readers.iter_mut().for_each(end);
+    w.conduct(Conduct::Answer);
+    let other = w.path("other");
+    let reads = std::thread::spawn(move || fs::read(other).expect("read"));
+    until("another file is read", || reads.is_finished());
+    assert_eq!(reads.join().expect("no panic"), b"other");
 }
 
 #[test]

@@ -30,6 +30,9 @@ pub enum RemoteError {
     /// The mount ends.
     #[error("the mount ends")]
     Stopped,
+    /// Who called has been ended.
+    #[error("nobody waits for it any more")]
+    Unwanted,
 }
 
 impl From<&ExchangeError> for RemoteError {
@@ -65,6 +68,7 @@ impl RemoteError {
     pub fn told(&self) -> Errno {
         match self {
             Self::Absent(_) => return Errno::ENOENT,
+            Self::Unwanted => return Errno::EINTR,
             Self::Stopped => {}
             Self::Silent(_) | Self::Unreachable(_) => tracing::warn!(error = %self, "a call fails"),
             _ => tracing::error!(error = %self, "a call fails"),

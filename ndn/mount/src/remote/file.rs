@@ -16,6 +16,7 @@ use ndn_repo::{Kept, SignedManifest};
 
 use super::RemoteError;
 use super::ahead::ReadAhead;
+use super::caller::Caller;
 use super::network::{Network, Reading};
 use super::told::Told;
 use crate::handles::lock;
@@ -25,6 +26,8 @@ pub type Segments = Mutex<Kept<(u64, u64), Bytes>>;
 
 /// What a call gives the network beyond its own time, so that it is the network that says what was wrong.
 const GRACE: Duration = Duration::from_secs(1);
+/// How often a call that waits looks whether its caller is still there.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How a file's segments come here.
 pub struct Source {
@@ -160,7 +163,7 @@ impl RemoteFile {
         u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Fills `buffer` from `offset` on, as far as the file goes; fetches as far ahead as `ahead` says.
+    /// Fills `buffer` from `offset` on, as far as the file goes and `caller` is there; fetches as far ahead as `ahead` says.
     ///
     /// # Errors
     /// Why the bytes are not here. Another call tries again.
@@ -169,6 +172,7 @@ impl RemoteFile {
         ahead: &Mutex<ReadAhead>,
         offset: u64,
         buffer: &mut [u8],
+        caller: Caller,
     ) -> Result<usize, RemoteError> {
         let size = self.told.size;
         let len = (buffer.len() as u64).min(size.saturating_sub(offset));
@@ -178,7 +182,7 @@ impl RemoteFile {
         let upto = lock(ahead).on_read(offset, len).min(size);
         let each = self.told.segment_bytes;
         let first = offset / each;
-        let slots = self.gather(first, (offset + len - 1) / each, (upto - 1) / each)?;
+        let slots = self.gather(first, (offset + len - 1) / each, (upto - 1) / each, caller)?;
         let mut at = 0;
         // Segments are no longer than a packet.
         let mut skip = (offset - first * each) as usize;
@@ -198,6 +202,7 @@ impl RemoteFile {
         first: u64,
         last: u64,
         upto: u64,
+        caller: Caller,
     ) -> Result<Vec<Bytes>, RemoteError> {
         let mut state = lock(&self.state);
         let mut slots = Vec::new();
@@ -217,7 +222,7 @@ impl RemoteFile {
             let number = state.next_call;
             state.next_call += 1;
             state.calls.insert(number, call);
-            call = self.wait(state, number, upto)?;
+            call = self.wait(state, number, upto, caller)?;
         }
         Ok(call.slots.into_iter().flatten().collect())
     }
@@ -227,8 +232,10 @@ impl RemoteFile {
         mut state: MutexGuard<'_, State>,
         number: u64,
         upto: u64,
+        caller: Caller,
     ) -> Result<Call, RemoteError> {
         let patience = self.source.consumer.max_stall + GRACE;
+        let mut looked = Instant::now();
         loop {
             let gone = || RemoteError::Stopped;
             let call = state.calls.get(&number).ok_or_else(gone)?;
@@ -246,6 +253,13 @@ impl RemoteFile {
                     None => Ok(call),
                 };
             }
+            if looked.elapsed() >= LOOK {
+                if caller.is_gone() {
+                    state.calls.remove(&number);
+                    return Err(RemoteError::Unwanted);
+                }
+                looked = Instant::now();
+            }
             let missing: Vec<u64> = call.missing().collect();
             let upto = upto.max(call.last());
             for segment in missing {
@@ -258,7 +272,7 @@ impl RemoteFile {
             }
             state = self
                 .arrived
-                .wait_timeout(state, left)
+                .wait_timeout(state, left.min(LOOK))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }

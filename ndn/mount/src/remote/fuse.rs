@@ -12,6 +12,7 @@ use fuser::{
     ReplyStatfs, ReplyXattr, Request,
 };
 
+use super::caller::Caller;
 use super::{Remote, Shown};
 use crate::attr::file_type;
 use crate::handles::lock;
@@ -57,8 +58,8 @@ impl Filesystem for RemoteFs {
         }
     }
 
-    fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
-        match self.0.read_link(ino.0) {
+    fn readlink(&self, req: &Request, ino: INodeNo, reply: ReplyData) {
+        match self.0.read_link(ino.0, Caller::new(req.pid())) {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error),
         }
@@ -74,7 +75,7 @@ impl Filesystem for RemoteFs {
 
     fn read(
         &self,
-        _req: &Request,
+        req: &Request,
         _ino: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -83,7 +84,10 @@ impl Filesystem for RemoteFs {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        wire::read(reply, size, |buffer| self.0.read(fh.0, offset, buffer));
+        let caller = Caller::new(req.pid());
+        wire::read(reply, size, |buffer| {
+            self.0.read(fh.0, offset, buffer, caller)
+        });
     }
 
     fn release(

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod ask;
+mod caller;
 mod error;
 mod file;
 mod fuse;
@@ -36,6 +37,7 @@ use crate::names;
 use crate::nodes::{Kind, Nodes};
 
 use ahead::ReadAhead;
+use caller::Caller;
 use file::{RemoteFile, Segments};
 use lately::Lately;
 use listing::{Listed, Listing};
@@ -303,14 +305,20 @@ impl Remote {
         }
     }
 
-    /// Fills `buffer` from `offset` on, as far as the file goes.
+    /// Fills `buffer` from `offset` on, as far as the file goes, for as long as `caller` is there.
     ///
     /// # Errors
     /// `ETIMEDOUT` or `EHOSTUNREACH` where nobody answers, `EIO` where what comes is not what was signed.
-    fn read(&self, handle: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+    fn read(
+        &self,
+        handle: u64,
+        offset: u64,
+        buffer: &mut [u8],
+        caller: Caller,
+    ) -> Result<usize, Errno> {
         match self.handles.get(handle)? {
             Handle::File(file, ahead) => {
-                let read = file.read(&ahead, offset, buffer);
+                let read = file.read(&ahead, offset, buffer, caller);
                 read.map_err(|e| e.told())
             }
             Handle::Folder(..) => Err(Errno::EISDIR),
@@ -321,7 +329,7 @@ impl Remote {
     ///
     /// # Errors
     /// `EINVAL`, or why it is not known.
-    fn read_link(&self, number: u64) -> Result<Vec<u8>, Errno> {
+    fn read_link(&self, number: u64, caller: Caller) -> Result<Vec<u8>, Errno> {
         let file = self.file(number)?;
         let most = u64::try_from(libc::PATH_MAX).unwrap_or(0);
         if file.told.mode & libc::S_IFMT != libc::S_IFLNK || file.told.size > most {
@@ -329,7 +337,7 @@ impl Remote {
         }
         let mut target = vec![0; usize::try_from(file.told.size).unwrap_or(0)];
         file.open();
-        let read = file.read(&Mutex::new(ReadAhead::new(0)), 0, &mut target);
+        let read = file.read(&Mutex::new(ReadAhead::new(0)), 0, &mut target, caller);
         file.close();
         read.map(|_| target).map_err(|e| e.told())
     }

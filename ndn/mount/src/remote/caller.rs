@@ -1,0 +1,111 @@
+//! Who made a call, and whether anybody waits for its answer yet.
+//!
+//! The kernel ends a program that waits for a page at once when it is killed, and tells nobody: what was asked for the page
+//! is ours to answer, or to give up. For a call that a program makes itself (`O_DIRECT`, a symbolic link) it waits until that is
+//! answered, however it was killed. So a call that waits looks after its caller.
+
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// SIGKILL's place in a set of signals; the kernel makes it of each signal that ends a program.
+const KILLED: u64 = 1 << (libc::SIGKILL - 1);
+
+/// The thread that made a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller(Option<Pid>);
+
+impl Caller {
+    /// The thread that the kernel numbers so; 0 is one that has no number here.
+    pub fn new(number: u32) -> Self {
+        Self(i32::try_from(number).ok().and_then(Pid::from_raw))
+    }
+
+    /// Whether it has ended, or does as soon as its call is answered. Of one that nothing can be learnt of, neither.
+    ///
+    /// Others may wait for the same page: to an answer that there is none, each of them asks for it himself.
+    pub fn is_gone(self) -> bool {
+        let Some(thread) = self.0 else {
+            return false;
+        };
+        // What lies in `/proc` may be hidden from us, whether there is such a thread is not.
+        if test_kill_process(thread) == Err(Errno::SRCH) {
+            return true;
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", thread.as_raw_nonzero()));
+        status.is_ok_and(|status| is_ending(&status))
+    }
+}
+
+/// Whether a thread of which `/proc` tells this has ended or is killed.
+fn is_ending(status: &str) -> bool {
+    status.lines().any(|line| match line.split_once(":\t") {
+        Some(("State", state)) => state.starts_with(['Z', 'X']),
+        Some(("SigPnd" | "ShdPnd", set)) => {
+            u64::from_str_radix(set, 16).is_ok_and(|set| set & KILLED != 0)
+        }
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn who_has_ended_is_gone_before_anybody_looks_after_him() {
+        let caller = |number| Caller::new(number);
+        assert!(!caller(std::process::id()).is_gone());
+        assert!(!caller(0).is_gone() && !caller(u32::MAX).is_gone());
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn();
+        let child = child.as_mut().expect("a process");
+        let number = child.id();
+        assert!(!caller(number).is_gone());
+        child.kill().expect("killed");
+        let until = Instant::now() + Duration::from_secs(30);
+        while !caller(number).is_gone() {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.wait().expect("a child");
+        assert!(caller(number).is_gone());
+    }
+
+    #[test]
+    fn a_thread_is_no_less_than_a_process() {
+        let thread = std::thread::spawn(|| {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            let caller = Caller::new(number as u32);
+            (caller, caller.is_gone())
+        });
+        let (caller, was_gone) = thread.join().expect("no panic");
+        assert!(!was_gone);
+        let until = Instant::now() + Duration::from_secs(30);
+        while !caller.is_gone() {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn who_is_killed_is_ending() {
+        for (status, ends) in [
+            (
+                "Name:\tcat\nState:\tS (sleeping)\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n",
+                false,
+            ),
+            ("State:\tD (disk sleep)\nSigPnd:\t0000000000000100\n", true),
+            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000100\n", true),
+            // One that waits for its answer before it looks at SIGINT may go on with that.
+            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000002\n", false),
+            ("State:\tZ (zombie)\n", true),
+            ("Name:\tZ\nState:\tR (running)\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_ending(status), ends, "{status}");
+        }
+    }
+}
