@@ -131,6 +131,19 @@ fn mapped(file: &File, content: &[u8]) {
 }
 
 #[test]
+fn segments_of_a_byte_each_are_a_file() {
+    let Some(mut w) = World::new() else { return };
+    let options = PutOptions {
+        segment_bytes: 1,
+        ..PutOptions::default()
+    };
+    let content = noise(5000, 6);
+    publish_as(&w.repo, "/data/f", &content, &options);
+    w.mount();
+    assert!(fs::read(w.path("f")).expect("read") == content);
+}
+
+#[test]
 fn what_is_forged_is_never_read() {
     let Some(mut w) = World::new() else { return };
     let content = noise(400_000, 2);

@@ -28,6 +28,8 @@ pub type Segments = Mutex<Kept<(u64, u64), Bytes>>;
 const GRACE: Duration = Duration::from_secs(1);
 /// How often a call that waits looks whether its caller is still there.
 const LOOK: Duration = Duration::from_millis(100);
+/// Most segments that a call has in hand: were they of a byte each, they would take many times what is read.
+const IN_HAND: u64 = 1024;
 
 /// How a file's segments come here.
 pub struct Source {
@@ -182,16 +184,17 @@ impl RemoteFile {
         let upto = lock(ahead).on_read(offset, len).min(size);
         let each = self.told.segment_bytes;
         let first = offset / each;
-        let slots = self.gather(first, (offset + len - 1) / each, (upto - 1) / each, caller)?;
         let mut at = 0;
         // Segments are no longer than a packet.
         let mut skip = (offset - first * each) as usize;
         let room = &mut buffer[..usize::try_from(len).unwrap_or(usize::MAX)];
-        for content in slots {
-            let content = &content[skip.min(content.len())..];
-            let n = content.len().min(room.len() - at);
-            room[at..at + n].copy_from_slice(&content[..n]);
-            (at, skip) = (at + n, 0);
+        for (first, last) in parts(first, (offset + len - 1) / each) {
+            for content in self.gather(first, last, (upto - 1) / each, caller)? {
+                let content = &content[skip.min(content.len())..];
+                let n = content.len().min(room.len() - at);
+                room[at..at + n].copy_from_slice(&content[..n]);
+                (at, skip) = (at + n, 0);
+            }
         }
         Ok(at)
     }
@@ -342,6 +345,12 @@ impl RemoteFile {
     }
 }
 
+/// Segments `first` to `last` in parts that a call may have in hand: the first and the last of each.
+fn parts(first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
+    let begins = (first..=last).step_by(IN_HAND as usize);
+    begins.map(move |begin| (begin, last.min(begin.saturating_add(IN_HAND - 1))))
+}
+
 /// What a run brings.
 struct Coming {
     file: Arc<RemoteFile>,
@@ -409,5 +418,21 @@ impl Reading for Coming {
             }
         }
         self.file.arrived.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_is_more_than_a_call_may_have_in_hand() {
+        let all = |first, last| parts(first, last).collect::<Vec<_>>();
+        assert_eq!(all(7, 7), [(7, 7)]);
+        assert_eq!(all(5, 1028), [(5, 1028)]);
+        assert_eq!(all(5, 1029), [(5, 1028), (1029, 1029)]);
+        assert_eq!(all(0, 2500), [(0, 1023), (1024, 2047), (2048, 2500)]);
+        let end = u64::MAX;
+        assert_eq!(all(end - 1024, end), [(end - 1024, end - 1), (end, end)]);
     }
 }
