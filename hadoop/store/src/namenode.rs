@@ -51,6 +51,7 @@ pub struct NameNode {
     /// `host:port` of each one's HTTP server; the one that answered last is first.
     addresses: Vec<String>,
     user: String,
+    /// How long it may take to tell of one path; what there was no time for is not known.
     in_all: Duration,
     /// When what it tells of this path is to have come.
     until: Instant,
@@ -72,14 +73,6 @@ impl NameNode {
             in_all: PATIENCE_IN_ALL,
             until: Instant::now(),
         }
-    }
-
-    /// The same ones, which may take so long to tell of one path; 10 s unless this is said. What they had no time for is
-    /// not known.
-    #[must_use]
-    pub fn within(mut self, in_all: Duration) -> Self {
-        self.in_all = in_all;
-        self
     }
 
     /// Begins to ask about a path.
@@ -209,4 +202,45 @@ impl NameNode {
 
 fn escaped(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
+}
+
+#[cfg(test)]
+#[path = "../tests/common/server.rs"]
+mod server;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use server::Server;
+
+    #[test]
+    fn a_path_that_is_told_of_for_ever_is_given_up() {
+        let status = r#"{"type":"FILE","pathSuffix":"a","length":0,"blockSize":1,"modificationTime":1,"fileId":7,
+            "permission":"644"}"#;
+        let server = Server::start(Box::new(move |query| {
+            std::thread::sleep(Duration::from_millis(5));
+            let body = match query.contains("LISTSTATUS_BATCH") {
+                true => format!(
+                    r#"{{"DirectoryListing":{{"partialListing":{{"FileStatuses":{{"FileStatus":[{status}]}}}},
+                    "remainingEntries":1}}}}"#
+                ),
+                false => format!(r#"{{"FileStatus":{status}}}"#),
+            };
+            (200, body)
+        }));
+        let mut namenode = NameNode::new(vec![server.address.clone()], "a user");
+        namenode.in_all = Duration::from_millis(700);
+        namenode.begin();
+        let why = loop {
+            match namenode.list("/d", "a") {
+                Ok(found) => assert!(found.is_some()),
+                Err(why) => break why,
+            }
+        };
+        assert!(matches!(why, Trouble::Path(_)), "{why:?}");
+        assert!(server.asked.lock().expect("the log").len() > 1);
+        // Of another path it may tell.
+        namenode.begin();
+        assert!(matches!(namenode.status("/f"), Ok(Some(_))));
+    }
 }

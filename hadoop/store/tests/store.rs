@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use common::{Bench, Hdfs, Server, entry, exception, listing, name, parameter};
 use ndn_packet::{Interest, NackReason, NetKind};
-use trunkline_store::NameNode;
 
 const REFUSED: Option<Result<(), NackReason>> = Some(Err(NackReason::NoRoute));
 
@@ -228,32 +227,6 @@ fn a_folder_has_a_new_version_when_something_else_is_in_it() {
         bench.read(&first, false),
         b"a\0b\0",
         "who reads it comes to its end"
-    );
-}
-
-#[test]
-fn a_path_that_is_told_of_for_ever_is_given_up() {
-    let file = Hdfs::of(&[600]);
-    let told = file.clone();
-    let number = AtomicUsize::new(0);
-    let server = Server::start(Box::new(move |query| match query.split('?').next() {
-        Some("/webhdfs/v1/published/f") => told.answer(query),
-        _ => {
-            let name = number.fetch_add(1, Ordering::Relaxed).to_string();
-            std::thread::sleep(Duration::from_millis(5));
-            (200, listing(&[entry(&name, "FILE")], 1))
-        }
-    }));
-    let namenode = NameNode::new(vec![server.address.clone()], "a user");
-    let mut bench = Bench::over(namenode.within(Duration::from_millis(700)));
-    bench.have(&file);
-    let folder = bench.metadata(&name("/cluster/d/32=ls"));
-    assert_eq!(folder.map(|a| a.map(drop)), REFUSED);
-    let found = bench.told("/cluster/f");
-    assert_eq!(
-        bench.read(&found, true),
-        file.bytes(),
-        "the NameNode is asked on"
     );
 }
 

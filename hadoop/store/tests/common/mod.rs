@@ -1,9 +1,8 @@
-//! A NameNode of a few canned answers behind a real HTTP server, a network that has blocks, and a reader of the store.
+//! A NameNode of a few canned answers, a network that has blocks, and a reader of the store.
+
+mod server;
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ndn_endpoint::rdr::{self, Metadata};
@@ -11,46 +10,12 @@ use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, SigningKe
 use trunkline_native::{ChecksumType, SegmentHeader};
 use trunkline_store::{Cut, NameNode, Questions, Store, StoreOptions};
 
+pub use server::Server;
+
 /// Data bytes of a block segment here.
 pub const BLOCK_SEGMENT: usize = 512;
 /// Bytes of a file's segment here.
 pub const SEGMENT: u32 = 1000;
-
-pub type Answers = dyn Fn(&str) -> (u16, String) + Send;
-
-/// An HTTP server that answers what `answers` says to each path with query.
-pub struct Server {
-    pub address: String,
-    pub asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    pub fn start(answers: Box<Answers>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address").to_string();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = asked.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.expect("a connection");
-                let mut lines = BufReader::new(stream.try_clone().expect("a copy")).lines();
-                let Some(Ok(first)) = lines.next() else {
-                    continue;
-                };
-                while lines.next().is_some_and(|l| l.is_ok_and(|l| !l.is_empty())) {}
-                let query = first.split(' ').nth(1).expect("a path").to_owned();
-                let (status, body) = answers(&query);
-                log.lock().expect("the log").push(query);
-                let length = body.len();
-                let _ = write!(
-                    stream,
-                    "HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-                );
-            }
-        });
-        Self { address, asked }
-    }
-}
 
 /// The value of a parameter.
 pub fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
@@ -169,10 +134,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(addresses: Vec<String>) -> Self {
-        Self::over(NameNode::new(addresses, "a user"))
-    }
-
-    pub fn over(namenode: NameNode) -> Self {
+        let namenode = NameNode::new(addresses, "a user");
         let cut = Cut {
             root: name("/hadoop"),
             block_segment_bytes: BLOCK_SEGMENT as u32,
