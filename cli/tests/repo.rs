@@ -419,12 +419,22 @@ fn bytes_in_logs(bench: &Bench) -> u64 {
     .sum()
 }
 
+/// That what [`put_elsewhere`] has put is all there: 160 MB, in logs of less than so many bytes.
+fn is_all_there(bench: &Bench, config: &str, log_bytes: u64) {
+    bench.ok(&["get", "--no-metadata", "/data/a/v=7", "-o", "b.bin"]);
+    assert!(same(&bench.path("a.bin"), &bench.path("b.bin")));
+    let told = bench.json(&["repo", "status", "-c", config, "--json"]);
+    assert_eq!(told["packets"], 20_000);
+    let found = told["log_bytes"].as_u64().expect("bytes");
+    assert!(found < log_bytes, "{found}");
+}
+
 #[test]
 fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
     let bench = Bench::start("");
     let config = configure(&bench, "name = \"/repo\"");
     let _server = bench.serve(&["repo", "run", "--config", &config]);
-    let file = bench.file("a.bin", 160_000_000);
+    bench.file("a.bin", 160_000_000);
     let key = format!("ed25519:{}", bench.path("store/owner.key").display());
     let put = put_elsewhere(&key);
     let mut first = bench
@@ -440,13 +450,8 @@ fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
     let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
     assert_eq!(told["packets"], 0, "what is not whole is not there");
     bench.ok(&put);
-    bench.ok(&["get", "--no-metadata", "/data/a/v=7", "-o", "b.bin"]);
-    assert!(same(&file, &bench.path("b.bin")));
     // No packet is in the logs twice.
-    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
-    assert_eq!(told["packets"], 20_000);
-    let log_bytes = told["log_bytes"].as_u64().expect("bytes");
-    assert!(log_bytes < 165_000_000, "{log_bytes}");
+    is_all_there(&bench, &config, 165_000_000);
 }
 
 #[test]
@@ -454,7 +459,7 @@ fn a_put_to_a_repository_that_is_killed_meanwhile_goes_on() {
     let bench = Bench::start("");
     let config = configure(&bench, "name = \"/repo\"");
     let server = bench.serve(&["repo", "run", "--config", &config]);
-    let file = bench.file("a.bin", 160_000_000);
+    bench.file("a.bin", 160_000_000);
     let key = format!("ed25519:{}", bench.path("store/owner.key").display());
     let put = put_elsewhere(&key);
     let mut putting = bench.command(&put).spawn().expect("a process");
@@ -465,13 +470,8 @@ fn a_put_to_a_repository_that_is_killed_meanwhile_goes_on() {
     let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
     assert_eq!(told["packets"], 0, "it was killed before all had come");
     assert_eq!(wait(&mut putting), 0);
-    bench.ok(&["get", "--no-metadata", "/data/a/v=7", "-o", "b.bin"]);
-    assert!(same(&file, &bench.path("b.bin")));
     // What had come has not travelled again, but for the last of it.
-    let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
-    assert_eq!(told["packets"], 20_000);
-    let log_bytes = told["log_bytes"].as_u64().expect("bytes");
-    assert!(log_bytes < 172_000_000, "{log_bytes}");
+    is_all_there(&bench, &config, 172_000_000);
 }
 
 #[test]

@@ -144,9 +144,7 @@ fn a_path_that_is_not_told_of_is_not_the_silence_of_the_namenode() {
 #[test]
 fn old_versions_outlive_the_appending() {
     let file = Hdfs::of(&[600]);
-    let (server, now) = changing(&file);
-    let mut bench = Bench::new(vec![server.address]);
-    bench.have(&file);
+    let (mut bench, now) = changing(&file);
     let object = name("/cluster/f");
     let old = bench.told("/cluster/f");
     *now.lock().expect("the file") = Some(Hdfs {
@@ -290,8 +288,8 @@ fn a_file_that_changes_while_it_is_asked_about_is_one_version() {
     assert_eq!(bench.read(&told, true), after.bytes());
 }
 
-/// A NameNode that says what it is told to.
-fn changing(file: &Hdfs) -> (Server, Arc<Mutex<Option<Hdfs>>>) {
+/// A store over a NameNode that has this file until it is told otherwise.
+fn changing(file: &Hdfs) -> (Bench, Arc<Mutex<Option<Hdfs>>>) {
     let now = Arc::new(Mutex::new(Some(file.clone())));
     let told = now.clone();
     let server = Server::start(Box::new(move |query| {
@@ -300,15 +298,15 @@ fn changing(file: &Hdfs) -> (Server, Arc<Mutex<Option<Hdfs>>>) {
             None => (404, exception("FileNotFoundException")),
         }
     }));
-    (server, now)
+    let mut bench = Bench::new(vec![server.address]);
+    bench.have(file);
+    (bench, now)
 }
 
 #[test]
 fn a_change_is_a_new_version_and_what_has_gone_is_gone() {
     let first = Hdfs::of(&[600]);
-    let (server, now) = changing(&first);
-    let mut bench = Bench::new(vec![server.address]);
-    bench.have(&first);
+    let (mut bench, now) = changing(&first);
     let object = name("/cluster/f");
     let old = bench.told("/cluster/f");
     assert_eq!(bench.read(&old, true), first.bytes());
@@ -339,9 +337,7 @@ fn a_change_is_a_new_version_and_what_has_gone_is_gone() {
 #[test]
 fn a_version_that_is_read_for_long_is_asked_about_again() {
     let file = Hdfs::of(&[600]);
-    let (server, now) = changing(&file);
-    let mut bench = Bench::new(vec![server.address]);
-    bench.have(&file);
+    let (mut bench, now) = changing(&file);
     let told = bench.told("/cluster/f");
     *now.lock().expect("the file") = None;
     assert!(
