@@ -147,7 +147,8 @@ impl Cluster {
                     // It has no newest version now; the old ones are what they were.
                     Err(why) if why.is_passing() => None,
                     Ok(None) | Err(_) => {
-                        self.versions.remove_all(|version| version.parent() == name);
+                        let is_of = |version: &Name| version.as_ref().parent() == name.as_ref();
+                        self.versions.remove_all(is_of);
                         None
                     }
                 };

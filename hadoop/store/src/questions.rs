@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -69,6 +69,8 @@ pub(crate) enum Unanswered {
     Silent(StoreError),
     /// It was not put in time: more is asked than the NameNode answers.
     Late,
+    /// Nobody puts questions any more.
+    Ended,
 }
 
 /// An answer on its way back.
@@ -147,9 +149,16 @@ impl Questions {
         is_sent
     }
 
-    /// An answer that has come.
+    /// An answer that has come, or that never will.
     pub(crate) fn poll(&mut self) -> Option<Told> {
-        let told = self.told.try_recv().ok()?;
+        let told = match self.told.try_recv() {
+            Ok(told) => told,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => {
+                let topic = self.open.iter().next()?.clone();
+                (topic, Err(Unanswered::Ended))
+            }
+        };
         self.open.remove(&told.0);
         Some(told)
     }

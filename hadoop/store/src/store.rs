@@ -160,6 +160,12 @@ impl Store {
                             NackReason::NoRoute
                         }
                         Unanswered::Late => NackReason::Congestion,
+                        Unanswered::Ended => {
+                            tracing::error!(
+                                "what asks the NameNode has ended; versions that are known are served on, start anew for others"
+                            );
+                            NackReason::NoRoute
+                        }
                     };
                     for waiting in self.waiting.take(&Need::Told(topic)) {
                         refuse(waiting, reason, out);
@@ -257,42 +263,71 @@ fn refuse(waiting: Waiting, reason: NackReason, out: &mut Vec<NetPacket>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::questions::{Question, Told};
+    use std::sync::mpsc::{Receiver, SyncSender};
 
-    #[test]
-    fn a_question_put_too_late_is_congestion_and_no_silence() {
+    /// A store whose questions a test answers.
+    fn asking() -> (Store, Receiver<Question>, SyncSender<Told>) {
         let (questions, asked, tell) = Questions::to_test();
         let options = StoreOptions {
-            prefix: "/cluster".parse().expect("a name"),
+            prefix: name("/cluster"),
             path: String::new(),
             key: ndn_packet::SigningKey::DigestSha256,
         };
-        let mut store = Store::new(options, questions);
+        (Store::new(options, questions), asked, tell)
+    }
+
+    fn name(text: &str) -> Name {
+        text.parse().expect("a name")
+    }
+
+    fn ask(store: &mut Store, asked: &str, out: &mut Vec<NetPacket>) {
+        let wire = Interest::builder(&name(asked))
+            .can_be_prefix(true)
+            .nonce(1)
+            .build();
+        let interest = Interest::parse(wire).expect("an Interest");
+        store.on_interest(Duration::ZERO, interest, None, out);
+    }
+
+    /// Why there are no answers.
+    fn reasons(out: &mut Vec<NetPacket>) -> Vec<NackReason> {
+        out.drain(..)
+            .map(|packet| match packet.packet {
+                NetKind::Nack { reason, .. } => reason,
+                _ => panic!("an answer"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_question_put_too_late_is_congestion_and_no_silence() {
+        let (mut store, asked, tell) = asking();
         let mut out = Vec::new();
-        let ask = |store: &mut Store, name: &str, out: &mut Vec<NetPacket>| {
-            let name: Name = name.parse().expect("a name");
-            let wire = Interest::builder(&name)
-                .can_be_prefix(true)
-                .nonce(1)
-                .build();
-            let interest = Interest::parse(wire).expect("an Interest");
-            store.on_interest(Duration::ZERO, interest, None, out);
-            asked.try_recv().is_ok()
-        };
-        assert!(ask(&mut store, "/cluster/a", &mut out));
-        let topic = Topic::File("/cluster/a".parse().expect("a name"));
+        ask(&mut store, "/cluster/a", &mut out);
+        assert!(asked.try_recv().is_ok());
+        let topic = Topic::File(name("/cluster/a"));
         tell.send((topic, Err(Unanswered::Late))).expect("a store");
         store.on_deadline(Duration::ZERO, &mut out);
-        let reasons: Vec<_> = out
-            .drain(..)
-            .map(|packet| match packet.packet {
-                NetKind::Nack { reason, .. } => Some(reason),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(reasons, [Some(NackReason::Congestion)]);
-        assert!(
-            ask(&mut store, "/cluster/b", &mut out),
-            "the NameNode is left alone"
-        );
+        assert_eq!(reasons(&mut out), [NackReason::Congestion]);
+        ask(&mut store, "/cluster/b", &mut out);
+        assert!(asked.try_recv().is_ok(), "the NameNode is left alone");
+    }
+
+    #[test]
+    fn nobody_waits_for_what_nobody_will_ever_ask_the_namenode() {
+        let (mut store, asked, tell) = asking();
+        let mut out = Vec::new();
+        for file in ["/cluster/a", "/cluster/b"] {
+            ask(&mut store, file, &mut out);
+        }
+        assert_eq!(out.len(), 0);
+        // As where the thread that asks has come to an end.
+        drop((asked, tell));
+        store.on_deadline(Duration::ZERO, &mut out);
+        assert_eq!(reasons(&mut out), [NackReason::NoRoute; 2]);
+        assert_eq!(store.deadline(), None);
+        ask(&mut store, "/cluster/c", &mut out);
+        assert_eq!(reasons(&mut out).len(), 1);
     }
 }
