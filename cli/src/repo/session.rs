@@ -169,6 +169,7 @@ impl Session {
             mode: put.mode,
             mtime_ns: put.mtime_ns,
             size: put.size,
+            ..PutOptions::default()
         };
         let mut writer = self.repo.put(&name, &options).map_err(|e| repo_error(&e))?;
         let resumed = writer.position();

@@ -127,6 +127,54 @@ fn read_and_written_by_one_handle() {
 }
 
 #[test]
+fn large_files_are_read_changed_and_cut_while_they_are_written() {
+    const PART: usize = 1 << 20;
+    // Longer than what goes by the system's cache, and no multiple of anything.
+    let mut known = noise(21_000_001, 8);
+    let Some(m) = mounted() else { return };
+    let path = m.path("large");
+    let write = |file: &File, known: &[u8], from: usize| {
+        for (n, part) in known[from..].chunks(PART).enumerate() {
+            file.write_all_at(part, (from + n * PART) as u64)
+                .expect("written");
+        }
+    };
+    let file = File::create(&path).expect("made");
+    write(&file, &known, 0);
+    assert_eq!(file.metadata().expect("there").len(), known.len() as u64);
+    // By another handle, before it is closed.
+    assert!(fs::read(&path).expect("read") == known);
+    let from = known.len();
+    known.extend(noise(10_000_000, 9));
+    write(&file, &known, from);
+    drop(file);
+    assert!(m.published("/large").expect("there") == known);
+
+    // Cut to nothing, and written anew.
+    let file = File::create(&path).expect("made");
+    write(&file, &known, 0);
+    file.write_all_at(b"changed", 12_345_678).expect("written");
+    known[12_345_678..][..7].copy_from_slice(b"changed");
+    let from = known.len();
+    known.extend(noise(3_000_000, 10));
+    write(&file, &known, from);
+    assert!(fs::read(&path).expect("read") == known);
+    file.set_len(30_000_000).expect("cut");
+    known.truncate(30_000_000);
+    drop(file);
+    assert!(m.published("/large").expect("there") == known);
+
+    // Synced in the middle, and once more appended to.
+    let file = File::create(&path).expect("made");
+    write(&file, &known[..15_000_000], 0);
+    file.sync_all().expect("synced");
+    write(&file, &known, 15_000_000);
+    drop(file);
+    assert!(m.published("/large").expect("there") == known);
+    assert_eq!(m.versions("/large").len(), 3);
+}
+
+#[test]
 fn a_shell_that_writes_by_many_programs() {
     let Some(m) = mounted() else { return };
     let script =

@@ -11,7 +11,7 @@ use ndn_packet::{Name, NameRef, SigningKey};
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
-use crate::files::{self, FileReader, incoming, settled};
+use crate::files::{self, FileReader, Streams, incoming, settled};
 use crate::index::{self, FILES, Index, failed, file_entry};
 use crate::listing::Listings;
 use crate::packets::{self, PacketStore};
@@ -35,6 +35,7 @@ pub(crate) struct Inner {
     pub listings: Mutex<Listings>,
     /// Content ids of interrupted transfers that nobody goes on with yet.
     interrupted: Mutex<HashSet<u64>>,
+    pub streams: Streams,
     /// Segments and packets that were found damaged when asked for.
     pub rotten: AtomicU64,
 }
@@ -67,6 +68,7 @@ impl Inner {
             readers: Mutex::new(Recent::new(OPEN_READERS)),
             listings: Mutex::default(),
             interrupted: Mutex::new(recovered.interrupted),
+            streams: Streams::default(),
             rotten: AtomicU64::new(0),
         };
         Ok((inner, recovered.drafts))

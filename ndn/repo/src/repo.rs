@@ -115,7 +115,7 @@ impl Repo {
                 version,
                 entry,
             };
-            FileWriter::new(self.inner.clone(), facts, options.size, bytes, manifest)
+            FileWriter::new(self.inner.clone(), facts, options, bytes, manifest)
         });
         if made.is_err() {
             self.inner.remove_incoming(content);

@@ -139,6 +139,33 @@ fn live_lazily(disk: &SimDisk, known: &mut Known) -> Result<()> {
     Ok(())
 }
 
+/// A large file whose size nobody knows: it is kept while it is written, changed, and published.
+fn live_streaming_on(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let repo = open(disk)?.lazy();
+    let options = PutOptions {
+        segment_bytes: 500,
+        stream_from: 1 << 20,
+        ..PutOptions::default()
+    };
+    let content = noise(2_300_000, 8);
+    let mut file = repo.put(&name("/large"), &options)?;
+    file.write_all(&content).map_err(failed)?;
+    let key = (name("/large"), file.version());
+    let staged = file.finish()?;
+    known.maybe.insert(key, content.clone());
+    repo.publish(vec![staged])?;
+    sync(&repo, known)?;
+    let mut file = repo.put(&name("/kept"), &options)?;
+    file.write_all(&content).map_err(failed)?;
+    let key = (name("/kept"), file.version());
+    known.maybe.insert(key.clone(), content.clone());
+    file.keep()?;
+    known.there.insert(key, content);
+    // The process ends here without a word.
+    std::mem::forget(file);
+    Ok(())
+}
+
 fn short() -> PutOptions {
     PutOptions {
         segment_bytes: 100,
@@ -230,6 +257,11 @@ fn at_any_moment_of_a_file_system_s_life_too() {
 #[test]
 fn at_any_moment_of_a_large_file_too() {
     fails_anywhere(live_streaming);
+}
+
+#[test]
+fn at_any_moment_of_a_large_file_of_unknown_size_too() {
+    fails_anywhere(live_streaming_on);
 }
 
 fn fails_anywhere(live: impl Fn(&SimDisk, &mut Known) -> Result<()>) {

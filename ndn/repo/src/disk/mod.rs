@@ -112,11 +112,13 @@ pub trait DiskFile: Send + Sync + Debug {
     fn reserve(&self, size: u64) -> io::Result<()>;
 
     /// Reserves room for `size` bytes and makes that the file's size, for content that is written once, in large blocks: those
-    /// that lie at multiples of [`ALIGNMENT`] in memory and in the file may go to the device without the system's cache.
+    /// that lie at multiples of [`ALIGNMENT`] in memory and in the file may go to the device without the system's cache. May
+    /// be called again for more. Tells whether the room is reserved: not every file system can, and a full disk shows later
+    /// there.
     ///
     /// # Errors
-    /// `StorageFull`, or what else the system says.
-    fn begin_stream(&self, size: u64) -> io::Result<()>;
+    /// `StorageFull`, or what else the system says; the file may be longer then.
+    fn begin_stream(&self, size: u64) -> io::Result<bool>;
 
     /// Has the system begin to write these bytes to the device. A hint: nothing is durable by it.
     fn begin_writeback(&self, offset: u64, len: u64);

@@ -163,11 +163,17 @@ impl DiskFile for RealFile {
         }
     }
 
-    fn begin_stream(&self, size: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+    fn begin_stream(&self, size: u64) -> io::Result<bool> {
+        let reserved = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
             // A file that grows is written by one at a time, whoever else waits.
-            Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(size)?,
-            other => other?,
+            Err(rustix::io::Errno::OPNOTSUPP) => {
+                self.file.set_len(size)?;
+                false
+            }
+            other => other.map(|()| true)?,
+        };
+        if self.direct.get().is_some() {
+            return Ok(reserved);
         }
         let same = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         // Not every file system can.
@@ -178,7 +184,7 @@ impl DiskFile for RealFile {
         {
             self.direct.get_or_init(|| file);
         }
-        Ok(())
+        Ok(reserved)
     }
 
     fn begin_writeback(&self, offset: u64, len: u64) {

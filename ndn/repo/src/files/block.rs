@@ -13,6 +13,8 @@ pub(crate) struct Block {
     /// Where in `bytes` it begins.
     start: usize,
     filled: usize,
+    /// By how much it is shorter than others.
+    short: usize,
 }
 
 impl Block {
@@ -28,7 +30,7 @@ impl Block {
 
     /// Whether no more fit.
     pub fn is_full(&self) -> bool {
-        self.filled == BLOCK_BYTES
+        self.filled == BLOCK_BYTES - self.short
     }
 
     /// The bytes in it.
@@ -38,16 +40,32 @@ impl Block {
 
     /// Place for more: up to `most` bytes, or less where the block ends.
     pub fn space(&mut self, most: usize) -> &mut [u8] {
-        let end = BLOCK_BYTES.min(self.filled + most);
+        let end = (BLOCK_BYTES - self.short).min(self.filled + most);
         if self.bytes.is_empty() && end == BLOCK_BYTES {
-            self.bytes = vec![0; BLOCK_BYTES + ALIGNMENT];
-            // Where that can't be told, it is not aligned.
-            self.start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+            self.take_place();
         }
         if self.bytes.len() < self.start + end {
             self.bytes.resize(self.start + end, 0);
         }
         &mut self.bytes[self.start + self.filled..self.start + end]
+    }
+
+    fn take_place(&mut self) {
+        self.bytes = vec![0; BLOCK_BYTES + ALIGNMENT];
+        // Where that can't be told, it is not aligned.
+        self.start = self.bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+    }
+
+    /// Takes all of its place at once. As the block at `offset` of a file it ends so that the next begins at a multiple of
+    /// [`ALIGNMENT`]. Nothing is changed where something is in it.
+    pub fn align(&mut self, offset: u64) {
+        if self.filled > 0 {
+            return;
+        }
+        if self.bytes.len() < BLOCK_BYTES + ALIGNMENT {
+            self.take_place();
+        }
+        self.short = (offset % ALIGNMENT as u64) as usize;
     }
 
     /// The first `n` bytes of the space were filled.
@@ -66,7 +84,7 @@ impl Block {
 
     /// Empties it.
     pub fn clear(&mut self) {
-        self.filled = 0;
+        (self.filled, self.short) = (0, 0);
     }
 }
 
@@ -96,5 +114,26 @@ mod tests {
         block.grow(BLOCK_BYTES);
         assert!(block.is_full());
         assert!(block.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT));
+    }
+
+    #[test]
+    fn a_block_that_begins_elsewhere_ends_where_the_next_is_aligned() {
+        let mut block = Block::default();
+        block.take(&[1; 10]);
+        block.align(10);
+        assert_eq!(
+            block.take(&[2; BLOCK_BYTES]),
+            BLOCK_BYTES - 10,
+            "it was begun"
+        );
+        block.clear();
+        block.align(BLOCK_BYTES as u64 + 10);
+        assert_eq!(block.take(&[3; 100]), 100);
+        assert!(block.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT));
+        assert_eq!(block.take(&[3; BLOCK_BYTES]), BLOCK_BYTES - 110);
+        assert!(block.is_full() && block.space(1).is_empty());
+        block.clear();
+        block.align(BLOCK_BYTES as u64 * 2);
+        assert_eq!(block.take(&[4; BLOCK_BYTES]), BLOCK_BYTES);
     }
 }

@@ -30,7 +30,8 @@ impl FileWriter {
             )));
         }
         let paths = incoming(self.facts.entry.content);
-        self.write_block().at(&paths.0)?;
+        // The next start takes the file to be as long as it is.
+        self.end_stream().at(&paths.0)?;
         self.content.sync().at(&paths.0)?;
         if !self.draft {
             self.manifest
@@ -51,10 +52,15 @@ impl FileWriter {
     pub fn prepare(&mut self) -> Result<()> {
         let paths = incoming(self.facts.entry.content);
         self.write_block().at(&paths.0)?;
-        let segments = self.at.div_ceil(u64::from(self.facts.entry.segment_bytes));
-        let head = self.facts.encode().len() as u64;
-        let wanted = head + segments.max(1) * ENTRY_BYTES as u64 + END_BYTES;
+        let wanted = self.manifest_bytes(self.at);
         self.manifest.reserve(wanted).at(&paths.1)
+    }
+
+    /// Most bytes of the manifest of so many bytes of content.
+    pub(super) fn manifest_bytes(&self, content: u64) -> u64 {
+        let segments = content.div_ceil(u64::from(self.facts.entry.segment_bytes));
+        let head = self.facts.encode().len() as u64;
+        head + segments.max(1) * ENTRY_BYTES as u64 + END_BYTES
     }
 
     /// Reserves room for the first `size` bytes, so that a full disk shows now and not later.

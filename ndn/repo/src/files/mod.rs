@@ -17,6 +17,7 @@ mod reader;
 mod recover;
 mod rewrite;
 mod segments;
+mod stream;
 mod writer;
 
 pub use reader::{FileReader, manifest_digests, manifest_name};
@@ -27,4 +28,5 @@ pub(crate) use recover::{
     partial_upload, publish_drafts, recover, remove_both, remove_doomed, settle, sync_incoming,
 };
 pub(crate) use segments::DIGEST_BYTES;
+pub(crate) use stream::Streams;
 pub(crate) use writer::{incoming, settled};

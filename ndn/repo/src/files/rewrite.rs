@@ -54,7 +54,7 @@ impl FileWriter {
     /// From here on the file is not hashed as it comes.
     fn rewrite(&mut self) -> io::Result<()> {
         if !self.is_rewritten() {
-            self.write_all_taken()?;
+            self.end_stream()?;
             // The content's size must be what was written: reading stops there.
             self.content.set_size(self.at)?;
             self.lane = None;

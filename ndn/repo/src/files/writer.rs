@@ -13,6 +13,7 @@ use super::hasher::{Hashed, Hasher};
 use super::lane::Lane;
 use super::manifest::{Facts, encode_end};
 use super::segments::Shape;
+use super::stream::Room;
 use crate::disk::DiskFile;
 use crate::error::{At, RepoError, Result};
 use crate::inner::Inner;
@@ -33,6 +34,9 @@ pub struct PutOptions {
     /// Bytes to come, where that is known. Then every segment tells which is the last, and an interrupted transfer can
     /// go on where it stopped.
     pub size: Option<u64>,
+    /// Where the size is not known: bytes from which on a file counts as large, and goes to the device without the
+    /// system's cache.
+    pub stream_from: u64,
 }
 
 impl Default for PutOptions {
@@ -44,6 +48,7 @@ impl Default for PutOptions {
             mode: 0o100_644,
             mtime_ns: None,
             size: None,
+            stream_from: 8 << 20,
         }
     }
 }
@@ -57,10 +62,14 @@ pub struct FileWriter {
     pub(super) content: Arc<dyn DiskFile>,
     pub(super) manifest: Arc<dyn DiskFile>,
     pub(super) lane: Option<Lane>,
-    block: Block,
+    pub(super) block: Block,
     /// Bytes in the content file.
     pub(super) at: u64,
-    /// Whether bytes were written out of order: hashing is left for the end.
+    /// Bytes from which on it streams: see [`PutOptions`].
+    pub(super) stream_from: u64,
+    pub(super) room: Room,
+    /// Whether bytes were written out of order: hashing is left for the end. Where there is no lane otherwise, something that
+    /// was taken is lost.
     pub(super) rewritten: bool,
     /// Whether its manifest says that it is to be published after a crash.
     pub(super) draft: bool,
@@ -80,7 +89,7 @@ impl FileWriter {
     pub(crate) fn new(
         repo: Arc<Inner>,
         facts: Facts,
-        said: Option<u64>,
+        options: &PutOptions,
         content: Arc<dyn DiskFile>,
         manifest: Arc<dyn DiskFile>,
     ) -> Result<Self> {
@@ -88,6 +97,7 @@ impl FileWriter {
         let paths = incoming(facts.entry.content);
         manifest.write_at(0, &head).at(&paths.1)?;
         let hasher = Hasher::new(shape(&facts), manifest.clone(), head.len() as u64);
+        let said = options.size;
         let lane = match said {
             Some(size) if size > BLOCK_BYTES as u64 => {
                 content.begin_stream(size).at(&paths.0)?;
@@ -95,9 +105,9 @@ impl FileWriter {
             }
             _ => Lane::new(hasher),
         };
-        Ok(Self::continued(
-            repo, facts, said, content, manifest, lane, 0,
-        ))
+        let mut new = Self::continued(repo, facts, said, content, manifest, lane, 0);
+        new.stream_from = options.stream_from;
+        Ok(new)
     }
 
     /// Of files of which `at` bytes, whole segments, are there already.
@@ -119,6 +129,8 @@ impl FileWriter {
             lane: Some(lane),
             block: Block::default(),
             at,
+            stream_from: PutOptions::default().stream_from,
+            room: Room::AsItComes,
             rewritten: false,
             draft: false,
             keep: false,
@@ -142,6 +154,8 @@ impl FileWriter {
             lane: None,
             block: Block::default(),
             at,
+            stream_from: u64::MAX,
+            room: Room::Never,
             rewritten: true,
             draft: false,
             keep: false,
@@ -172,6 +186,7 @@ impl FileWriter {
                 // There was no room for it before.
                 self.write_block()?;
             }
+            self.begin_block();
             let space = self.expected();
             match source.read(self.block.space(space)) {
                 Ok(0) => return Ok(()),
@@ -198,27 +213,26 @@ impl FileWriter {
         self.rewritten
     }
 
+    pub(super) fn is_of_unknown_size(&self) -> bool {
+        self.said.is_none()
+    }
+
     pub(super) fn write_block(&mut self) -> io::Result<()> {
         if self.block.is_empty() {
             return Ok(());
         }
-        let block = std::mem::take(&mut self.block);
-        let written = block.len() as u64;
+        // What is not taken is not given up: there may be room another time.
+        self.make_room()?;
+        let written = self.block.len() as u64;
         let is_streamed = self.lane.as_ref().is_some_and(Lane::writes);
-        let room = self.repo.index.ballast.check_room();
-        let stored = room.and_then(|()| match is_streamed {
-            true => Ok(()),
-            false => self.content.write_at(self.at, block.bytes()),
-        });
-        if let Err(error) = stored {
-            // What was taken is not given up: there may be room another time.
-            self.block = block;
-            return Err(error);
+        if !is_streamed {
+            self.content.write_at(self.at, self.block.bytes())?;
+            // The device works while the next is copied and hashed; of a small file the sync comes at once.
+            if self.block.is_full() {
+                self.content.begin_writeback(self.at, written);
+            }
         }
-        // The device works while the next is copied and hashed; of a small file the sync comes at once.
-        if block.is_full() && !is_streamed {
-            self.content.begin_writeback(self.at, written);
-        }
+        let block = std::mem::take(&mut self.block);
         self.at += written;
         match &mut self.lane {
             Some(lane) => {
@@ -231,7 +245,7 @@ impl FileWriter {
                 Ok(())
             }
             None if self.rewritten => Ok(()),
-            None => Err(io::Error::other("the file was finished before")),
+            None => Err(lost()),
         }
     }
 
@@ -254,9 +268,10 @@ impl FileWriter {
         let hashed = match self.lane.take() {
             Some(lane) => lane.finish(),
             None if self.rewritten => self.hash_again(),
-            None => Err(io::Error::other("the file was not written to its end")),
+            None => Err(lost()),
         };
         let hashed = hashed.at(&paths.1)?;
+        self.trim().at(&paths.0)?;
         self.facts.entry.size = self.at;
         let metadata = self.metadata(&hashed);
         self.manifest
@@ -273,10 +288,15 @@ impl FileWriter {
     /// Waits until what was taken is in the content file.
     pub(super) fn write_all_taken(&mut self) -> io::Result<()> {
         self.write_block()?;
-        match &mut self.lane {
+        let entered = match &mut self.lane {
             Some(lane) if lane.writes() => lane.enter_all(),
+            None if !self.rewritten => Err(lost()),
             _ => Ok(()),
+        };
+        if entered.is_err() {
+            self.lane = None;
         }
+        entered
     }
 
     /// The one signature of this version.
@@ -323,6 +343,7 @@ impl Write for FileWriter {
             // There was no room for it before.
             self.write_block()?;
         }
+        self.begin_block();
         let n = self.block.take(bytes);
         if self.block.is_full() {
             self.write_block()?;
@@ -395,6 +416,11 @@ impl Drop for Staged {
 
 pub(crate) fn shape(facts: &Facts) -> Shape {
     Shape::of(facts.name.append_version(facts.version), &facts.entry)
+}
+
+/// What was taken before could not be written, which was told then.
+fn lost() -> io::Error {
+    io::Error::other("a part of the file could not be written")
 }
 
 /// Where content and manifest are before they are published.

@@ -30,6 +30,8 @@ struct State {
     changes: u64,
     fails_at: Option<u64>,
     capacity: Option<u64>,
+    bad_at: Option<u64>,
+    keeps_reserved: bool,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -37,6 +39,14 @@ struct Inode {
     bytes: Vec<u8>,
     durable: Vec<u8>,
     pending: Vec<Change>,
+    /// Room beyond its bytes is kept up to here.
+    reserved: u64,
+}
+
+impl Inode {
+    fn room(&self) -> u64 {
+        self.reserved.max(self.bytes.len() as u64)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -127,7 +137,7 @@ impl State {
     }
 
     fn used(&self) -> u64 {
-        self.inodes.values().map(|i| i.bytes.len() as u64).sum()
+        self.inodes.values().map(Inode::room).sum()
     }
 
     fn rename(&mut self, change: NameChange) {
@@ -163,6 +173,16 @@ impl SimDisk {
     /// From now on no more bytes than this fit.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = Some(bytes);
+    }
+
+    /// From now on what is reserved is kept for whom it was reserved; else it is only seen to be there.
+    pub fn keep_reserved(&self) {
+        self.state().keeps_reserved = true;
+    }
+
+    /// No file can be written at this place any more.
+    pub fn break_at(&self, offset: u64) {
+        self.state().bad_at = Some(offset);
     }
 
     /// Bytes of all files.
@@ -216,6 +236,7 @@ impl SimDisk {
                     durable: bytes.clone(),
                     bytes,
                     pending: Vec::new(),
+                    reserved: 0,
                 },
             );
         }
@@ -355,12 +376,8 @@ impl SimFile {
         f(inode)
     }
 
-    fn size_now(&self) -> u64 {
-        self.disk.state().inodes[&self.inode].bytes.len() as u64
-    }
-
     fn room_for(&self, end: u64) -> io::Result<()> {
-        let more = end.saturating_sub(self.size_now());
+        let more = end.saturating_sub(self.disk.state().inodes[&self.inode].room());
         self.disk.state().room(more)
     }
 }
@@ -385,6 +402,10 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.room_for(offset + bytes.len() as u64)?;
+        let bad_at = self.disk.state().bad_at;
+        if bad_at.is_some_and(|bad| (offset..offset + bytes.len() as u64).contains(&bad)) {
+            return Err(io::Error::other("a bad sector"));
+        }
         self.with(true, |inode| {
             let change = Change::Write(offset, bytes.to_vec());
             change.apply(&mut inode.bytes);
@@ -399,17 +420,26 @@ impl DiskFile for SimFile {
             let change = Change::Size(size);
             change.apply(&mut inode.bytes);
             inode.pending.push(change);
+            inode.reserved = 0;
             Ok(())
         })
     }
 
     fn reserve(&self, size: u64) -> io::Result<()> {
-        self.room_for(size)
+        self.room_for(size)?;
+        let keeps = self.disk.state().keeps_reserved;
+        self.with(false, |inode| {
+            if keeps {
+                inode.reserved = inode.reserved.max(size);
+            }
+            Ok(())
+        })
     }
 
-    fn begin_stream(&self, size: u64) -> io::Result<()> {
+    fn begin_stream(&self, size: u64) -> io::Result<bool> {
         self.reserve(size)?;
-        self.set_size(size)
+        self.set_size(size)?;
+        Ok(true)
     }
 
     fn begin_writeback(&self, _offset: u64, _len: u64) {}
