@@ -15,6 +15,8 @@ use crate::inner::Inner;
 
 /// Room for the end of a manifest: a digest and a signed packet.
 const END_BYTES: u64 = 4096;
+/// Room that is not reserved: what is kept back on a full disk is far more.
+const SMALL_BYTES: u64 = 64 << 10;
 
 impl FileWriter {
     /// What was written until now outlives a crash: the next start publishes the file as it finds it. May be called again
@@ -53,6 +55,10 @@ impl FileWriter {
         let paths = incoming(self.facts.entry.content);
         self.write_block().at(&paths.0)?;
         let wanted = self.manifest_bytes(self.at);
+        if wanted <= SMALL_BYTES {
+            // There is room for many of them, or nobody gets any.
+            return self.repo.index.ballast.check_room().at(&paths.1);
+        }
         self.manifest.reserve(wanted).at(&paths.1)
     }
 
