@@ -139,6 +139,9 @@ impl Local {
             let found = self.repo.find(&name, Some(version)).map_err(|e| told(&e))?;
             remove = vec![(found.ok_or(Errno::ENOENT)?.name, version)];
         }
+        if let Some(opened) = &open {
+            lock(&opened.file).hold();
+        }
         self.apply(Change {
             remove,
             make_folders: self.kept(&folder),

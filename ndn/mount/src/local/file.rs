@@ -41,13 +41,35 @@ enum Draft {
     Whole(Staged),
 }
 
+/// The version that is read where nothing is being written.
+struct Published {
+    info: FileInfo,
+    /// Opened by the first who reads: of most files that are written here nobody does before they are closed.
+    reader: Option<Arc<FileReader>>,
+}
+
+impl Published {
+    fn new(info: FileInfo) -> Self {
+        Self { info, reader: None }
+    }
+
+    fn reader(&mut self, repo: &Repo) -> Result<Arc<FileReader>, Errno> {
+        if let Some(reader) = &self.reader {
+            return Ok(reader.clone());
+        }
+        let opened = repo.open_file(&self.info.name, Some(self.info.version));
+        let reader = opened.map_err(|e| told(&e))?;
+        self.reader = Some(reader.clone());
+        Ok(reader)
+    }
+}
+
 /// A file that is open.
 pub struct OpenFile {
     repo: Repo,
     keeping: Arc<Keeping>,
     name: Name,
-    /// The version that is read where nothing is being written.
-    published: Option<(FileInfo, Arc<FileReader>)>,
+    published: Option<Published>,
     draft: Option<Draft>,
     mode: u32,
     mtime_ns: u64,
@@ -68,18 +90,12 @@ pub fn now_ns() -> u64 {
 
 impl OpenFile {
     /// A version that is there.
-    ///
-    /// # Errors
-    /// What the repository says.
-    pub fn open(repo: &Repo, keeping: &Arc<Keeping>, info: FileInfo) -> Result<Self, Errno> {
-        let reader = repo
-            .open_file(&info.name, Some(info.version))
-            .map_err(|e| told(&e))?;
+    pub fn open(repo: &Repo, keeping: &Arc<Keeping>, info: FileInfo) -> Self {
         let (mode, mtime_ns) = (info.entry.mode, info.entry.mtime_ns);
         let mut file = Self::empty(repo, keeping, info.name.clone(), mode);
         file.mtime_ns = mtime_ns;
-        file.published = Some((info, reader));
-        Ok(file)
+        file.published = Some(Published::new(info));
+        file
     }
 
     /// A new file; it is there for others when it is published.
@@ -127,7 +143,7 @@ impl OpenFile {
         match (&self.draft, &self.published) {
             (Some(Draft::Writing(writer)), _) => writer.position(),
             (Some(Draft::Whole(staged)), _) => staged.size(),
-            (None, Some((info, _))) => info.entry.size,
+            (None, Some(published)) => published.info.entry.size,
             (None, None) => 0,
         }
     }
@@ -140,7 +156,7 @@ impl OpenFile {
     /// The version that is read; `None` while it is being written.
     pub fn version(&self) -> Option<&FileInfo> {
         match (&self.draft, &self.published) {
-            (None, Some((info, _))) => Some(info),
+            (None, Some(published)) => Some(&published.info),
             _ => None,
         }
     }
@@ -160,23 +176,22 @@ impl OpenFile {
         self.gone
     }
 
+    /// Who has it open can go on reading what is published now, whatever becomes of the version.
+    pub fn hold(&mut self) {
+        if let Err(error) = self.reader() {
+            tracing::warn!(name = %self.name, ?error, "who has it open can't go on reading");
+        }
+    }
+
     /// No path leads to it from now on.
     pub fn unlink(&mut self) {
         self.gone = true;
     }
 
     /// It has another name from now on, and `info` is published under it. Nothing may be being written.
-    ///
-    /// # Errors
-    /// What the repository says.
-    pub fn rename(&mut self, info: FileInfo) -> Result<(), Errno> {
-        let reader = self
-            .repo
-            .open_file(&info.name, Some(info.version))
-            .map_err(|e| told(&e))?;
+    pub fn rename(&mut self, info: FileInfo) {
         self.name = info.name.clone();
-        self.published = Some((info, reader));
-        Ok(())
+        self.published = Some(Published::new(info));
     }
 
     /// Who opens it anew sees what others have published meanwhile.
@@ -193,16 +208,20 @@ impl OpenFile {
         };
         (self.mode, self.mtime_ns) = (newest.entry.mode, newest.entry.mtime_ns);
         if self.version().is_none_or(|v| v.version != newest.version) {
-            self.rename(newest)?;
+            self.rename(newest);
         }
         Ok(())
     }
 
-    /// What reads it where nothing is being written: without a lock.
-    pub fn reader(&self) -> Option<Arc<FileReader>> {
-        match (&self.draft, &self.published) {
-            (None, Some((_, reader))) => Some(reader.clone()),
-            _ => None,
+    /// What reads it where nothing is being written: without a lock. Once it is open it stays so, whatever becomes of the
+    /// version.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn reader(&mut self) -> Result<Option<Arc<FileReader>>, Errno> {
+        match (&self.draft, &mut self.published) {
+            (None, Some(published)) => published.reader(&self.repo).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -216,8 +235,8 @@ impl OpenFile {
                 writer.read_at(offset, buffer).map_err(|e| io_errno(&e))
             }
             Some(Draft::Whole(staged)) => staged.read_at(offset, buffer).map_err(|e| io_errno(&e)),
-            None => match &self.published {
-                Some((_, reader)) => reader.read_at(offset, buffer).map_err(|e| told(&e)),
+            None => match self.reader()? {
+                Some(reader) => reader.read_at(offset, buffer).map_err(|e| told(&e)),
                 None => Ok(0),
             },
         }
@@ -279,7 +298,7 @@ impl OpenFile {
         match &mut self.draft {
             None if self.gone => Ok(()),
             None => {
-                let Some((info, _)) = &mut self.published else {
+                let Some(Published { info, .. }) = &mut self.published else {
                     return Ok(());
                 };
                 (info.entry.mode, info.entry.mtime_ns) = (mode, mtime_ns);
@@ -308,8 +327,11 @@ impl OpenFile {
         }
         if self.draft.is_none() {
             let mut draft = self.new_draft()?;
-            if let (Some((_, reader)), Draft::Writing(writer)) = (&self.published, &mut draft) {
-                copy(reader, writer, keep.min(reader.size()), appends)?;
+            if let (Some(published), Draft::Writing(writer)) = (&mut self.published, &mut draft) {
+                let keep = keep.min(published.info.entry.size);
+                if keep > 0 {
+                    copy(&*published.reader(&self.repo)?, writer, keep, appends)?;
+                }
             }
             self.draft = Some(draft);
         }
@@ -371,7 +393,7 @@ impl OpenFile {
             }
         };
         let info = self.newest(info).map_err(|e| told(&e))?;
-        self.rename(info)?;
+        self.rename(info);
         self.prune();
         if self.repo.unsynced() >= MAX_UNSYNCED {
             self.repo.sync().map_err(|e| told(&e))?;

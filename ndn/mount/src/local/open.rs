@@ -58,7 +58,7 @@ impl Local {
         }
         let name = self.name(number)?;
         let info = self.repo.find(&name, None).map_err(|e| told(&e))?;
-        let file = OpenFile::open(&self.repo, &self.keeping, info.ok_or(Errno::ENOENT)?)?;
+        let file = OpenFile::open(&self.repo, &self.keeping, info.ok_or(Errno::ENOENT)?);
         let mut files = lock(&self.files);
         let opened = files.entry(number).or_insert_with(|| Opened::new(file, 0));
         opened.users.fetch_add(1, Ordering::AcqRel);
@@ -110,13 +110,18 @@ impl Local {
         }
         let shared = self.file(number)?;
         let mut file = lock(&shared.file);
-        if cut {
-            self.touch();
-            if let Err(error) = file.set_size(0) {
-                drop(file);
-                self.let_go(number, &shared);
-                return Err(error);
+        let ready = match cut {
+            true => {
+                self.touch();
+                file.set_size(0)
             }
+            // It can be read from now on, whatever becomes of the version.
+            false => file.reader().map(drop),
+        };
+        if let Err(error) = ready {
+            drop(file);
+            self.let_go(number, &shared);
+            return Err(error);
         }
         let version = file.version().map(|info| info.version);
         drop(file);
@@ -134,7 +139,7 @@ impl Local {
             Handle::Folder(_) => return Err(Errno::EISDIR),
             Handle::File(_, shared, _) => {
                 let mut file = lock(&shared.file);
-                match file.reader() {
+                match file.reader()? {
                     Some(reader) => reader,
                     None => return file.read(offset, buffer),
                 }

@@ -67,6 +67,9 @@ impl Local {
             let replaces = self.is_file(&target)?;
             self.move_file(&source, &target, replaces, &mut change)?;
         }
+        if let Some(open) = &target_open {
+            lock(&open.file).hold();
+        }
         let published = self.apply(change)?;
         if let Some(open) = target_open {
             lock(&open.file).unlink();
@@ -75,7 +78,8 @@ impl Local {
         if let Some(number) = number {
             lock(&self.nodes).rename(number, to_parent, to);
         }
-        self.follow(&published)
+        self.follow(&published);
+        Ok(())
     }
 
     fn is_file(&self, name: &Name) -> Result<bool, Errno> {
@@ -162,7 +166,7 @@ impl Local {
     }
 
     /// Files that are open are what they were, under their new names.
-    fn follow(&self, published: &[FileInfo]) -> Result<(), Errno> {
+    fn follow(&self, published: &[FileInfo]) {
         let open: Vec<u64> = lock(&self.files).keys().copied().collect();
         for number in open {
             let Some(name) = lock(&self.nodes).name(number) else {
@@ -170,9 +174,8 @@ impl Local {
             };
             let newest = published.iter().rfind(|info| info.name == name);
             if let (Some(info), Some(opened)) = (newest, self.open_file(number)) {
-                lock(&opened.file).rename(info.clone())?;
+                lock(&opened.file).rename(info.clone());
             }
         }
-        Ok(())
     }
 }
