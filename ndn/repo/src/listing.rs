@@ -311,7 +311,17 @@ pub fn list_component(listing: &mut BytesMut, component: Component<'_>, is_folde
     match component.as_generic() {
         // As a file's name where it can be one, else as names are written.
         Some(bytes) if is_plain(bytes) => listing.extend_from_slice(bytes),
-        _ => listing.extend_from_slice(component.to_string().as_bytes()),
+        Some(_) => listing.extend_from_slice(component.to_string().as_bytes()),
+        // `v=7` may be a file's name: what is of another kind has a `%`, which none has that stands there as it is.
+        None if component.value.is_empty() => return,
+        None => {
+            let escaped: String = component
+                .value
+                .iter()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
+            listing.extend_from_slice(format!("{}={escaped}", component.typ).as_bytes());
+        }
     }
     listing.extend_from_slice(if is_folder { b"/\0" } else { b"\0" });
 }
@@ -335,7 +345,7 @@ fn listed_component(text: &str) -> Option<ComponentBuf> {
         return Some(Component::generic(text.as_bytes()).to_owned());
     }
     let name: Name = format!("/{text}").parse().ok()?;
-    (name.len() == 1).then(|| name.get(0).map(|c| c.to_owned()))?
+    (name.len() == 1 && !text.contains('/')).then(|| name.get(0).map(|c| c.to_owned()))?
 }
 
 impl Listing {
@@ -434,25 +444,41 @@ mod tests {
             read(b"a b\0d/\0x%2Fy\0"),
             Some(vec![(a, false), (d, true), (x, false)])
         );
-        for wrong in [&b"a"[..], b"\0", b"a\0\0", b"\xff\0", b"/\0", b"a%zz\0"] {
+        for wrong in [
+            &b"a"[..],
+            b"\0",
+            b"a\0\0",
+            b"\xff\0",
+            b"/\0",
+            b"a//\0",
+            b"a%zz\0",
+        ] {
             assert_eq!(read(wrong), None, "{wrong:?}");
         }
+    }
+
+    /// Of any kind; what could be read as one of another kind, too.
+    fn component() -> impl Strategy<Value = ComponentBuf> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..20);
+        let other = (3..=u16::MAX, prop::collection::vec(any::<u8>(), 1..20));
+        prop_oneof![
+            bytes().prop_map(|bytes| ComponentBuf::generic(&bytes)),
+            "(v|seg|32|8|54|x|)=[0-9a-z.%]{0,3}".prop_map(ComponentBuf::generic),
+            other.prop_map(|(typ, value)| ComponentBuf::new(typ, &value)),
+            any::<u64>().prop_map(ComponentBuf::version),
+        ]
     }
 
     proptest! {
         #[test]
         fn what_is_listed_is_read_again(
-            told in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..20), any::<bool>()), 0..20),
+            told in prop::collection::vec((component(), any::<bool>()), 0..20),
         ) {
             let mut listing = BytesMut::new();
-            for (bytes, is_folder) in &told {
-                list_component(&mut listing, Component::generic(bytes), *is_folder);
+            for (component, is_folder) in &told {
+                list_component(&mut listing, component.as_component(), *is_folder);
             }
             let read: Option<Vec<_>> = listed(&listing).collect();
-            let told: Vec<_> = told
-                .iter()
-                .map(|(bytes, is_folder)| (Component::generic(bytes).to_owned(), *is_folder))
-                .collect();
             prop_assert_eq!(read, Some(told));
         }
     }
