@@ -66,12 +66,9 @@ fn reads_that_are_ended_by_a_signal_keep_nobody_waiting() {
     assert_eq!(words(&silent).len(), files.len());
     w.conduct(Conduct::SilenceUnder(name("/data/silent")));
     let read = |(n, segment): &(u64, Name)| {
-        let mut dd = Command::new("dd");
-        dd.arg(format!("if={}", silent.join(n.to_string()).display()));
-        // One that has asked for itself, not for its page, is ended once it has its answer.
-        dd.args((*n == 7).then_some("iflag=direct"));
-        let dd = dd.stdout(Stdio::null()).stderr(Stdio::null());
-        let child = dd.spawn().expect("dd");
+        let mut cat = Command::new("cat");
+        cat.arg(silent.join(n.to_string())).stdout(Stdio::null());
+        let child = cat.spawn().expect("cat");
         until("it is asked for", || w.times_asked(segment) > 0);
         child
     };
@@ -81,6 +78,28 @@ fn reads_that_are_ended_by_a_signal_keep_nobody_waiting() {
     let reads = std::thread::spawn(move || fs::read(other).expect("read"));
     until("another file is read", || reads.is_finished());
     assert_eq!(reads.join().expect("no panic"), b"other");
+}
+
+#[test]
+fn a_read_past_the_page_cache_is_ended_by_a_signal() {
+    let Some(mut w) = World::new() else { return };
+    let version = publish(&w.repo, "/data/f", &noise(10_000, 6));
+    w.mount_with(RemoteOptions {
+        verify: VerifyPolicy::default(),
+        timeout: NEVER,
+        remember: NEVER,
+        ..w.options()
+    });
+    assert_eq!(words(&w.path("")), ["f"]);
+    w.conduct(Conduct::Silence);
+    // The kernel waits with its end until the call is answered.
+    let mut dd = Command::new("dd");
+    dd.arg(format!("if={}", w.path("f").display()));
+    dd.arg("iflag=direct").stdout(Stdio::null());
+    let mut dd = dd.stderr(Stdio::null()).spawn().expect("dd");
+    let segment = name("/data/f").append_version(version).append_segment(0);
+    until("it is asked for", || w.times_asked(&segment) > 0);
+    end(&mut dd);
 }
 
 #[test]

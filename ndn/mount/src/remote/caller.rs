@@ -11,6 +11,8 @@ use rustix::process::{Pid, test_kill_process};
 
 /// SIGKILL's place in a set of signals; the kernel makes it of each signal that ends a program.
 const KILLED: u64 = 1 << (libc::SIGKILL - 1);
+/// The kernel's flag of a thread that ends (`PF_EXITING`): it may yet wait for its files to be closed.
+const EXITING: u64 = 4;
 
 /// The thread that made a call.
 #[derive(Debug, Clone, Copy)]
@@ -33,20 +35,22 @@ impl Caller {
         if test_kill_process(thread) == Err(Errno::SRCH) {
             return true;
         }
-        let status = fs::read_to_string(format!("/proc/{}/status", thread.as_raw_nonzero()));
-        status.is_ok_and(|status| is_ending(&status))
+        let stat = fs::read(format!("/proc/{}/stat", thread.as_raw_nonzero()));
+        stat.is_ok_and(|stat| is_ending(&String::from_utf8_lossy(&stat)))
     }
 }
 
-/// Whether a thread of which `/proc` tells this has ended or is killed.
-fn is_ending(status: &str) -> bool {
-    status.lines().any(|line| match line.split_once(":\t") {
-        Some(("State", state)) => state.starts_with(['Z', 'X']),
-        Some(("SigPnd" | "ShdPnd", set)) => {
-            u64::from_str_radix(set, 16).is_ok_and(|set| set & KILLED != 0)
-        }
-        _ => false,
-    })
+/// Whether a thread of which `/proc/<n>/stat` tells this has ended, ends, or is killed (proc_pid_stat(5)).
+fn is_ending(stat: &str) -> bool {
+    // A program's name may have spaces and brackets in it.
+    let Some((_, facts)) = stat.rsplit_once(") ") else {
+        return false;
+    };
+    let facts: Vec<&str> = facts.split(' ').collect();
+    // Fields are counted from 1, and this is the third.
+    let field = |n: usize| facts.get(n - 3).copied().unwrap_or_default();
+    let has = |n, bits| field(n).parse::<u64>().is_ok_and(|set| set & bits != 0);
+    ["Z", "X"].contains(&field(3)) || has(9, EXITING) || has(31, KILLED)
 }
 
 #[cfg(test)]
@@ -91,21 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn who_is_killed_is_ending() {
-        for (status, ends) in [
-            (
-                "Name:\tcat\nState:\tS (sleeping)\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000000\n",
-                false,
-            ),
-            ("State:\tD (disk sleep)\nSigPnd:\t0000000000000100\n", true),
-            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000100\n", true),
-            // One that waits for its answer before it looks at SIGINT may go on with that.
-            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000002\n", false),
-            ("State:\tZ (zombie)\n", true),
-            ("Name:\tZ\nState:\tR (running)\n", false),
-            ("", false),
-        ] {
-            assert_eq!(is_ending(status), ends, "{status}");
-        }
+    fn who_is_killed_or_ends_is_ending() {
+        let stat = |state: &str, flags: u32, pending: u32| {
+            is_ending(&format!(
+                "7 (a ) Z b) {state} 1 7 7 0 -1 {flags} 98 0 0 0 0 0 0 0 20 0 1 0 5 2 1 3 1 1 0 0 0 {pending} 0 0 0\n"
+            ))
+        };
+        assert!(!stat("S", 4_194_304, 0));
+        assert!(stat("D", 4_194_304, 1 << 8));
+        assert!(stat("D", 4_194_308, 0));
+        assert!(stat("Z", 4_194_304, 0) && stat("X", 4_194_304, 0));
+        // One that waits for its answer before it looks at SIGINT may go on with that.
+        assert!(!stat("D", 4_194_304, 1 << 1));
+        assert!(!is_ending("") && !is_ending("7 (cat) "));
     }
 }
