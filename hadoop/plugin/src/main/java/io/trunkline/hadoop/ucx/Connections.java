@@ -51,6 +51,7 @@ final class Connections implements UcpAmRecvCallback {
   private final Set<Connection> frames = new LinkedHashSet<>();
   private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
+  private volatile boolean dooming;
   private long timersNanos = System.nanoTime();
   private long loggedNanos = timersNanos - LOG_NANOS;
 
@@ -64,8 +65,8 @@ final class Connections implements UcpAmRecvCallback {
     worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
     worker.start(
         // What is sent may be done at once: looked at after it was sent, and in one place.
-        List.of(this::runDue, this::reap, this::endDoomed, this::lookAtTimers),
-        () -> !due.isEmpty());
+        List.of(this::runDue, this::reap, this::lookAtTimers, this::endDoomed),
+        () -> dooming || !due.isEmpty());
   }
 
   // ---- what its parts share
@@ -177,6 +178,7 @@ final class Connections implements UcpAmRecvCallback {
 
   void doomed(Connection connection) {
     doomed.add(connection);
+    dooming = true;
   }
 
   /** The sender of a rendezvous is told that nobody wants it. */
@@ -214,6 +216,7 @@ final class Connections implements UcpAmRecvCallback {
       connection.end();
       done++;
     }
+    dooming = false;
     if (!closing.isEmpty()) {
       closing.removeIf(UcpRequest::isCompleted);
     }

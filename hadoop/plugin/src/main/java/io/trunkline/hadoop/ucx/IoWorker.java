@@ -1,6 +1,5 @@
 package io.trunkline.hadoop.ucx;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -63,6 +62,12 @@ final class IoWorker {
   /** A spinning leader looks that often at all that it has to do. */
   private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
+  /** Pauses of a spinning leader between two questions to UCX, about a microsecond. */
+  private static final int PAUSES = 16;
+
+  /** Duties have their turn that often though nothing has happened. */
+  private static final long DUTIES_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
   private static final long CLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final Ticker ticker;
@@ -77,6 +82,7 @@ final class IoWorker {
   private final ConcurrentLinkedDeque<Waiter> followers = new ConcurrentLinkedDeque<>();
   private final AtomicInteger claims = new AtomicInteger();
   private Duty[] duties;
+  private long dutiesNanos = System.nanoTime();
   private BooleanSupplier pending;
   private volatile boolean keeperLeads;
   private volatile boolean sleeping;
@@ -111,15 +117,12 @@ final class IoWorker {
   /**
    * Begins to work.
    *
-   * @param others what is to be done besides asking UCX for events
+   * @param others what is to be done when UCX had events or something is due, and every now and
+   *     then
    * @param othersPending whether something of it is due that UCX does not announce
    */
   void start(List<Duty> others, BooleanSupplier othersPending) {
-    // One call site for all of them: the JIT compiles each once, and not into everything that
-    // reads or writes, which costs a short-lived client more than it gains.
-    List<Duty> all = new ArrayList<>(List.of(this::progress, this::runTasks));
-    all.addAll(others);
-    duties = all.toArray(Duty[]::new);
+    duties = others.toArray(Duty[]::new);
     pending = othersPending;
     keeper.start();
   }
@@ -316,7 +319,9 @@ final class IoWorker {
   private int poll(long nowNanos) {
     int done;
     do {
-      Thread.onSpinWait();
+      for (int i = 0; i < PAUSES; i++) {
+        Thread.onSpinWait();
+      }
       done = progress();
     } while (done == 0 && !duty() && System.nanoTime() - nowNanos < POLL_NANOS);
     return done;
@@ -358,8 +363,22 @@ final class IoWorker {
     return done;
   }
 
+  /**
+   * A client lives for seconds, most of them with its code half compiled: what has nothing to do is
+   * not called, so that it does not look hot to the JIT, either.
+   */
   private int work() {
-    int done = 0;
+    int done = progress();
+    if (!tasks.isEmpty()) {
+      done += runTasks();
+    }
+    long now = System.nanoTime();
+    if (done == 0 && !pending.getAsBoolean() && now - dutiesNanos < DUTIES_NANOS) {
+      return 0;
+    }
+    dutiesNanos = now;
+    // One call site for all of them: the JIT compiles each once, and not into everything that
+    // reads or writes.
     for (Duty duty : duties) {
       try {
         done += duty.run();

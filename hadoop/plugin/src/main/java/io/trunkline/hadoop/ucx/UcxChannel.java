@@ -102,27 +102,13 @@ public final class UcxChannel extends SocketChannel {
   }
 
   /** An attempt in non-blocking mode. */
-  private int attemptRead(ByteBuffer to) throws IOException {
+  private int attempt(boolean reads, ByteBuffer bytes) throws IOException {
     for (long nanos = shortWaitNanos; ; nanos = 0) {
-      int moved = stream.read(to);
-      if (moved != 0 || nanos == 0 || !to.hasRemaining()) {
+      int moved = reads ? stream.read(bytes) : stream.write(bytes);
+      if (moved != 0 || nanos == 0 || !bytes.hasRemaining()) {
         return moved;
       }
-      stream.await(new Wait(true), true, System.nanoTime() + nanos);
-    }
-  }
-
-  /**
-   * The same for writing: what both share would be compiled with all of either inlined, and a
-   * client of a few seconds pays more for that than for all that it sends.
-   */
-  private int attemptWrite(ByteBuffer from) throws IOException {
-    for (long nanos = shortWaitNanos; ; nanos = 0) {
-      int moved = stream.write(from);
-      if (moved != 0 || nanos == 0 || !from.hasRemaining()) {
-        return moved;
-      }
-      stream.await(new Wait(false), false, System.nanoTime() + nanos);
+      stream.await(new Wait(reads), reads, System.nanoTime() + nanos);
     }
   }
 
@@ -134,7 +120,7 @@ public final class UcxChannel extends SocketChannel {
 
   @Override
   public int read(ByteBuffer to) throws IOException {
-    return isBlocking() ? read(to, 0) : attemptRead(to);
+    return isBlocking() ? read(to, 0) : attempt(true, to);
   }
 
   /**
@@ -188,7 +174,7 @@ public final class UcxChannel extends SocketChannel {
       return write(from, 0);
     }
     seen(from);
-    return attemptWrite(from);
+    return attempt(false, from);
   }
 
   /**
