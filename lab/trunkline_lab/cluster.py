@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,9 @@ QUICK_TO_NOTICE: Properties = {
     "dfs.client.datanode-restart.timeout": "2s",
     "dfs.client.socket-timeout": "10000",
 }
+
+# For JVMs of tests, of which most only start and end: without C2, that compiles what never pays. Not for measurements.
+QUICK_TO_START = ("-XX:TieredStopAtLevel=1",)
 
 
 @dataclass
@@ -104,7 +108,8 @@ def write_conf(conf: Path, properties: Properties) -> None:
 class Cluster:
     """One NameNode, DataNodes and any number of clients on the hosts of `site`, all owned by `stage`.
 
-    `hosts` maps the addresses of the hosts to their names; `jars` are in place of stock HDFS's.
+    `hosts` maps the addresses of the hosts to their names; `jars` are in place of stock HDFS's; `jvm` are options for
+    every JVM.
     """
 
     def __init__(
@@ -116,10 +121,12 @@ class Cluster:
         *,
         extra: Properties | None = None,
         jars: list[str] | None = None,
+        jvm: Sequence[str] = (),
     ) -> None:
         self.stage, self.directory, self.plane, self.site = stage, directory, plane, site
         self._extra = extra or {}
         self._jars = jars or stock.classpath()
+        self._jvm = tuple(jvm)
         self.labels: list[str] = []  # further names that counters stand under
         self._started_clients = 0
         self.namenode_host, self.namenode_address = site.namenode
@@ -201,6 +208,7 @@ class Cluster:
             f"-Xmx{HEAP}",
             "-XX:+UseSerialGC",
             "-Djava.net.preferIPv4Stack=true",
+            *self._jvm,
             *plane.jvm,
             *jvm,
             "-cp",
@@ -211,14 +219,21 @@ class Cluster:
 
     # Daemons
 
-    def start(self, differing: dict[int, Plane] | None = None) -> None:
+    def start(self, differing: dict[int, Plane] | None = None, formatted: Path | None = None) -> None:
         """Formats and starts everything; returns when the NameNode counts all DataNodes alive.
 
-        `differing` gives single DataNodes (1 is dn1) a plane other than the cluster's.
+        `differing` gives single DataNodes (1 is dn1) a plane other than the cluster's. `formatted` is where an empty
+        namespace is kept between clusters of which no two run at once: the first formats it, the others copy it.
         """
         conf = self._namenode_conf()
-        format_ = self.java(conf, NAMENODE, "-format", "-nonInteractive")
-        self.stage.run("namenode-format", self.namenode_host, format_, timeout_s=120)
+        namespace = self.directory / "namenode"
+        if formatted and formatted.exists():
+            shutil.copytree(formatted, namespace)
+        else:
+            format_ = self.java(conf, NAMENODE, "-format", "-nonInteractive")
+            self.stage.run("namenode-format", self.namenode_host, format_, timeout_s=120)
+            if formatted:
+                shutil.copytree(namespace, formatted)
         self._namenode = self.stage.start("namenode", self.namenode_host, self.java(conf, NAMENODE))
         for number, datanode in enumerate(self.datanodes, start=1):
             self.start_datanode(datanode, (differing or {}).get(number))

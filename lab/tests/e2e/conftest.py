@@ -9,6 +9,8 @@ import random
 import re
 import shutil
 import subprocess
+import urllib.parse
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from trunkline_lab import paths, planes, replicas
-from trunkline_lab.cluster import FSCK, FSSHELL, QUICK_TO_NOTICE, Cluster, Plane, Properties
+from trunkline_lab.cluster import FSSHELL, QUICK_TO_NOTICE, QUICK_TO_START, Cluster, Plane, Properties
 from trunkline_lab.network import pick_loopback
 from trunkline_lab.procs import Process, Stage, wait_until
 from trunkline_lab.routers import Router
@@ -58,8 +60,10 @@ class Bed:
     plane: Plane
 
     def fsck(self, path: str = "/") -> str:
-        """`hdfs fsck path -files -blocks`."""
-        return self.cluster.client(FSCK, path, "-files", "-blocks", name="fsck").log.read_text(errors="replace")
+        """What `hdfs fsck path -files -blocks` has the NameNode say, asked without a JVM."""
+        asked = urllib.parse.urlencode({"ugi": Path("/proc/self").owner(), "path": path, "files": 1, "blocks": 1})
+        with urllib.request.urlopen(f"http://{self.cluster.http}/fsck?{asked}", timeout=30) as answer:
+            return str(answer.read().decode())
 
     def read(self, path: str, tmp_path: Path) -> bytes:
         """What `FsShell -get` reads."""
@@ -210,7 +214,11 @@ class SlowReader:
 
 @contextmanager
 def a_bed(
-    name: str, plane_name: str, extra: Properties | None = None, without_plugin: tuple[int, ...] = ()
+    name: str,
+    plane_name: str,
+    formatted: Path,
+    extra: Properties | None = None,
+    without_plugin: tuple[int, ...] = (),
 ) -> Iterator[Bed]:
     """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones."""
     directory = paths.OUT / "e2e" / name
@@ -219,19 +227,26 @@ def a_bed(
         with Stage(directory / "logs") as stage:
             loopback = pick_loopback()
             plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
-            cluster = Cluster(stage, directory, loopback.site(4), plane, extra={**QUICK_TO_NOTICE, **(extra or {})})
-            cluster.start({number: planes.tcp() for number in without_plugin})
+            properties = {**QUICK_TO_NOTICE, **(extra or {})}
+            cluster = Cluster(stage, directory, loopback.site(4), plane, extra=properties, jvm=QUICK_TO_START)
+            cluster.start({number: planes.tcp() for number in without_plugin}, formatted)
             yield Bed(stage, cluster, router, plane)
     finally:
         shutil.rmtree(directory / "data", ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def formatted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first cluster leaves its empty namespace to the others."""
+    return tmp_path_factory.mktemp("namenode") / "formatted"
+
+
 @pytest.fixture
-def make_bed(request: pytest.FixtureRequest, plane: str) -> Iterator[Callable[..., Bed]]:
+def make_bed(request: pytest.FixtureRequest, plane: str, formatted: Path) -> Iterator[Callable[..., Bed]]:
     """Starts a cluster for one test: `make_bed()`, or with what `a_bed` takes."""
     name = request.node.name.replace("[", "-").replace("]", "")
     with ExitStack() as stack:
-        yield lambda **how: stack.enter_context(a_bed(name, plane, **how))
+        yield lambda **how: stack.enter_context(a_bed(name, plane, formatted, **how))
 
 
 @pytest.fixture
@@ -241,9 +256,9 @@ def bed(make_bed: Callable[..., Bed]) -> Bed:
 
 
 @pytest.fixture(scope="module")
-def shared_bed(request: pytest.FixtureRequest, plane: str) -> Iterator[Bed]:
+def shared_bed(request: pytest.FixtureRequest, plane: str, formatted: Path) -> Iterator[Bed]:
     """A cluster for all tests of a file that do it no harm."""
-    with a_bed(f"{request.module.__name__}-{plane}", plane) as bed:
+    with a_bed(f"{request.module.__name__}-{plane}", plane, formatted) as bed:
         yield bed
 
 
