@@ -31,8 +31,9 @@ public final class UcxNode implements AutoCloseable {
    * and with it that one process copies from the other's memory (its table calls this
    * MEMORY_INVALIDATE, since what it cannot do is to forbid such a copy later: see {@link
    * SendSide}); one lane, since its ways of splitting messages put half of them on TCP beside
-   * shared memory; and memory of {@link Slab}s in huge pages, not in what it would share with
-   * peers, who would have to map it for each message.
+   * shared memory; no PUT over TCP (TCP_PUT_ENABLE), during which UCX 1.13 ends the process by an
+   * assertion when the connection breaks; and memory of {@link Slab}s in huge pages, not in what it
+   * would share with peers, who would have to map it for each message.
    */
   private static final Map<String, String> DEFAULTS =
       Map.of(
@@ -40,6 +41,7 @@ public final class UcxNode implements AutoCloseable {
           "MEMORY_INVALIDATE", "y",
           "MAX_EAGER_LANES", "1",
           "MAX_RNDV_LANES", "1",
+          "PUT_ENABLE", "n",
           "ALLOC_PRIO", "thp,mmap,heap",
           "LOG_LEVEL", "error");
 
