@@ -233,7 +233,10 @@ class Cluster:
             format_ = self.java(conf, NAMENODE, "-format", "-nonInteractive")
             self.stage.run("namenode-format", self.namenode_host, format_, timeout_s=120)
             if formatted:
-                shutil.copytree(namespace, formatted)
+                beside = formatted.with_name(formatted.name + ".part")
+                shutil.rmtree(beside, ignore_errors=True)
+                shutil.copytree(namespace, beside)
+                beside.rename(formatted)
         self._namenode = self.stage.start("namenode", self.namenode_host, self.java(conf, NAMENODE))
         for number, datanode in enumerate(self.datanodes, start=1):
             self.start_datanode(datanode, (differing or {}).get(number))

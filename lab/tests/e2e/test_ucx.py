@@ -118,12 +118,14 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
     bed.cluster.client(FSSHELL, "-D", f"dfs.blocksize={small}", "-put", str(source), "/small", name="put")
     assert bed.read("/small", tmp_path) == source.read_bytes()
     bed.assert_carried()
-    writers = [SlowWriter(bed.cluster, f"/killed-{number}") for number in range(2)]
-    for writer in writers:
-        writer.write(data[: 12 * MIB])
-    for number, writer in enumerate(writers):
-        under_way(bed, f"/killed-{number}", 4 * MIB)
-        writer.process.kill()
+    for ten in range(10):
+        paths = [f"/killed-{ten}{number}" for number in range(10)]
+        writers = [SlowWriter(bed.cluster, path) for path in paths]
+        for writer in writers:
+            writer.write(data[: 3 * MIB])
+        for path, writer in zip(paths, writers, strict=True):
+            under_way(bed, path, MIB)
+            writer.process.kill()
     if bed.plane.name != "ucx":
         return
     (writer,) = (record for record in planes.stats(bed.cluster.directory, "client") if record["ucx_writes"] >= 1000)

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use lru::LruCache;
 
 /// What an entry takes beside itself: its links, its place in the table, what an allocation costs.
-const BESIDE_BYTES: usize = 80;
+const BESIDE_BYTES: usize = 128;
 
 /// Values by key, of so many bytes in all: those that were not used for longest make room for others.
 #[derive(Debug)]

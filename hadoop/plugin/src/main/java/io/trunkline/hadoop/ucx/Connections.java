@@ -64,8 +64,9 @@ final class Connections implements UcpAmRecvCallback {
   void start() {
     worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
     worker.start(
-        // What is sent may be done at once: looked at after it was sent, and in one place.
-        List.of(this::runDue, this::reap, this::lookAtTimers, this::endDoomed),
+        // What is sent may be done at once, and what is given up is: looked at after that, in one
+        // place.
+        List.of(this::lookAtTimers, this::runDue, this::endDoomed, this::reap),
         () -> dooming || !due.isEmpty());
   }
 

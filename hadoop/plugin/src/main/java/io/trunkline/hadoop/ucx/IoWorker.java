@@ -150,7 +150,7 @@ final class IoWorker {
     }
     if (lead.tryLock()) {
       try {
-        work();
+        work(0);
       } finally {
         release();
       }
@@ -251,7 +251,7 @@ final class IoWorker {
     lead.unlock();
     while (duty() && lead.tryLock()) {
       try {
-        work();
+        work(0);
       } finally {
         lead.unlock();
       }
@@ -281,7 +281,7 @@ final class IoWorker {
     boolean spun = false;
     int polled = 0;
     for (; ; ) {
-      int done = polled + work();
+      int done = work(polled);
       polled = 0;
       if (waiter == null ? claims.get() > 0 : waiter.ready()) {
         return false;
@@ -366,9 +366,11 @@ final class IoWorker {
   /**
    * A client lives for seconds, most of them with its code half compiled: what has nothing to do is
    * not called, so that it does not look hot to the JIT, either.
+   *
+   * @param polled events that UCX has had already, and nobody has looked after
    */
-  private int work() {
-    int done = progress();
+  private int work(int polled) {
+    int done = polled + progress();
     if (!tasks.isEmpty()) {
       done += runTasks();
     }
@@ -452,7 +454,7 @@ final class IoWorker {
     }
     lead.lock();
     try {
-      work();
+      work(0);
       last.run();
       ucp.close();
     } finally {

@@ -28,20 +28,20 @@ public final class UcxNode implements AutoCloseable {
 
   /**
    * What UCX is told unless its environment says else: shared memory is kept though peers may fail,
-   * and with it that one process copies from the other's memory (its table calls this
-   * MEMORY_INVALIDATE, since what it cannot do is to forbid such a copy later: see {@link
-   * SendSide}); one lane, since its ways of splitting messages put half of them on TCP beside
-   * shared memory; no PUT over TCP (TCP_PUT_ENABLE), during which UCX 1.13 ends the process by an
-   * assertion when the connection breaks; and memory of {@link Slab}s in huge pages, not in what it
-   * would share with peers, who would have to map it for each message.
+   * and with it that one process copies from the other's memory (UCX calls this MEMORY_INVALIDATE,
+   * since what it cannot do is to forbid such a copy later: see {@link SendSide}); one lane, since
+   * its ways of splitting messages put half of them on TCP beside shared memory; no PUT over TCP,
+   * during which UCX 1.13 ends the process by an assertion when the connection breaks; and memory
+   * of {@link Slab}s in huge pages, not in what it would share with peers, who would have to map it
+   * for each message.
    */
   private static final Map<String, String> DEFAULTS =
       Map.of(
           "MM_ERROR_HANDLING", "y",
-          "MEMORY_INVALIDATE", "y",
+          "CMA_MEMORY_INVALIDATE", "y",
           "MAX_EAGER_LANES", "1",
           "MAX_RNDV_LANES", "1",
-          "PUT_ENABLE", "n",
+          "TCP_PUT_ENABLE", "n",
           "ALLOC_PRIO", "thp,mmap,heap",
           "LOG_LEVEL", "error");
 
@@ -144,7 +144,13 @@ public final class UcxNode implements AutoCloseable {
 
   private static void configure(UcpParams params, String key, String value) {
     if (System.getenv("UCX_" + key) == null) {
+      // A transport's own table has names without the transport's: 1.13 looks there by those, newer
+      // ones by the whole name.
       params.setConfig(key, value);
+      String own = key.replaceFirst("^(CMA|TCP)_", "");
+      if (!own.equals(key)) {
+        params.setConfig(own, value);
+      }
     }
   }
 

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Streams within one JVM: bounds, ends, time-outs, and what stock Hadoop does with channels. */
@@ -335,9 +336,10 @@ class UcxStreamsTest {
     }
   }
 
-  @Test
-  void aThousandStreamsLeaveNothing() throws Exception {
-    open(UcxSettings.builder());
+  @ParameterizedTest
+  @EnumSource(UcxSettings.Polling.class)
+  void aThousandStreamsLeaveNothing(UcxSettings.Polling polling) throws Exception {
+    open(UcxSettings.builder().set(UcxSettings.Key.WORKERS, 1).polling(polling));
     for (int i = 0; i < 1000; i++) {
       Pair pair = pair();
       pair.client().write(ByteBuffer.wrap(bytes(1000 + 100 * i, i)), LIMIT_MS);
