@@ -211,7 +211,8 @@ impl Repo {
     pub fn compact(&self) -> Result<u64> {
         let inner = &self.inner;
         let before = inner.disk.free_bytes().at(Path::new("."))?;
-        files::remove_doomed(&*inner.disk, &inner.index)?;
+        let doomed = inner.index.sync_and_list_doomed()?;
+        files::remove_doomed(&*inner.disk, &inner.index, &doomed)?;
         for content in inner.interrupted() {
             if inner.take(content) {
                 inner.remove_incoming(content);

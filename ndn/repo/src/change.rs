@@ -80,16 +80,14 @@ impl Repo {
     /// What the disk says.
     pub fn sync(&self) -> Result<()> {
         let inner = &self.inner;
-        inner.index.sync()?;
+        let doomed = inner.index.sync_and_take_doomed()?;
         for content in inner.index.take_unsettled() {
             // It is found where it was written, too; the next start moves it if this fails.
             if let Err(error) = files::settle(&*inner.disk, content) {
                 tracing::warn!(%error, "a published file stays in incoming");
             }
         }
-        if inner.index.take_doomed() {
-            remove_doomed(self);
-        }
+        self.remove_doomed(&doomed);
         Ok(())
     }
 
@@ -104,7 +102,7 @@ impl Repo {
     /// [`RepoError::VersionExists`], else what the disk says.
     pub fn apply(&self, change: Change) -> std::result::Result<Changed, NotChanged> {
         match self.try_apply(&change) {
-            Ok(removed) => Ok(self.applied(change, removed)),
+            Ok(doomed) => Ok(self.applied(change, &doomed)),
             Err(error) => Err(NotChanged {
                 error,
                 publish: change.publish,
@@ -112,7 +110,8 @@ impl Repo {
         }
     }
 
-    fn try_apply(&self, change: &Change) -> Result<u64> {
+    /// Gives the content ids of the files that no entry names any more.
+    fn try_apply(&self, change: &Change) -> Result<Vec<u64>> {
         let inner = &self.inner;
         if !change.publish.is_empty() {
             inner.index.ballast.check_room().at(Path::new("incoming"))?;
@@ -145,7 +144,7 @@ impl Repo {
                 (entry.mode, entry.mtime_ns) = (new.mode, new.mtime_ns);
                 files.insert(key, &entry.encode()[..]).map_err(failed)?;
             }
-            let mut removed = 0;
+            let mut removed = Vec::new();
             if !change.remove.is_empty() {
                 let mut doomed = tx.open_table(DOOMED).map_err(failed)?;
                 for (name, version) in &change.remove {
@@ -154,7 +153,7 @@ impl Repo {
                         Some(row) => file_entry(row.value())?.content,
                     };
                     doomed.insert(content, ()).map_err(failed)?;
-                    removed += 1;
+                    removed.push(content);
                 }
             }
             if !(change.make_folders.is_empty() && change.remove_folders.is_empty()) {
@@ -194,7 +193,7 @@ impl Repo {
     }
 
     /// What follows once the index is changed.
-    fn applied(&self, change: Change, removed: u64) -> Changed {
+    fn applied(&self, change: Change, doomed: &[u64]) -> Changed {
         let inner = &self.inner;
         inner.changed();
         let mut readers = inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,19 +219,22 @@ impl Repo {
                 entry: file.facts.entry,
             });
         }
-        if removed > 0 {
-            match self.kept {
-                Kept::Durably => remove_doomed(self),
-                Kept::UntilCrash => inner.index.wait_for_doom(),
-            }
+        match self.kept {
+            Kept::Durably => self.remove_doomed(doomed),
+            Kept::UntilCrash if doomed.is_empty() => {}
+            Kept::UntilCrash => inner.index.wait_for_doom(),
         }
-        Changed { published, removed }
+        Changed {
+            published,
+            removed: doomed.len() as u64,
+        }
     }
-}
 
-/// They are out of the index for good; if this fails, the next start does it.
-fn remove_doomed(repo: &Repo) {
-    if let Err(error) = files::remove_doomed(&*repo.inner.disk, &repo.inner.index) {
-        tracing::warn!(%error, "removed versions still take room");
+    /// They are out of the index for good; if this fails, the next start does it.
+    fn remove_doomed(&self, doomed: &[u64]) {
+        let inner = &self.inner;
+        if let Err(error) = files::remove_doomed(&*inner.disk, &inner.index, doomed) {
+            tracing::warn!(%error, "removed versions still take room");
+        }
     }
 }

@@ -62,7 +62,7 @@ struct Waiting {
     synced: usize,
     /// Content ids of files that were synced, with the index, and lie in `incoming`.
     unsettled: Vec<u64>,
-    /// Whether there are files that no entry names any more.
+    /// Whether there are files that no entry names any more, and nobody is about to remove.
     doomed: bool,
 }
 
@@ -225,6 +225,26 @@ impl Index {
         self.change(Kept::Durably, |_| Ok(()))
     }
 
+    /// As [`Index::sync`]; gives the content ids of the files that no entry names any more, which is durable then.
+    pub fn sync_and_list_doomed(&self) -> Result<Vec<u64>> {
+        self.sync_contents()?;
+        self.change(Kept::Durably, |tx| {
+            files::list_doomed(&tx.open_table(DOOMED).map_err(failed)?)
+        })
+    }
+
+    /// As [`Index::sync_and_list_doomed`], where there are such files and nobody else was given them.
+    pub fn sync_and_take_doomed(&self) -> Result<Vec<u64>> {
+        if !std::mem::take(&mut self.waiting().doomed) {
+            return self.sync().map(|()| Vec::new());
+        }
+        let doomed = self.sync_and_list_doomed();
+        if doomed.is_err() {
+            self.wait_for_doom();
+        }
+        doomed
+    }
+
     /// Syncs the contents that must be durable before the index is. It keeps them in the list: who commits takes them out.
     fn sync_contents(&self) -> Result<()> {
         let _one = self.syncing();
@@ -258,11 +278,6 @@ impl Index {
     /// Content ids of what is durable now and still to be moved.
     pub fn take_unsettled(&self) -> Vec<u64> {
         std::mem::take(&mut self.waiting().unsettled)
-    }
-
-    /// Whether there are files to be removed.
-    pub fn take_doomed(&self) -> bool {
-        std::mem::take(&mut self.waiting().doomed)
     }
 
     /// Bytes of the index on disk.

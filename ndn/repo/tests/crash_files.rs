@@ -8,13 +8,14 @@ use std::io::Write;
 
 use common::{SimDisk, name, noise, open};
 use ndn_packet::Name;
-use ndn_repo::{PutOptions, Repo, RepoError, Result};
+use ndn_repo::{Change, PutOptions, Repo, RepoError, Result, Staged};
 
-/// What must be there: content by name and version; and what may be there or not.
+/// What must be there: content by name and version; what may be there or not; and of what there must be one or the other.
 #[derive(Default)]
 struct Known {
     there: BTreeMap<(Name, u64), Vec<u8>>,
     maybe: BTreeMap<(Name, u64), Vec<u8>>,
+    either: Vec<[(Name, u64); 2]>,
 }
 
 fn put(repo: &Repo, known: &mut Known, files: &[(&str, usize)]) -> Result<()> {
@@ -166,6 +167,87 @@ fn live_streaming_on(disk: &SimDisk, known: &mut Known) -> Result<()> {
     Ok(())
 }
 
+/// A version takes another's place lazily, and then somebody gives back room.
+fn live_compacting(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let repo = open(disk)?.lazy();
+    put_lazily(&repo, known, &[("/a", 250), ("/b", 99)])?;
+    sync(&repo, known)?;
+    for size in [120, 130] {
+        let new = stage(&repo, known, "/a", size)?;
+        let change = replacing(&repo, known, "/a", new)?;
+        repo.apply(change).map_err(|not| not.error)?;
+        put_lazily(&repo, known, &[("/c", size)])?;
+        repo.compact()?;
+        replaced(known);
+    }
+    put_lazily(&repo, known, &[("/last", 10)])?;
+    sync(&repo, known)
+}
+
+/// A version takes another's place, and a file gets another name, while a sync moves what it has made durable.
+fn live_replacing_while_syncing(disk: &SimDisk, known: &mut Known) -> Result<()> {
+    let repo = open(disk)?.lazy();
+    put_lazily(&repo, known, &[("/a", 250), ("/from", 99)])?;
+    sync(&repo, known)?;
+    put_lazily(&repo, known, &[("/b", 10), ("/c", 11)])?;
+    let new = stage(&repo, known, "/a", 120)?;
+    let mut change = replacing(&repo, known, "/a", new)?;
+    let from = repo.find(&name("/from"), None)?.expect("it is there");
+    let to = repo.link(&from, &name("/to"), None)?;
+    let content = known.there[&(from.name, from.version)].clone();
+    known.maybe.insert(key(&to), content);
+    let renamed = replacing(&repo, known, "/from", to)?;
+    change.publish.extend(renamed.publish);
+    change.remove.extend(renamed.remove);
+    let other = repo.clone();
+    disk.at_rename(move || drop(other.apply(change)));
+    let synced = repo.sync();
+    let idle = disk.forget_rename();
+    synced?;
+    assert!(!idle, "the sync has moved nothing");
+    repo.sync()?;
+    replaced(known);
+    put_lazily(&repo, known, &[("/last", 10)])?;
+    sync(&repo, known)
+}
+
+fn stage(repo: &Repo, known: &mut Known, object: &str, size: usize) -> Result<Staged> {
+    let content = noise(size, size as u64);
+    let mut file = repo.put(&name(object), &short())?;
+    file.write_all(&content).map_err(failed)?;
+    let staged = file.finish()?;
+    known.maybe.insert(key(&staged), content);
+    Ok(staged)
+}
+
+/// What is to be there instead of the newest version of `object`: from now on there is either.
+fn replacing(repo: &Repo, known: &mut Known, object: &str, new: Staged) -> Result<Change> {
+    let old = repo.find(&name(object), None)?.expect("it is there");
+    let old = (old.name, old.version);
+    let content = known.there.remove(&old).expect("known");
+    known.maybe.insert(old.clone(), content);
+    known.either.push([old.clone(), key(&new)]);
+    Ok(Change {
+        publish: vec![new],
+        remove: vec![old],
+        ..Change::default()
+    })
+}
+
+/// What took another's place is durable, with all that was changed before.
+fn replaced(known: &mut Known) {
+    for [old, _] in known.either.drain(..) {
+        known.maybe.remove(&old);
+    }
+    known.there.append(&mut known.maybe);
+}
+
+fn key(staged: &Staged) -> (Name, u64) {
+    let versioned = staged.versioned();
+    let version = versioned.last().and_then(|c| c.as_version());
+    (versioned.parent(), version.expect("a version"))
+}
+
 fn short() -> PutOptions {
     PutOptions {
         segment_bytes: 100,
@@ -221,6 +303,10 @@ fn check(disk: &SimDisk, known: &Known, when: &str) {
         Ok(())
     })
     .unwrap_or_else(|e| panic!("{when}: {e}"));
+    for either in &known.either {
+        let left = either.iter().any(|key| found.contains_key(key));
+        assert!(left, "{when}: neither of {either:?} is there");
+    }
     for (key, content) in &known.there {
         assert_eq!(found.remove(key).as_ref(), Some(content), "{when}: {key:?}");
     }
@@ -252,6 +338,16 @@ fn at_any_moment_the_power_may_fail() {
 #[test]
 fn at_any_moment_of_a_file_system_s_life_too() {
     fails_anywhere(live_lazily);
+}
+
+#[test]
+fn at_any_moment_of_giving_back_room_too() {
+    fails_anywhere(live_compacting);
+}
+
+#[test]
+fn at_any_moment_of_a_change_while_another_syncs_too() {
+    fails_anywhere(live_replacing_while_syncing);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Changes that wait for a sync, on a real folder.
+//! Changes that wait for a sync.
 
 mod common;
 
 use std::io::Write;
 use std::path::Path;
 
-use common::{name, noise};
+use common::{SimDisk, name, noise};
 use ndn_packet::{Name, SigningKey};
 use ndn_repo::{Change, PutOptions, Repo, RepoError, RepoOptions, Staged};
 
@@ -33,6 +33,31 @@ fn files_in(folder: &Path) -> usize {
         .map(|entry| entry.expect("an entry").path())
         .map(|path| if path.is_dir() { files_in(&path) } else { 1 })
         .sum()
+}
+
+#[test]
+fn what_takes_another_s_place_is_synced_as_often_as_what_is_new() {
+    let disk = SimDisk::default();
+    let repo = common::open(&disk).expect("a repository").lazy();
+    let a = name("/a");
+    let syncs = |version, remove| {
+        let change = Change {
+            publish: vec![stage(&repo, &a, version, &noise(1000, version))],
+            remove,
+            ..Change::default()
+        };
+        repo.apply(change).expect("changed");
+        let before = disk.syncs();
+        repo.sync().expect("durable");
+        disk.syncs() - before
+    };
+    syncs(1, vec![]);
+    let new = syncs(2, vec![]);
+    let replaced = syncs(3, vec![(a.clone(), 1), (a.clone(), 2)]);
+    assert_eq!(replaced, new);
+    let mut left = disk.files();
+    left.retain(|path| path.starts_with("files") || path.starts_with("incoming"));
+    assert_eq!(left.len(), 2, "{left:?}");
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub use writer::{FileWriter, PutOptions, Staged};
 
 pub(crate) use manifest::Facts;
 pub(crate) use recover::{
-    partial_upload, publish_drafts, recover, remove_both, remove_doomed, settle, sync_incoming,
+    list_doomed, partial_upload, publish_drafts, recover, remove_both, remove_doomed, settle,
+    sync_incoming,
 };
 pub(crate) use segments::DIGEST_BYTES;
 pub(crate) use stream::Streams;

@@ -43,7 +43,12 @@ enum Found {
 
 /// Puts `incoming` and the files that are to go in order.
 pub(crate) fn recover(disk: &dyn Disk, index: &Index) -> Result<Recovered> {
-    remove_doomed(disk, index)?;
+    // Nothing was changed since the start: what the index says is durable.
+    let doomed = {
+        let tx = index.read()?;
+        list_doomed(&tx.open_table(DOOMED).map_err(failed)?)?
+    };
+    remove_doomed(disk, index, &doomed)?;
     let folder = Path::new("incoming");
     let mut contents = BTreeSet::new();
     for name in disk.list(folder).at(folder)? {
@@ -179,23 +184,25 @@ pub(crate) fn settle(disk: &dyn Disk, content: u64) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files that no entry names any more.
-pub(crate) fn remove_doomed(disk: &dyn Disk, index: &Index) -> Result<()> {
-    let doomed: Vec<u64> = {
-        let tx = index.read()?;
-        let table = tx.open_table(DOOMED).map_err(failed)?;
-        table
-            .iter()
-            .map_err(failed)?
-            .map(|row| Ok(row.map_err(failed)?.0.value()))
-            .collect::<Result<_>>()?
-    };
+/// Content ids of the files that no entry names any more.
+pub(crate) fn list_doomed(table: &impl ReadableTable<u64, ()>) -> Result<Vec<u64>> {
+    table
+        .iter()
+        .map_err(failed)?
+        .map(|row| Ok(row.map_err(failed)?.0.value()))
+        .collect()
+}
+
+/// Removes files that no entry names any more. That must be durable: a crash must not bring back an entry whose files are
+/// gone.
+pub(crate) fn remove_doomed(disk: &dyn Disk, index: &Index, doomed: &[u64]) -> Result<()> {
     if doomed.is_empty() {
         return Ok(());
     }
     let mut folders = BTreeSet::new();
-    for content in &doomed {
-        for paths in [settled(*content), incoming(*content)] {
+    for content in doomed {
+        // In the order in which somebody may be moving them in this moment.
+        for paths in [incoming(*content), settled(*content)] {
             remove_both(disk, &paths);
             folders.extend(paths.0.parent().map(Path::to_owned));
         }
@@ -208,9 +215,10 @@ pub(crate) fn remove_doomed(disk: &dyn Disk, index: &Index) -> Result<()> {
     } else {
         disk.sync_all().at(Path::new("."))?;
     }
-    index.change(Kept::Durably, |tx| {
+    // Where a crash undoes this, the next start finds nothing to remove.
+    index.change(Kept::UntilCrash, |tx| {
         let mut table = tx.open_table(DOOMED).map_err(failed)?;
-        for content in &doomed {
+        for content in doomed {
             table.remove(content).map_err(failed)?;
         }
         Ok(())

@@ -5,6 +5,7 @@
 pub mod commands;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +29,8 @@ struct State {
     pending_names: Vec<NameChange>,
     next_inode: u64,
     changes: u64,
+    syncs: u64,
+    at_rename: Option<Meanwhile>,
     fails_at: Option<u64>,
     capacity: Option<u64>,
     bad_at: Option<u64>,
@@ -60,6 +63,15 @@ enum NameChange {
     Add(PathBuf, u64),
     Remove(PathBuf),
     Move(PathBuf, PathBuf),
+}
+
+/// What somebody else does.
+struct Meanwhile(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meanwhile")
+    }
 }
 
 /// Numbers without order.
@@ -168,6 +180,22 @@ impl SimDisk {
     /// Changes made so far.
     pub fn changes(&self) -> u64 {
         self.state().changes
+    }
+
+    /// Files synced so far, one by one.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// Somebody else does this when a file is renamed next, before it is.
+    pub fn at_rename(&self, meanwhile: impl FnOnce() + Send + 'static) {
+        self.state().at_rename = Some(Meanwhile(Box::new(meanwhile)));
+    }
+
+    /// Nobody does anything any more; tells whether somebody was still to do something.
+    pub fn forget_rename(&self) -> bool {
+        let left = self.state().at_rename.take();
+        left.is_some()
     }
 
     /// From now on no more bytes than this fit.
@@ -288,6 +316,10 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let meanwhile = self.state().at_rename.take();
+        if let Some(Meanwhile(act)) = meanwhile {
+            act();
+        }
         let mut state = self.state();
         state.change()?;
         state.inode(from)?;
@@ -445,6 +477,7 @@ impl DiskFile for SimFile {
     fn begin_writeback(&self, _offset: u64, _len: u64) {}
 
     fn sync(&self) -> io::Result<()> {
+        self.disk.state().syncs += 1;
         self.with(true, |inode| {
             inode.durable = inode.bytes.clone();
             inode.pending.clear();
