@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 use common::{Rng, SimDisk, name, noise, open};
 use ndn_packet::{Name, SigningKey};
@@ -240,4 +243,198 @@ fn only_so_many_stream_at_once() {
     file.write_all(&content).expect("written");
     assert_eq!(streaming(&disk), 1);
     assert!(published(&repo, file) == content);
+}
+
+/// What the next start finds published, after a crash in this moment.
+fn found_after_crash(disk: &SimDisk) -> Option<Vec<u8>> {
+    let repo = open(&disk.after_crash(1)).expect("a repository");
+    let info = repo.find(&name("/large"), None).expect("looked up")?;
+    let reader = repo.open_file(&info.name, None).expect("there");
+    reader.verify(&mut |_| true).expect("whole");
+    let mut content = vec![0; info.entry.size as usize];
+    reader.read_at(0, &mut content).expect("read");
+    Some(content)
+}
+
+fn incoming(disk: &SimDisk) -> usize {
+    let files = disk.files();
+    files.iter().filter(|p| p.starts_with("incoming")).count()
+}
+
+#[test]
+fn what_could_not_be_cut_is_not_synced_but_cut_another_time() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let content = noise(3 * MIB + 777, 8);
+    let mut file = writer(&repo);
+    file.write_all(&content).expect("written");
+    disk.refuse_cuts(true);
+    for _ in 0..3 {
+        assert!(file.keep().is_err(), "a crash would publish what is beyond");
+        assert_eq!(found_after_crash(&disk), None);
+    }
+    disk.refuse_cuts(false);
+    file.keep().expect("kept");
+    assert_eq!(longest(&disk), content.len() as u64);
+    assert!(found_after_crash(&disk).expect("published") == content);
+    file.write_all(b"more").expect("written");
+    assert!(published(&repo, file) == [&content[..], b"more"].concat());
+}
+
+#[test]
+fn what_could_not_be_cut_at_the_end_is_cut_when_it_is_tried_again() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let content = noise(2 * MIB + 5, 9);
+    let mut file = writer(&repo);
+    file.write_all(&content).expect("written");
+    disk.refuse_cuts(true);
+    assert!(file.try_finish().is_err());
+    assert!(!file.is_lost());
+    disk.refuse_cuts(false);
+    assert!(published(&repo, file) == content);
+}
+
+#[test]
+fn a_block_that_waits_is_written_where_it_belongs() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let options = PutOptions {
+        stream_from: 3 * MIB as u64,
+        ..options()
+    };
+    let content = noise(4 * MIB, 10);
+    let mut file = repo.put(&name("/large"), &options).expect("a writer");
+    file.write_all(&content[..3 * MIB]).expect("written");
+    // Neither the manifest's entries nor the block that is to stream can be written.
+    disk.break_at(150);
+    disk.break_at(3 * MIB as u64 + 10);
+    disk.refuse_cuts(true);
+    assert!(file.write_all(&content[3 * MIB..]).is_err());
+    assert_eq!(file.position(), 4 * MIB as u64);
+    disk.mend();
+    disk.refuse_cuts(false);
+    file.write_at(4 * MIB as u64, b"more").expect("written");
+    assert!(published(&repo, file) == [&content[..], b"more"].concat());
+}
+
+#[test]
+fn where_no_more_can_be_reserved_it_goes_on_by_the_cache() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let part = noise(MIB, 11);
+    // Never, and no more after it streamed.
+    for streamed in [0, 33] {
+        let mut file = writer(&repo);
+        for _ in 0..streamed {
+            file.write_all(&part).expect("written");
+        }
+        disk.refuse_streams(true);
+        for _ in streamed..streamed + 3 {
+            file.write_all(&part).expect("written");
+        }
+        assert_eq!(longest(&disk), file.position());
+        disk.refuse_streams(false);
+        assert!(published(&repo, file) == part.repeat(streamed + 3));
+    }
+}
+
+#[test]
+fn room_that_was_asked_for_stays_when_what_was_reserved_ahead_goes() {
+    let disk = SimDisk::default();
+    disk.keep_reserved();
+    let repo = open(&disk).expect("a repository");
+    let mut file = writer(&repo);
+    file.write_all(&noise(3 * MIB, 12)).expect("written");
+    file.reserve(60 * MIB as u64).expect("reserved");
+    file.keep().expect("kept");
+    assert_eq!(longest(&disk), 3 * MIB as u64);
+    assert!(disk.used() > 60 * MIB as u64);
+    let staged = file.finish().expect("whole");
+    assert!(disk.used() < 30 * MIB as u64, "{}", disk.used());
+    repo.publish(vec![staged]).expect("published");
+}
+
+#[test]
+fn what_was_synced_outlives_a_manifest_that_can_not_be_written() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let content = noise(2 * MIB + 99, 13);
+    for tried_again in [false, true] {
+        let mut file = writer(&repo);
+        file.write_all(&content).expect("written");
+        file.keep().expect("kept");
+        disk.break_at(9000);
+        if tried_again {
+            assert!(file.try_finish().is_err() && file.try_finish().is_err());
+            file.keep().expect("it is kept already");
+            assert!(found_after_crash(&disk).expect("published") == content);
+            disk.mend();
+            assert!(published(&repo, file) == content);
+            continue;
+        }
+        assert!(file.finish().is_err());
+        disk.mend();
+        assert!(found_after_crash(&disk).expect("published") == content);
+    }
+    let mut file = writer(&repo);
+    file.write_all(&content).expect("written");
+    let before = incoming(&disk);
+    disk.break_at(9000);
+    assert!(file.finish().is_err());
+    assert_eq!(incoming(&disk), before - 2, "it was never synced");
+}
+
+#[test]
+fn nothing_is_kept_of_what_can_not_go_on() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let mut file = writer(&repo);
+    file.write_all(&noise(3 * MIB, 14)).expect("written");
+    file.suspend().expect("nothing to do");
+    assert_eq!(incoming(&disk), 0);
+}
+
+#[test]
+fn a_real_disk_gets_back_what_was_reserved_and_its_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let key = SigningKey::DigestSha256;
+    let repo = Repo::open(folder.path(), key, &RepoOptions::default()).expect("a repository");
+    let files = || {
+        let found = fs::read_dir(folder.path().join("incoming")).expect("a folder");
+        found.map(|entry| entry.expect("an entry").path())
+    };
+    let mut file = writer(&repo);
+    file.write_all(&noise(5 * MIB, 15)).expect("written");
+    let sizes = || files().map(|path| fs::metadata(path).expect("there"));
+    if sizes().all(|found| found.len() <= 5 * MIB as u64) {
+        println!("skipped: this file system reserves no room");
+        return;
+    }
+    assert!(is_written_direct(folder.path()).is_none_or(|direct| direct));
+    file.keep().expect("kept");
+    assert_ne!(is_written_direct(folder.path()), Some(true));
+    file.write_all(&noise(5 * MIB, 16)).expect("written");
+    let staged = file.finish().expect("whole");
+    for found in sizes() {
+        let (used, needed) = (found.blocks() * 512, found.len());
+        assert!(used <= needed + (16 << 10), "{used} for {needed} bytes");
+    }
+    drop(staged);
+}
+
+/// Whether a file in the folder is open for writes past the system's cache; nothing where the file system has none of these.
+fn is_written_direct(folder: &Path) -> Option<bool> {
+    let mut probe = OpenOptions::new();
+    probe.write(true).create(true).custom_flags(libc::O_DIRECT);
+    drop(probe.open(folder.join("probe")).ok()?);
+    let open = fs::read_dir("/proc/self/fd").expect("open files");
+    Some(open.flatten().any(|fd| {
+        let is_here = fs::read_link(fd.path()).is_ok_and(|to| to.starts_with(folder));
+        let info = Path::new("/proc/self/fdinfo").join(fd.file_name());
+        let info = fs::read_to_string(info).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|f| i32::from_str_radix(f.trim(), 8).ok());
+        is_here && flags.is_some_and(|f| f & libc::O_DIRECT != 0)
+    }))
 }

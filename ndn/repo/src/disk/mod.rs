@@ -120,6 +120,9 @@ pub trait DiskFile: Send + Sync + Debug {
     /// `StorageFull`, or what else the system says; the file may be longer then.
     fn begin_stream(&self, size: u64) -> io::Result<bool>;
 
+    /// From here on all bytes go by the system's cache again, until [`DiskFile::begin_stream`]. The size stays.
+    fn end_stream(&self);
+
     /// Has the system begin to write these bytes to the device. A hint: nothing is durable by it.
     fn begin_writeback(&self, offset: u64, len: u64);
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustix::fs::{FallocateFlags, FlockOperation};
 
@@ -55,7 +55,7 @@ impl RealDisk {
             .open(self.root.join(path))?;
         Ok(Arc::new(RealFile {
             file,
-            direct: OnceLock::new(),
+            direct: RwLock::default(),
         }))
     }
 }
@@ -112,14 +112,20 @@ impl Disk for RealDisk {
 struct RealFile {
     file: File,
     /// The same file once more, written without the system's cache: a copy there costs more time of the processor than
-    /// hashing does.
-    direct: OnceLock<File>,
+    /// hashing does. Nothing where it is not to be written so.
+    direct: RwLock<Option<File>>,
 }
 
 impl RealFile {
+    /// Reserves room for the first `size` bytes; a signal does not end that.
+    fn allocate(&self, flags: FallocateFlags, size: u64) -> rustix::io::Result<()> {
+        rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, 0, size))
+    }
+
     /// Writes the beginning of `bytes` as far as that can go to the device by itself; tells how much that is.
     fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        let Some(direct) = self.direct.get() else {
+        let direct = self.direct.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(direct) = &*direct else {
             return Ok(0);
         };
         let whole = bytes.len() / ALIGNMENT * ALIGNMENT;
@@ -157,14 +163,14 @@ impl DiskFile for RealFile {
     }
 
     fn reserve(&self, size: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, size) {
+        match self.allocate(FallocateFlags::KEEP_SIZE, size) {
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             other => Ok(other?),
         }
     }
 
     fn begin_stream(&self, size: u64) -> io::Result<bool> {
-        let reserved = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, size) {
+        let reserved = match self.allocate(FallocateFlags::empty(), size) {
             // A file that grows is written by one at a time, whoever else waits.
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 self.file.set_len(size)?;
@@ -172,19 +178,22 @@ impl DiskFile for RealFile {
             }
             other => other.map(|()| true)?,
         };
-        if self.direct.get().is_some() {
+        let mut direct = self.direct.write().unwrap_or_else(PoisonError::into_inner);
+        if direct.is_some() {
             return Ok(reserved);
         }
         let same = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         // Not every file system can.
-        if let Ok(file) = OpenOptions::new()
+        *direct = OpenOptions::new()
             .write(true)
             .custom_flags(libc::O_DIRECT)
             .open(same)
-        {
-            self.direct.get_or_init(|| file);
-        }
+            .ok();
         Ok(reserved)
+    }
+
+    fn end_stream(&self) {
+        *self.direct.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn begin_writeback(&self, offset: u64, len: u64) {

@@ -47,19 +47,31 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Reserves the room that [`FileWriter::finish`] needs, so that a full disk shows before what was written is at stake.
+    /// Waits until what was taken is in the content file, and reserves the room that [`FileWriter::finish`] needs, so that a
+    /// full disk shows before what was written is at stake.
     ///
     /// # Errors
-    /// The disk is full, or what else it says.
+    /// The disk is full, or what else it says, of what was written before, too.
     pub fn prepare(&mut self) -> Result<()> {
         let paths = incoming(self.facts.entry.content);
-        self.write_block().at(&paths.0)?;
+        self.write_all_taken().at(&paths.0)?;
         let wanted = self.manifest_bytes(self.at);
-        if wanted <= SMALL_BYTES {
-            // There is room for many of them, or nobody gets any.
+        if wanted <= SMALL_BYTES && !self.is_rewritten() {
+            // There is room for many of them, or nobody gets any. Who was refused once, by a quota perhaps, is rewritten.
             return self.repo.index.ballast.check_room().at(&paths.1);
         }
-        self.manifest.reserve(wanted).at(&paths.1)
+        self.reserve_manifest(wanted).at(&paths.1)
+    }
+
+    pub(super) fn reserve_manifest(&mut self, size: u64) -> io::Result<()> {
+        self.manifest_reserved = true;
+        self.manifest.reserve(size)
+    }
+
+    /// Nobody goes on with it now. What [`FileWriter::keep`] was told of stays for the next start, which publishes it; anything
+    /// else is removed.
+    pub fn leave(mut self) {
+        self.keep |= self.draft;
     }
 
     /// Most bytes of the manifest of so many bytes of content.
@@ -74,7 +86,9 @@ impl FileWriter {
     /// # Errors
     /// The disk is full, or what else it says.
     pub fn reserve(&mut self, size: u64) -> io::Result<()> {
-        self.content.reserve(size)
+        self.content.reserve(size)?;
+        self.asked = self.asked.max(size);
+        Ok(())
     }
 
     /// What listings will tell of it, where that is not what [`crate::PutOptions`] said.

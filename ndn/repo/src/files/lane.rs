@@ -26,11 +26,14 @@ const MOST_THREADS: usize = 4;
 /// Blocks that a thread has in hand or waiting.
 const BLOCKS_EACH: usize = 2;
 
+/// A content file, and where in it something goes.
+type Sink = (Arc<dyn DiskFile>, u64);
+
 /// A file's hasher, and the threads that help it.
 pub(crate) struct Lane {
     hasher: Hasher,
     /// What is to be written, and where the next block goes.
-    sink: Option<(Arc<dyn DiskFile>, u64)>,
+    sink: Option<Sink>,
     /// Whether bytes came before: then it is worth threads.
     goes_on: bool,
     pool: Option<Pool>,
@@ -56,7 +59,7 @@ struct Job {
     block: Block,
     whole: Range<usize>,
     /// Where the block is to be written.
-    to: Option<(Arc<dyn DiskFile>, u64)>,
+    to: Option<Sink>,
 }
 
 struct Done {
@@ -83,17 +86,32 @@ impl Lane {
         }
     }
 
-    /// From here on blocks are written here, the next at `at`: see [`Lane::writing`]. What was fed before is entered.
-    pub fn write_from(&mut self, content: Arc<dyn DiskFile>, at: u64) -> io::Result<()> {
-        self.enter_all()?;
+    /// From here on blocks are written here, the next at `at`: see [`Lane::writing`]. What was fed before is entered. Tells
+    /// false, and goes on as before, where no threads can be had for it.
+    pub fn write_from(&mut self, content: Arc<dyn DiskFile>, at: u64) -> io::Result<bool> {
         // Those that write are more.
-        (self.pool, self.sink) = (None, Some((content, at)));
-        Ok(())
+        let Some(pool) = self.start_pool(true) else {
+            return Ok(false);
+        };
+        self.enter_all()?;
+        (self.pool, self.sink) = (Some(pool), Some((content, at)));
+        Ok(true)
     }
 
-    /// From here on blocks are not written here; all that was fed must be entered.
+    /// Nothing where the system gives no threads.
+    fn start_pool(&self, writes: bool) -> Option<Pool> {
+        let started = Pool::start(self.hasher.shape(), writes);
+        if let Err(error) = &started {
+            tracing::debug!(%error, "no threads to hash with");
+        }
+        started.ok()
+    }
+
+    /// From here on blocks are not written here; all that was fed to be written must be entered.
     pub fn write_no_more(&mut self) {
-        (self.pool, self.sink) = (None, None);
+        if self.sink.take().is_some() {
+            self.pool = None;
+        }
     }
 
     /// Whether blocks are written here.
@@ -102,22 +120,19 @@ impl Lane {
     }
 
     /// Takes the file's next bytes; gives an empty block to fill next. An error may be of a block before.
-    pub fn feed(&mut self, mut block: Block) -> io::Result<Block> {
+    pub fn feed(&mut self, block: Block) -> io::Result<Block> {
         let to = self.sink.clone();
         if let Some((_, at)) = &mut self.sink {
             *at += block.len() as u64;
         }
         if !std::mem::replace(&mut self.goes_on, true) {
-            write(to.as_ref(), &block)?;
-            self.hasher.feed(block.bytes())?;
-            block.clear();
-            return Ok(block);
+            return self.feed_here(to.as_ref(), block);
         }
-        let pool = match &mut self.pool {
-            Some(pool) => pool,
-            None => self
-                .pool
-                .insert(Pool::start(self.hasher.shape(), to.is_some())?),
+        if self.pool.is_none() {
+            self.pool = self.start_pool(to.is_some());
+        }
+        let Some(pool) = &mut self.pool else {
+            return self.feed_here(to.as_ref(), block);
         };
         let mut used = Block::default();
         if pool.waiting.len() == pool.threads.len() * BLOCKS_EACH {
@@ -140,6 +155,14 @@ impl Lane {
         pool.threads[thread].jobs.send(job).map_err(|_| ended())?;
         pool.waiting.push_back(thread);
         Ok(used)
+    }
+
+    /// Without threads; none may have anything in hand.
+    fn feed_here(&mut self, to: Option<&Sink>, mut block: Block) -> io::Result<Block> {
+        write(to, &block)?;
+        self.hasher.feed(block.bytes())?;
+        block.clear();
+        Ok(block)
     }
 
     /// What was fed was all.
@@ -229,7 +252,7 @@ fn work(shape: &Shape, jobs: &Receiver<Job>, found: &Sender<Done>) {
     }
 }
 
-fn write(to: Option<&(Arc<dyn DiskFile>, u64)>, block: &Block) -> io::Result<()> {
+fn write(to: Option<&Sink>, block: &Block) -> io::Result<()> {
     match to {
         Some((content, at)) => content.write_at(*at, block.bytes()),
         None => Ok(()),
@@ -290,7 +313,7 @@ mod tests {
             let (mut at, mut seen) = (0, Vec::new());
             for (i, n) in cuts.iter().enumerate() {
                 if writes_from == Some(i) && i > 0 {
-                    lane.write_from(written.clone(), at as u64).expect("hashed");
+                    assert!(lane.write_from(written.clone(), at as u64).expect("hashed"));
                 } else if writes_until == i {
                     lane.enter_all().expect("written");
                     lane.write_no_more();

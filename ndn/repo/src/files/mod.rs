@@ -10,6 +10,7 @@
 
 mod block;
 mod draft;
+mod finish;
 mod hasher;
 mod lane;
 mod manifest;

@@ -21,7 +21,11 @@ impl FileWriter {
         }
         self.rewrite()?;
         self.repo.index.ballast.check_room()?;
-        self.content.write_at(offset, bytes)?;
+        if let Err(error) = self.content.write_at(offset, bytes) {
+            // A part of it may be there.
+            self.longer = true;
+            return Err(error);
+        }
         self.at = self.at.max(offset + bytes.len() as u64);
         Ok(())
     }
@@ -36,7 +40,8 @@ impl FileWriter {
         }
         self.rewrite()?;
         self.content.set_size(size)?;
-        self.at = size;
+        // What was reserved beyond went with it.
+        (self.at, self.longer, self.asked) = (size, false, 0);
         Ok(())
     }
 
@@ -53,10 +58,12 @@ impl FileWriter {
 
     /// From here on the file is not hashed as it comes.
     fn rewrite(&mut self) -> io::Result<()> {
+        // Nothing else writes the block in hand at its place.
+        self.write_all_taken()?;
         if !self.is_rewritten() {
-            self.end_stream()?;
             // The content's size must be what was written: reading stops there.
-            self.content.set_size(self.at)?;
+            self.longer = true;
+            self.end_stream()?;
             self.lane = None;
             self.rewritten = true;
         }

@@ -8,7 +8,8 @@
 //!                                     └ the first bytes went by the system's cache
 //! ```
 //! Room is reserved before a block is given up, so that a full disk is told to whoever writes, who may go on another time. The
-//! file on the disk is longer than what was written only as long as a crash would remove it.
+//! file on the disk is longer than what was written only as long as a crash would remove it: what could not be cut is cut
+//! before the next sync.
 
 use std::io;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(super) enum Room {
     /// Found by the file system as the bytes come.
     AsItComes,
     /// Reserved up to here, by one of those that may stream.
-    Reserved(u64, Arc<()>),
+    Reserved { to: u64, _permit: Arc<()> },
     /// It can't be reserved, or must not be.
     Never,
 }
@@ -51,69 +52,77 @@ impl FileWriter {
     pub(super) fn make_room(&mut self) -> io::Result<()> {
         let end = self.position();
         match self.room {
-            Room::Reserved(to, _) if end <= to => return Ok(()),
+            Room::Reserved { to, .. } if end <= to => return Ok(()),
             _ => self.repo.index.ballast.check_room()?,
         }
-        match std::mem::replace(&mut self.room, Room::AsItComes) {
-            Room::Reserved(to, permit) => {
-                let reserved = self.reserve_ahead(end);
-                let now = reserved.as_ref().ok().copied().flatten();
-                self.room = Room::Reserved(now.unwrap_or(to), permit);
-                match reserved? {
-                    Some(_) => Ok(()),
-                    // It could before.
-                    None => Err(io::ErrorKind::StorageFull.into()),
-                }
-            }
-            Room::AsItComes if self.is_long() => self.begin_stream(end),
-            room => {
-                self.room = room;
-                Ok(())
-            }
+        if matches!(self.room, Room::Reserved { .. }) {
+            return self.go_on(end);
         }
+        if self.is_long()
+            && let Some(permit) = self.repo.streams.permit()
+        {
+            return self.begin_stream(end, permit);
+        }
+        Ok(())
     }
 
     /// Whether it is worth it.
     fn is_long(&self) -> bool {
-        self.is_of_unknown_size()
+        matches!(self.room, Room::AsItComes)
+            && self.is_of_unknown_size()
             && !self.draft
             && self.lane.is_some()
             && self.block.is_full()
             && self.position() > self.stream_from
     }
 
-    fn begin_stream(&mut self, end: u64) -> io::Result<()> {
-        let Some(permit) = self.repo.streams.permit() else {
-            return Ok(());
-        };
-        match self.reserve_ahead(end) {
-            Ok(Some(to)) => {
-                let (content, at) = (self.content.clone(), self.at);
-                if let Some(lane) = &mut self.lane
-                    && lane.write_from(content, at).is_err()
-                {
-                    // The content is there: it is hashed when the file is finished.
-                    (self.lane, self.rewritten) = (None, true);
-                    return self.content.set_size(at);
+    fn begin_stream(&mut self, end: u64, permit: Arc<()>) -> io::Result<()> {
+        let reserved = self.reserve_ahead(end);
+        if let Ok(Some(to)) = reserved {
+            let (content, at) = (self.content.clone(), self.at);
+            match self.lane.as_mut().map(|lane| lane.write_from(content, at)) {
+                Some(Ok(true)) => {
+                    self.room = Room::Reserved {
+                        to,
+                        _permit: permit,
+                    };
+                    return Ok(());
                 }
-                self.room = Room::Reserved(to, permit);
+                Some(Ok(false)) | None => {}
+                // The content is there: it is hashed when the file is finished.
+                Some(Err(_)) => (self.lane, self.rewritten) = (None, true),
+            }
+        }
+        self.content.end_stream();
+        // A part of it may have been reserved. What is not cut now is cut before the next sync.
+        let _ = self.trim();
+        match reserved {
+            Err(error) if is_full(&error) => Err(error),
+            _ => {
+                self.room = Room::Never;
                 Ok(())
             }
-            Ok(None) => {
-                self.room = Room::Never;
-                self.content.set_size(self.at)
+        }
+    }
+
+    /// Reserves more.
+    fn go_on(&mut self, end: u64) -> io::Result<()> {
+        match self.reserve_ahead(end) {
+            Ok(Some(now)) => {
+                if let Room::Reserved { to, .. } = &mut self.room {
+                    *to = now;
+                }
+                Ok(())
             }
-            Err(error) => {
-                // A part of it may have been reserved.
-                self.content.set_size(self.at)?;
-                Err(error)
-            }
+            Err(error) if is_full(&error) => Err(error),
+            // It could before; what can't be written is told by whoever writes it.
+            Ok(None) | Err(_) => self.leave_stream(),
         }
     }
 
     /// Reserves room up to `end` at least, that of the manifest first; tells up to where, or nothing where the file system
     /// can't.
-    fn reserve_ahead(&self, end: u64) -> io::Result<Option<u64>> {
+    fn reserve_ahead(&mut self, end: u64) -> io::Result<Option<u64>> {
         let free = self.repo.disk.free_bytes().unwrap_or(0);
         let wanted = end.clamp(*AHEAD_BYTES.start(), *AHEAD_BYTES.end());
         let ahead = end + wanted;
@@ -126,14 +135,15 @@ impl FileWriter {
         self.reserve_to(end)
     }
 
-    fn reserve_to(&self, to: u64) -> io::Result<Option<u64>> {
-        self.manifest.reserve(self.manifest_bytes(to))?;
+    fn reserve_to(&mut self, to: u64) -> io::Result<Option<u64>> {
+        self.reserve_manifest(self.manifest_bytes(to))?;
+        self.longer = true;
         Ok(self.content.begin_stream(to)?.then_some(to))
     }
 
     /// Before a block is filled: where it is to go to the device by itself, it lies and ends where the device wants it.
     pub(super) fn begin_block(&mut self) {
-        if matches!(self.room, Room::Reserved(..)) {
+        if matches!(self.room, Room::Reserved { .. }) {
             self.block.align(self.at);
         }
     }
@@ -141,20 +151,45 @@ impl FileWriter {
     /// From here on bytes go by the system's cache again, and the file on the disk is as long as what was written.
     pub(super) fn end_stream(&mut self) -> io::Result<()> {
         self.write_all_taken()?;
-        if let Room::Reserved(..) = std::mem::replace(&mut self.room, Room::Never) {
-            if let Some(lane) = &mut self.lane {
-                lane.write_no_more();
-            }
+        self.leave_stream()
+    }
+
+    /// As [`FileWriter::end_stream`]; the block in hand stays.
+    fn leave_stream(&mut self) -> io::Result<()> {
+        self.enter_all()?;
+        if let Some(lane) = &mut self.lane {
+            lane.write_no_more();
+        }
+        self.content.end_stream();
+        self.room = Room::Never;
+        self.trim()
+    }
+
+    /// The file on the disk ends where what was written does. Where that fails it is to be tried again.
+    pub(super) fn trim(&mut self) -> io::Result<()> {
+        if self.longer {
             self.content.set_size(self.at)?;
+            self.longer = false;
+            if self.asked > self.at {
+                // That went with the rest. If another has taken it meanwhile, the write that needs it tells.
+                let _ = self.content.reserve(self.asked);
+            }
         }
         Ok(())
     }
 
-    /// The file on the disk ends where what was written does.
-    pub(super) fn trim(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.room, Room::Never) {
-            Room::Reserved(..) => self.content.set_size(self.at),
-            _ => Ok(()),
-        }
+    /// A part of what was taken is lost, so that it can't be published any more: it takes no room from others.
+    pub(super) fn give_up(&mut self) {
+        (self.lane, self.room, self.asked) = (None, Room::Never, 0);
+        // If that fails, it goes with the file.
+        let _ = self.trim();
     }
+}
+
+/// Whether it may go on once there is room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }

@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ndn_endpoint::rdr::Metadata;
 use ndn_packet::Name;
 
 use super::block::{BLOCK_BYTES, Block};
-use super::hasher::{Hashed, Hasher};
+use super::hasher::Hasher;
 use super::lane::Lane;
-use super::manifest::{Facts, encode_end};
+use super::manifest::Facts;
 use super::segments::Shape;
 use super::stream::Room;
 use crate::disk::DiskFile;
-use crate::error::{At, RepoError, Result};
+use crate::error::{At, Result};
 use crate::inner::Inner;
 
 /// How a file is to be kept. Start from the defaults and change fields.
@@ -58,7 +57,7 @@ impl Default for PutOptions {
 pub struct FileWriter {
     pub(super) repo: Arc<Inner>,
     pub(super) facts: Facts,
-    said: Option<u64>,
+    pub(super) said: Option<u64>,
     pub(super) content: Arc<dyn DiskFile>,
     pub(super) manifest: Arc<dyn DiskFile>,
     pub(super) lane: Option<Lane>,
@@ -68,6 +67,12 @@ pub struct FileWriter {
     /// Bytes from which on it streams: see [`PutOptions`].
     pub(super) stream_from: u64,
     pub(super) room: Room,
+    /// Whether the content file may be longer than what was written.
+    pub(super) longer: bool,
+    /// Room that was asked for: see [`FileWriter::reserve`].
+    pub(super) asked: u64,
+    /// Whether room was reserved for the manifest.
+    pub(super) manifest_reserved: bool,
     /// Whether bytes were written out of order: hashing is left for the end. Where there is no lane otherwise, something that
     /// was taken is lost.
     pub(super) rewritten: bool,
@@ -79,9 +84,11 @@ pub struct FileWriter {
 /// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
 /// leaves nothing. It keeps no file open, so that any number of them can wait.
 pub struct Staged {
-    repo: Arc<Inner>,
+    pub(super) repo: Arc<Inner>,
     pub(crate) facts: Facts,
     pub(crate) published: bool,
+    /// See [`FileWriter::keep`].
+    pub(super) draft: bool,
 }
 
 impl FileWriter {
@@ -131,6 +138,9 @@ impl FileWriter {
             at,
             stream_from: PutOptions::default().stream_from,
             room: Room::AsItComes,
+            longer: false,
+            asked: 0,
+            manifest_reserved: false,
             rewritten: false,
             draft: false,
             keep: false,
@@ -156,6 +166,9 @@ impl FileWriter {
             at,
             stream_from: u64::MAX,
             room: Room::Never,
+            longer: false,
+            asked: 0,
+            manifest_reserved: false,
             rewritten: true,
             draft: false,
             keep: false,
@@ -221,6 +234,9 @@ impl FileWriter {
         if self.block.is_empty() {
             return Ok(());
         }
+        if self.is_lost() {
+            return Err(lost());
+        }
         // What is not taken is not given up: there may be room another time.
         self.make_room()?;
         let written = self.block.len() as u64;
@@ -237,103 +253,62 @@ impl FileWriter {
         match &mut self.lane {
             Some(lane) => {
                 let fed = lane.feed(block);
-                if fed.is_err() {
-                    // Where the content is there, it is hashed when the file is finished.
-                    (self.lane, self.rewritten) = (None, !is_streamed);
+                if fed.is_err() && is_streamed {
+                    self.give_up();
+                } else if fed.is_err() {
+                    // The content is there: it is hashed when the file is finished.
+                    (self.lane, self.rewritten) = (None, true);
                 }
                 self.block = fed?;
                 Ok(())
             }
-            None if self.rewritten => Ok(()),
-            None => Err(lost()),
+            None => Ok(()),
         }
     }
 
-    /// All bytes are in: the file is whole, signed, and not yet published.
-    ///
-    /// # Errors
-    /// [`RepoError::Short`] when not all came that were said to, else what the disk says.
-    pub fn finish(mut self) -> Result<Staged> {
-        let paths = incoming(self.facts.entry.content);
-        self.write_block().at(&paths.0)?;
-        if let Some(said) = self.said
-            && said != self.at
-        {
-            return Err(RepoError::Short {
-                name: self.facts.name.clone(),
-                said,
-                came: self.at,
-            });
-        }
-        let hashed = match self.lane.take() {
-            Some(lane) => lane.finish(),
-            None if self.rewritten => self.hash_again(),
-            None => Err(lost()),
-        };
-        let hashed = hashed.at(&paths.1)?;
-        self.trim().at(&paths.0)?;
-        self.facts.entry.size = self.at;
-        let metadata = self.metadata(&hashed);
-        self.manifest
-            .write_at(hashed.at, &encode_end(&hashed.root, &metadata))
-            .at(&paths.1)?;
-        self.keep = true;
-        Ok(Staged {
-            repo: self.repo.clone(),
-            facts: self.facts.clone(),
-            published: false,
-        })
+    /// Whether a part of what was taken could not be written, so that nothing can be published any more.
+    pub fn is_lost(&self) -> bool {
+        self.lane.is_none() && !self.rewritten
     }
 
     /// Waits until what was taken is in the content file.
     pub(super) fn write_all_taken(&mut self) -> io::Result<()> {
         self.write_block()?;
+        self.enter_all()
+    }
+
+    /// As [`FileWriter::write_all_taken`], but for the block in hand.
+    pub(super) fn enter_all(&mut self) -> io::Result<()> {
         let entered = match &mut self.lane {
             Some(lane) if lane.writes() => lane.enter_all(),
             None if !self.rewritten => Err(lost()),
             _ => Ok(()),
         };
         if entered.is_err() {
-            self.lane = None;
+            self.give_up();
         }
         entered
     }
 
-    /// The one signature of this version.
-    fn metadata(&self, hashed: &Hashed) -> bytes::Bytes {
-        let entry = &self.facts.entry;
-        let metadata = Metadata {
-            last: Some(entry.last_segment()),
-            segment_bytes: Some(u64::from(entry.segment_bytes)),
-            size: Some(entry.size),
-            mode: Some(u64::from(entry.mode)),
-            mtime_ns: Some(entry.mtime_ns),
-            manifest_digest: Some(hashed.root),
-            ..Metadata::new(self.versioned())
-        };
-        metadata.packet(
-            &self.facts.name,
-            self.facts.version,
-            crate::repo::METADATA_FRESHNESS,
-            &*self.repo.key,
-        )
-    }
-
-    /// Keeps what has come, so that the transfer can go on another time: see [`crate::Repo::put`].
+    /// Keeps what has come, so that the transfer can go on another time: see [`crate::Repo::put`]. Where its size was not told
+    /// it can't, and nothing is kept.
     ///
     /// # Errors
-    /// What the disk says.
+    /// What the disk says; what came before is kept.
     pub fn suspend(mut self) -> Result<()> {
-        self.keep = true;
-        let paths = incoming(self.facts.entry.content);
-        self.write_block().at(&paths.0)?;
-        match self.lane.take() {
-            Some(lane) => lane.suspend(),
-            None => Ok(()),
+        if self.is_of_unknown_size() {
+            return Ok(());
         }
-        .at(&paths.1)?;
+        let paths = incoming(self.facts.entry.content);
+        let written = self.write_block().at(&paths.0);
+        let entered = match self.lane.take() {
+            Some(lane) => lane.suspend().at(&paths.1),
+            None => Ok(()),
+        };
+        // Whoever goes on with it finds out how much of it is good.
+        self.keep = true;
         self.repo.interrupt(self.facts.entry.content);
-        Ok(())
+        written.and(entered)
     }
 }
 
@@ -375,9 +350,9 @@ impl Staged {
         self.facts.entry.size
     }
 
-    /// Leaves it in `incoming`, for the next start.
-    pub(super) fn leave(mut self) {
-        self.published = true;
+    /// Leaves it for the next start, as [`FileWriter::leave`] does.
+    pub fn leave(mut self) {
+        self.published |= self.draft;
     }
 
     /// What the index will know of it.

@@ -33,7 +33,9 @@ struct State {
     at_rename: Option<Meanwhile>,
     fails_at: Option<u64>,
     capacity: Option<u64>,
-    bad_at: Option<u64>,
+    bad: Vec<u64>,
+    refuses_cuts: bool,
+    refuses_streams: bool,
     keeps_reserved: bool,
 }
 
@@ -210,7 +212,22 @@ impl SimDisk {
 
     /// No file can be written at this place any more.
     pub fn break_at(&self, offset: u64) {
-        self.state().bad_at = Some(offset);
+        self.state().bad.push(offset);
+    }
+
+    /// Every place can be written again.
+    pub fn mend(&self) {
+        self.state().bad.clear();
+    }
+
+    /// Whether no file can be cut or lengthened.
+    pub fn refuse_cuts(&self, refuses: bool) {
+        self.state().refuses_cuts = refuses;
+    }
+
+    /// Whether no room can be reserved for streams, for another reason than that there is none.
+    pub fn refuse_streams(&self, refuses: bool) {
+        self.state().refuses_streams = refuses;
     }
 
     /// Bytes of all files.
@@ -412,6 +429,17 @@ impl SimFile {
         let more = end.saturating_sub(self.disk.state().inodes[&self.inode].room());
         self.disk.state().room(more)
     }
+
+    fn resize(&self, size: u64) -> io::Result<()> {
+        self.room_for(size)?;
+        self.with(true, |inode| {
+            let change = Change::Size(size);
+            change.apply(&mut inode.bytes);
+            inode.pending.push(change);
+            inode.reserved = 0;
+            Ok(())
+        })
+    }
 }
 
 impl DiskFile for SimFile {
@@ -434,8 +462,14 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.room_for(offset + bytes.len() as u64)?;
-        let bad_at = self.disk.state().bad_at;
-        if bad_at.is_some_and(|bad| (offset..offset + bytes.len() as u64).contains(&bad)) {
+        let written = offset..offset + bytes.len() as u64;
+        if self
+            .disk
+            .state()
+            .bad
+            .iter()
+            .any(|bad| written.contains(bad))
+        {
             return Err(io::Error::other("a bad sector"));
         }
         self.with(true, |inode| {
@@ -447,14 +481,10 @@ impl DiskFile for SimFile {
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {
-        self.room_for(size)?;
-        self.with(true, |inode| {
-            let change = Change::Size(size);
-            change.apply(&mut inode.bytes);
-            inode.pending.push(change);
-            inode.reserved = 0;
-            Ok(())
-        })
+        if self.disk.state().refuses_cuts {
+            return Err(io::Error::other("it can't be cut"));
+        }
+        self.resize(size)
     }
 
     fn reserve(&self, size: u64) -> io::Result<()> {
@@ -470,9 +500,14 @@ impl DiskFile for SimFile {
 
     fn begin_stream(&self, size: u64) -> io::Result<bool> {
         self.reserve(size)?;
-        self.set_size(size)?;
+        self.resize(size)?;
+        if self.disk.state().refuses_streams {
+            return Err(io::Error::other("it can't be reserved"));
+        }
         Ok(true)
     }
+
+    fn end_stream(&self) {}
 
     fn begin_writeback(&self, _offset: u64, _len: u64) {}
 
