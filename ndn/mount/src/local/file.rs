@@ -8,6 +8,9 @@
 //!       ▼                          └── Whole ─────────────────────┘
 //!     gone: readers go on, what is written goes nowhere
 //! ```
+//! Where a part of what was written is lost, the draft goes, and all who have the file open are told so until the last has
+//! closed it or one has cut it to nothing: who goes on would leave zeros in the place of what is lost.
+//!
 //! A published version never changes. The first write makes a draft: a copy of the newest version, every byte verified, or
 //! nothing where the file is cut to nothing first. Bytes that come in order are hashed as they come.
 
@@ -71,6 +74,8 @@ pub struct OpenFile {
     name: Name,
     published: Option<Published>,
     draft: Option<Draft>,
+    /// Why a draft could not be kept: there is none now.
+    failed: Option<Errno>,
     mode: u32,
     mtime_ns: u64,
     /// The handle whose closing has published what it wrote.
@@ -120,6 +125,7 @@ impl OpenFile {
             name,
             published: None,
             draft: None,
+            failed: None,
             mode,
             mtime_ns: now_ns(),
             closed_by: None,
@@ -194,6 +200,29 @@ impl OpenFile {
         self.published = Some(Published::new(info));
     }
 
+    /// An error where what was written last is lost.
+    fn check(&self) -> Result<(), Errno> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether what was written last is lost.
+    pub fn is_lost(&self) -> bool {
+        self.failed.is_some()
+            || matches!(&self.draft, Some(Draft::Writing(writer)) if writer.is_lost())
+    }
+
+    /// A draft that failed stays for another time. One of which a part is lost goes.
+    fn failed(&mut self, writer: Box<FileWriter>, error: &RepoError) -> Errno {
+        let error = told(error);
+        if writer.is_lost() {
+            tracing::error!(name = %self.name, "what was written last is lost");
+            self.failed = Some(error);
+        } else {
+            self.draft = Some(Draft::Writing(writer));
+        }
+        error
+    }
+
     /// Who opens it anew sees what others have published meanwhile.
     ///
     /// # Errors
@@ -219,6 +248,7 @@ impl OpenFile {
     /// # Errors
     /// What the repository says.
     pub fn reader(&mut self) -> Result<Option<Arc<FileReader>>, Errno> {
+        self.check()?;
         match (&self.draft, &mut self.published) {
             (None, Some(published)) => published.reader(&self.repo).map(Some),
             _ => Ok(None),
@@ -247,6 +277,7 @@ impl OpenFile {
     /// # Errors
     /// What the repository says.
     pub fn write(&mut self, handle: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.check()?;
         if self.draft.is_none() && self.closed_by == Some(handle) {
             self.shared = true;
         }
@@ -265,8 +296,16 @@ impl OpenFile {
         if size == self.size() && self.draft.is_some() {
             return Ok(());
         }
-        let writer = self.writing(size, false)?;
-        writer.set_size(size).map_err(|e| io_errno(&e))?;
+        let cut = self.check().and_then(|()| {
+            let writer = self.writing(size, false)?;
+            writer.set_size(size).map_err(|e| io_errno(&e))
+        });
+        if size == 0 && self.is_lost() {
+            // Nothing of it is wanted any more.
+            (self.draft, self.failed) = (Some(self.new_draft()?), None);
+        } else {
+            cut?;
+        }
         self.mtime_ns = now_ns();
         Ok(())
     }
@@ -276,6 +315,7 @@ impl OpenFile {
     /// # Errors
     /// What the repository says.
     pub fn reserve(&mut self, size: u64) -> Result<(), Errno> {
+        self.check()?;
         let now = self.size();
         let writer = self.writing(now, true)?;
         writer.reserve(size).map_err(|e| io_errno(&e))
@@ -346,24 +386,39 @@ impl OpenFile {
     /// # Errors
     /// What the repository says; what was written is kept, and published when that is possible.
     pub fn close(&mut self, handle: u64) -> Result<(), Errno> {
-        if self.draft.is_none() || self.gone {
+        if self.gone {
+            return Ok(());
+        }
+        self.check()?;
+        if self.draft.is_none() {
             return Ok(());
         }
         if self.shared {
-            return match &mut self.draft {
-                Some(Draft::Writing(writer)) => writer.prepare().map_err(|e| told(&e)),
-                _ => Ok(()),
-            };
+            return self.prepare();
         }
         self.publish()?;
         self.closed_by = Some(handle);
         Ok(())
     }
 
+    /// What can go wrong with what was written shows now.
+    fn prepare(&mut self) -> Result<(), Errno> {
+        match self.draft.take() {
+            Some(Draft::Writing(mut writer)) => {
+                if let Err(error) = writer.prepare() {
+                    return Err(self.failed(writer, &error));
+                }
+                self.draft = Some(Draft::Writing(writer));
+            }
+            draft => self.draft = draft,
+        }
+        Ok(())
+    }
+
     /// Publishes what was written, if anything was.
     ///
     /// # Errors
-    /// What the repository says; what was written is kept.
+    /// What the repository says; what was written is kept, if no part of it is lost.
     pub fn publish(&mut self) -> Result<(), Errno> {
         if self.gone {
             self.draft = None;
@@ -373,12 +428,11 @@ impl OpenFile {
             None => return Ok(()),
             Some(Draft::Whole(staged)) => staged,
             Some(Draft::Writing(mut writer)) => {
-                if let Err(error) = writer.prepare() {
-                    self.draft = Some(Draft::Writing(writer));
-                    return Err(told(&error));
-                }
                 writer.set_attributes(self.mode, self.mtime_ns);
-                writer.finish().map_err(|e| told(&e))?
+                match writer.prepare().and_then(|()| writer.try_finish()) {
+                    Ok(staged) => staged,
+                    Err(error) => return Err(self.failed(writer, &error)),
+                }
             }
         };
         let change = Change {
@@ -442,6 +496,7 @@ impl OpenFile {
         if self.gone {
             return Ok(());
         }
+        self.check()?;
         match &mut self.draft {
             Some(Draft::Writing(writer)) => writer.keep().map_err(|e| told(&e)),
             _ => self.publish(),
@@ -452,6 +507,18 @@ impl OpenFile {
     pub fn release(&mut self, handle: u64) {
         if self.closed_by == Some(handle) {
             (self.closed_by, self.shared) = (None, false);
+        }
+    }
+}
+
+impl Drop for OpenFile {
+    /// What was synced and could not be published is published by the next start.
+    fn drop(&mut self) {
+        match self.draft.take() {
+            _ if self.gone => {}
+            Some(Draft::Writing(writer)) => writer.leave(),
+            Some(Draft::Whole(staged)) => staged.leave(),
+            None => {}
         }
     }
 }

@@ -58,7 +58,9 @@ impl Local {
         }
         let name = self.name(number)?;
         let info = self.repo.find(&name, None).map_err(|e| told(&e))?;
-        let file = OpenFile::open(&self.repo, &self.keeping, info.ok_or(Errno::ENOENT)?);
+        // The kernel looks again for what was there a moment ago, and makes a new file where it may.
+        let info = info.ok_or(Errno::ESTALE)?;
+        let file = OpenFile::open(&self.repo, &self.keeping, info);
         let mut files = lock(&self.files);
         let opened = files.entry(number).or_insert_with(|| Opened::new(file, 0));
         opened.users.fetch_add(1, Ordering::AcqRel);
@@ -226,7 +228,7 @@ impl Local {
         let mut file = lock(&shared.file);
         let result = (|| {
             if let Some(size) = size
-                && size != file.size()
+                && (size != file.size() || file.is_lost())
             {
                 file.set_size(size)?;
             }

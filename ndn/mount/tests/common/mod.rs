@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+pub mod bad_disk;
 pub mod world;
 
 use std::io::Write;
