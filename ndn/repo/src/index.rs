@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use ndn_endpoint::rdr::Metadata;
 use ndn_packet::Name;
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable,
@@ -381,6 +382,18 @@ impl FileEntry {
         self.size
             .div_ceil(u64::from(self.segment_bytes))
             .saturating_sub(1)
+    }
+
+    /// What RDR tells of it under its versioned name.
+    pub(crate) fn metadata(&self, versioned: Name) -> Metadata {
+        Metadata {
+            last: Some(self.last_segment()),
+            segment_bytes: Some(u64::from(self.segment_bytes)),
+            size: Some(self.size),
+            mode: Some(u64::from(self.mode)),
+            mtime_ns: Some(self.mtime_ns),
+            ..Metadata::new(versioned)
+        }
     }
 
     pub(crate) fn encode(&self) -> [u8; FILE_ENTRY_LEN] {

@@ -280,14 +280,7 @@ impl Inner {
         for row in rows {
             let (key, value) = row.map_err(failed)?;
             let entry = index::file_entry(value.value())?;
-            let metadata = Metadata {
-                last: Some(entry.last_segment()),
-                segment_bytes: Some(u64::from(entry.segment_bytes)),
-                size: Some(entry.size),
-                mode: Some(u64::from(entry.mode)),
-                mtime_ns: Some(entry.mtime_ns),
-                ..Metadata::new(name.append_version(key.value().1))
-            };
+            let metadata = entry.metadata(name.append_version(key.value().1));
             tlv::write_tlv(&mut content, VERSION_ELEMENT, &metadata.encode());
             if content.len() > MAX_LISTING_BYTES {
                 tracing::warn!(%name, "has more versions than a listing may tell");

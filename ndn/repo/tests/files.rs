@@ -5,10 +5,10 @@ mod common;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
-use common::{SimDisk, ask, name, noise, open};
+use common::{SimDisk, ask, name, noise, open, open_at};
 use ndn_endpoint::rdr::Metadata;
-use ndn_packet::{ComponentBuf, Name, SigningKey, Verifier, sha256};
-use ndn_repo::{FileInfo, PutOptions, Repo, RepoError, RepoOptions};
+use ndn_packet::{ComponentBuf, Name, Verifier, sha256};
+use ndn_repo::{FileInfo, PutOptions, Repo, RepoError};
 
 fn options(segment_bytes: u32, size: Option<usize>) -> PutOptions {
     PutOptions {
@@ -53,12 +53,7 @@ fn segments(repo: &Repo, info: &FileInfo) -> Vec<u8> {
 #[test]
 fn what_was_put_is_served_whatever_its_size() {
     let folder = tempfile::tempdir().expect("a folder");
-    let repo = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    )
-    .expect("a repository");
+    let repo = open_at(folder.path()).expect("a repository");
     for size in [0, 1, 7, 8, 9, 16, 100, 1 << 20, (1 << 20) + 1, 3_000_001] {
         for known in [true, false] {
             let segment = if size > 1000 { 8000 } else { 8 };
@@ -84,19 +79,10 @@ fn what_was_put_is_served_whatever_its_size() {
             reader.verify(&mut |_| true).expect("whole");
         }
     }
-    let again = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    );
+    let again = open_at(folder.path());
     assert!(matches!(again, Err(RepoError::Locked(_))));
     drop(repo);
-    let repo = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    )
-    .expect("it is free again");
+    let repo = open_at(folder.path()).expect("it is free again");
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
     assert_eq!((report.files, report.rotten.len()), (20, 0));
 }
@@ -344,12 +330,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 #[test]
 fn what_waits_to_be_published_is_not_gone_on_with() {
     let folder = tempfile::tempdir().expect("a folder");
-    let repo = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    )
-    .expect("a repository");
+    let repo = open_at(folder.path()).expect("a repository");
     let name = name("/twice");
     let contents = [noise(100_000, 1), noise(100_000, 2)];
     // The same name, size and time: a transfer of the second would go on with an interrupted one of the first.

@@ -7,10 +7,10 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use common::{Rng, SimDisk, name, noise, open};
-use ndn_packet::{Name, SigningKey};
+use common::{Rng, SimDisk, name, noise, open, open_at};
+use ndn_packet::Name;
 use ndn_repo::disk::Disk;
-use ndn_repo::{FileWriter, PutOptions, Repo, RepoOptions};
+use ndn_repo::{FileWriter, PutOptions, Repo};
 
 const MIB: usize = 1 << 20;
 
@@ -72,12 +72,7 @@ fn room_is_reserved_ahead_and_given_back() {
 #[test]
 fn at_every_length_it_ends_where_it_ended() {
     let folder = tempfile::tempdir().expect("a folder");
-    let repo = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    );
-    let repo = repo.expect("a repository");
+    let repo = open_at(folder.path()).expect("a repository");
     let content = noise(3 * MIB + 5000, 2);
     for len in [0, 1, 511, 512, 4095, 4096, 4097, 5000].map(|n| 3 * MIB + n) {
         let mut file = writer(&repo);
@@ -92,12 +87,7 @@ fn at_every_length_it_ends_where_it_ended() {
 #[test]
 fn read_and_rewritten_and_cut_while_it_streams() {
     let folder = tempfile::tempdir().expect("a folder");
-    let repo = Repo::open(
-        folder.path(),
-        SigningKey::DigestSha256,
-        &RepoOptions::default(),
-    );
-    let repo = repo.expect("a repository");
+    let repo = open_at(folder.path()).expect("a repository");
     let source = noise(8 * MIB, 3);
     for seed in 1..=24 {
         let mut rng = Rng(seed);
@@ -398,8 +388,7 @@ fn nothing_is_kept_of_what_can_not_go_on() {
 #[test]
 fn a_real_disk_gets_back_what_was_reserved_and_its_cache() {
     let folder = tempfile::tempdir().expect("a folder");
-    let key = SigningKey::DigestSha256;
-    let repo = Repo::open(folder.path(), key, &RepoOptions::default()).expect("a repository");
+    let repo = open_at(folder.path()).expect("a repository");
     let files = || {
         let found = fs::read_dir(folder.path().join("incoming")).expect("a folder");
         found.map(|entry| entry.expect("an entry").path())

@@ -77,15 +77,9 @@ impl FileWriter {
 
     /// The one signature of this version.
     fn metadata(&self, hashed: &Hashed) -> bytes::Bytes {
-        let entry = &self.facts.entry;
         let metadata = Metadata {
-            last: Some(entry.last_segment()),
-            segment_bytes: Some(u64::from(entry.segment_bytes)),
-            size: Some(entry.size),
-            mode: Some(u64::from(entry.mode)),
-            mtime_ns: Some(entry.mtime_ns),
             manifest_digest: Some(hashed.root),
-            ..Metadata::new(self.versioned())
+            ..self.facts.entry.metadata(self.versioned())
         };
         metadata.packet(
             &self.facts.name,

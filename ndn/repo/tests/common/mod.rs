@@ -531,6 +531,11 @@ pub fn open(disk: &SimDisk) -> ndn_repo::Result<Repo> {
     Repo::open_on(Arc::new(disk.clone()), key, &options)
 }
 
+/// A repository in a folder of the real disk.
+pub fn open_at(folder: &Path) -> ndn_repo::Result<Repo> {
+    Repo::open(folder, SigningKey::DigestSha256, &RepoOptions::default())
+}
+
 /// Bytes without order.
 pub fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
