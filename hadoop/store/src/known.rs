@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_packet::{Interest, Name, NameRef, SigningKey};
-use ndn_repo::{Kept, Listing, MAX_LISTING_BYTES};
+use ndn_repo::{Cache, Listing, MAX_LISTING_BYTES};
 
 use crate::file::File;
 use crate::location::is_part;
@@ -88,13 +88,13 @@ impl Known {
 /// What is known of a cluster.
 pub(crate) struct Cluster {
     options: StoreOptions,
-    files: Kept<Name, Known>,
-    versions: Kept<Name, Arc<File>>,
-    folders: Kept<Name, Known>,
-    listings: Kept<Name, Arc<Listing>>,
-    segments: Kept<Name, Bytes>,
+    files: Cache<Name, Known>,
+    versions: Cache<Name, Arc<File>>,
+    folders: Cache<Name, Known>,
+    listings: Cache<Name, Arc<Listing>>,
+    segments: Cache<Name, Bytes>,
     /// Block segments of which the log tells that they do not fit.
-    unfit: Kept<Name, ()>,
+    unfit: Cache<Name, ()>,
 }
 
 impl Cluster {
@@ -102,12 +102,12 @@ impl Cluster {
     pub fn new(options: StoreOptions) -> Self {
         Self {
             options,
-            files: Kept::new(TOLD_BYTES),
-            versions: Kept::new(VERSIONS_BYTES),
-            folders: Kept::new(TOLD_BYTES),
-            listings: Kept::new(LISTINGS_BYTES),
-            segments: Kept::new(SEGMENTS_BYTES),
-            unfit: Kept::new(UNFIT_BYTES),
+            files: Cache::new(TOLD_BYTES),
+            versions: Cache::new(VERSIONS_BYTES),
+            folders: Cache::new(TOLD_BYTES),
+            listings: Cache::new(LISTINGS_BYTES),
+            segments: Cache::new(SEGMENTS_BYTES),
+            unfit: Cache::new(UNFIT_BYTES),
         }
     }
 

@@ -10,13 +10,12 @@
 use std::time::Duration;
 
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
-use ndn_repo::Kept;
+use ndn_repo::Cache;
 use trunkline_native::Verify;
 
 use crate::known::{Cluster, Need, Step, StoreOptions};
 use crate::namenode::StoreError;
 use crate::questions::{Questions, Topic, Unanswered};
-
 use crate::waiting::{Waiting, WaitingRoom};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
@@ -37,7 +36,7 @@ pub struct Store {
     now: Duration,
     waiting: WaitingRoom,
     /// Block segments asked for, and when.
-    asked: Kept<Name, Duration>,
+    asked: Cache<Name, Duration>,
     /// Until when the NameNode is not asked, because it did not answer.
     quiet_until: Option<Duration>,
 }
@@ -50,7 +49,7 @@ impl Store {
             questions,
             now: Duration::ZERO,
             waiting: WaitingRoom::default(),
-            asked: Kept::new(ASKED_BYTES),
+            asked: Cache::new(ASKED_BYTES),
             quiet_until: None,
         }
     }

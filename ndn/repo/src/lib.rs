@@ -16,7 +16,7 @@
 //! | commands from elsewhere | [`protocol::Server`] |
 //! | looking after it | [`Repo::status`], [`Repo::verify`], [`Repo::compact`] |
 //! | another disk below | [`disk::Disk`] |
-//! | what is kept at hand of all this elsewhere, within a bound in bytes | [`Kept`] |
+//! | what is kept at hand of all this elsewhere, within a bound in bytes | [`Cache`] |
 //!
 //! ```
 //! use ndn_packet::{Interest, Data, Name, SigningKey};
@@ -51,6 +51,7 @@
 mod answer;
 mod ballast;
 mod browse;
+mod cache;
 mod care;
 mod change;
 pub mod disk;
@@ -58,7 +59,6 @@ mod error;
 mod files;
 mod index;
 mod inner;
-mod kept;
 mod listing;
 mod manifest_in;
 mod packets;
@@ -67,13 +67,13 @@ mod recent;
 mod repo;
 
 pub use browse::Found;
+pub use cache::Cache;
 pub use care::{Report, Rotten, Status};
 pub use change::{Change, Changed, NewAttributes, NotChanged};
 pub use error::{RepoError, Result};
 pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
 pub use index::FileEntry;
 pub use inner::now_us;
-pub use kept::Kept;
 pub use listing::{Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed};
 pub use manifest_in::{ManifestIn, SignedManifest};
 pub use packets::{Insertion, SeriesInfo};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ndn_endpoint::ConsumerConfig;
 use ndn_packet::Data;
-use ndn_repo::{Kept, SignedManifest};
+use ndn_repo::{Cache, SignedManifest};
 
 use super::RemoteError;
 use super::ahead::ReadAhead;
@@ -22,7 +22,7 @@ use super::told::Told;
 use crate::handles::lock;
 
 /// Verified segments of all files, by file and number.
-pub type Segments = Mutex<Kept<(u64, u64), Bytes>>;
+pub type Segments = Mutex<Cache<(u64, u64), Bytes>>;
 
 /// What a call gives the network beyond its own time, so that it is the network that says what was wrong.
 const GRACE: Duration = Duration::from_secs(1);

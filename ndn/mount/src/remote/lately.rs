@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ndn_packet::Name;
-use ndn_repo::Kept;
+use ndn_repo::Cache;
 
 use super::RemoteError;
 use crate::handles::lock;
@@ -20,7 +20,7 @@ pub struct Lately<V> {
 
 struct Inner<V> {
     /// Each with the time until which it is believed, where that ends.
-    answers: Kept<Name, (Option<Instant>, V)>,
+    answers: Cache<Name, (Option<Instant>, V)>,
     asked: HashMap<Name, Arc<Question<V>>>,
 }
 
@@ -68,7 +68,7 @@ impl<V: Clone> Lately<V> {
     fn believing(bytes: usize, believed: Option<Duration>) -> Self {
         Self {
             inner: Mutex::new(Inner {
-                answers: Kept::new(bytes),
+                answers: Cache::new(bytes),
                 asked: HashMap::new(),
             }),
             believed,

@@ -28,7 +28,7 @@ use fuser::{Errno, FileAttr};
 use ndn_endpoint::VerifyPolicy;
 use ndn_io::FaceUri;
 use ndn_packet::Name;
-use ndn_repo::Kept;
+use ndn_repo::Cache;
 
 use crate::attr::{self, Owner, read_only};
 use crate::error::MountError;
@@ -147,7 +147,7 @@ impl Remote {
         let remote = Self {
             owner,
             network,
-            segments: Arc::new(Mutex::new(Kept::new(options.cache_bytes))),
+            segments: Arc::new(Mutex::new(Cache::new(options.cache_bytes))),
             listings: Lately::new(LISTING_BYTES, believed),
             room: Room::new(ALL_LISTINGS_BYTES),
             versions: Lately::new(VERSIONS_BYTES, believed),

@@ -9,13 +9,13 @@ const BESIDE_BYTES: usize = 128;
 
 /// Values by key, of so many bytes in all: those that were not used for longest make room for others.
 #[derive(Debug)]
-pub struct Kept<K: Eq + Hash, V> {
+pub struct Cache<K: Eq + Hash, V> {
     room: usize,
     used: usize,
     values: LruCache<K, (V, usize)>,
 }
 
-impl<K: Eq + Hash, V> Kept<K, V> {
+impl<K: Eq + Hash, V> Cache<K, V> {
     /// Bytes that an entry takes beside those that its key and its value point to.
     pub const ENTRY_BYTES: usize = size_of::<(K, (V, usize))>() + BESIDE_BYTES;
 
@@ -108,10 +108,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ENTRY: usize = Kept::<u8, usize>::ENTRY_BYTES;
+    const ENTRY: usize = Cache::<u8, usize>::ENTRY_BYTES;
 
-    fn kept(room: usize) -> Kept<u8, usize> {
-        Kept::new(room)
+    fn kept(room: usize) -> Cache<u8, usize> {
+        Cache::new(room)
     }
 
     #[test]
