@@ -1,7 +1,7 @@
 # Trunkline. `make` alone lists what there is; each target is a line or two, the work is in the rooms.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 LAB    := PYTHONPATH=lab python3 -m trunkline_lab
-MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.lib=$(TARGET)/release/libtrunkline_native.so
+MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.dir=$(TARGET)/release
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test bench lab hadoop-tests docs fmt dist clean
@@ -10,7 +10,7 @@ help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 build: ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
-	cargo build --release -p trunkline -p trunkline-native
+	cargo build --release -p trunkline -p trunkline-native -p trunkline-ucx
 	$(MVN) package -DskipTests
 	install -D -t dist/bin $(TARGET)/release/trunkline
 	install -D -m 644 -t dist/lib hadoop/plugin/target/trunkline-hadoop.jar

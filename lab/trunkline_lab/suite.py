@@ -202,9 +202,9 @@ def _plugin() -> Count:
     reports = paths.ROOT / "hadoop" / "plugin" / "target" / "surefire-reports"
     for old in reports.glob("TEST-*.xml"):
         old.unlink()
-    native = target / "release" / "libtrunkline_native.so"
+    native = target / "release"
     run = Run(
-        "plugin", ["mvn", "-q", "-B", "-f", "hadoop/plugin/pom.xml", f"-Dnative.lib={native}", "verify"], quiet=True
+        "plugin", ["mvn", "-q", "-B", "-f", "hadoop/plugin/pom.xml", f"-Dnative.dir={native}", "verify"], quiet=True
     )
     return _junit(sorted(reports.glob("TEST-*.xml")), run)
 

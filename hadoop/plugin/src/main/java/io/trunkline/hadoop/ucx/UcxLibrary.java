@@ -167,6 +167,7 @@ public final class UcxLibrary {
     }
     Path directory = Path.of(status.path()).getParent();
     try {
+      UcxSignals.leaveAlone();
       for (String part : PARTS) {
         System.load(directory.resolve(part).toString());
       }

@@ -55,6 +55,16 @@ class UcxLibraryTest {
     assertTrue(e.getMessage().contains("does not tell its version"), e.getMessage());
   }
 
+  /** UCX takes signals over when it is loaded, which Java code needs all the time. */
+  @Test
+  void loadingLeavesTheJvmItsSignals() throws Exception {
+    UcxTests.needUcx();
+    Process loading = UcxTests.java("-XX:TieredStopAtLevel=1", LoadUnderFaults.class);
+    String said = UcxTests.say(loading, null);
+    assertEquals(0, loading.waitFor(), said);
+    assertTrue(said.contains("loaded"), said);
+  }
+
   @Test
   void settingsOutOfRangeAreNamed() {
     IllegalArgumentException e =

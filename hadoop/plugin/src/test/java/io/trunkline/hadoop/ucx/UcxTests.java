@@ -37,6 +37,13 @@ final class UcxTests {
     return builder(main, arguments).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
   }
 
+  /** A JVM that runs a class, with an option of its own. */
+  static Process java(String option, Class<?> main) throws IOException {
+    ProcessBuilder builder = builder(main);
+    builder.command().add(1, option);
+    return builder.start();
+  }
+
   private static ProcessBuilder builder(Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
