@@ -47,6 +47,7 @@ final class Connection {
   private final Waiters changed = new Waiters();
   private UcpEndpoint endpoint;
   private int lastStream;
+  private int streamCount;
   private long peerToken;
   private long changedNanos = System.nanoTime();
   private long heardNanos = changedNanos;
@@ -54,7 +55,6 @@ final class Connection {
 
   private volatile State state = State.CONNECTING;
   private volatile IOException failure;
-  private volatile int streamCount;
   private volatile int peerMessageBytes;
   private volatile long peerWindowBytes;
   private volatile InetSocketAddress local;
@@ -96,10 +96,6 @@ final class Connection {
   /** Our address, as far as it is known: as the peer sees us, or where we listen. */
   InetSocketAddress local() {
     return local;
-  }
-
-  int streamCount() {
-    return streamCount;
   }
 
   int peerMessageBytes() {
@@ -296,6 +292,7 @@ final class Connection {
   }
 
   private void count() {
+    connections.counted(streams.size() - streamCount);
     streamCount = streams.size();
     changedNanos = System.nanoTime();
   }

@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
- * for {@link #due}, only the worker's leader may call it.
+ * for {@link #due}, only the worker's leader may call it, or who sends while that sleeps.
  */
 final class Connections implements UcpAmRecvCallback {
   static final Logger LOG = LoggerFactory.getLogger(Connections.class);
@@ -52,6 +52,7 @@ final class Connections implements UcpAmRecvCallback {
   private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
   private volatile boolean dooming;
+  private volatile int streams;
   private long timersNanos = System.nanoTime();
   private long loggedNanos = timersNanos - LOG_NANOS;
 
@@ -67,7 +68,8 @@ final class Connections implements UcpAmRecvCallback {
         // What is sent may be done at once, and what is given up is: looked at after that, in one
         // place.
         List.of(this::lookAtTimers, this::runDue, this::endDoomed, this::reap),
-        () -> dooming || !due.isEmpty());
+        () -> dooming || !due.isEmpty(),
+        this::sendDue);
   }
 
   // ---- what its parts share
@@ -157,6 +159,16 @@ final class Connections implements UcpAmRecvCallback {
     Connection.acceptor(this, listener, request).accept(request);
   }
 
+  /** So many streams of its connections have come, or (negative) gone. */
+  void counted(int more) {
+    streams += more;
+  }
+
+  /** Streams of all of its connections. Any thread. */
+  int streams() {
+    return streams;
+  }
+
   /** An endpoint is being closed. */
   void closing(UcpRequest request) {
     closing.add(request);
@@ -197,6 +209,19 @@ final class Connections implements UcpAmRecvCallback {
       }
     }
     return done;
+  }
+
+  /**
+   * Hands what is due to UCX.
+   *
+   * @return whether UCX is done with all of it already, and nothing else needs the leader
+   */
+  private boolean sendDue() {
+    do {
+      runDue();
+      reap();
+    } while (!due.isEmpty());
+    return transferring.isEmpty() && frames.isEmpty() && !dooming;
   }
 
   private int runDue() {

@@ -23,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *   a thread that waits for data of its stream  leads, and serves all other streams meanwhile;
  *   more such threads                           follow: they park, and one of them leads next;
- *   the keeper, a thread of the worker's own    leads while nobody else does.
+ *   the keeper, a thread of the worker's own    leads while nobody else does;
+ *   a writer, while its leader sleeps           sends by itself, and goes on.
  * </pre>
  *
  * So a stream in full flow costs no hand-over between threads, and an idle one is still served. A
@@ -76,17 +77,25 @@ final class IoWorker {
   private final Spin spin;
   private final long wakeCheckNanos;
   private final UcpWorker ucp;
+  private final long ucpId;
+  private final int ucpEvents;
   private final Thread keeper;
+
+  /** Held by the leader. */
   private final ReentrantLock lead = new ReentrantLock();
+
+  /** Held by who calls UCX: the leader, but for its sleep, and then who sends. */
+  private final ReentrantLock calls = new ReentrantLock();
+
   private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final ConcurrentLinkedDeque<Waiter> followers = new ConcurrentLinkedDeque<>();
   private final AtomicInteger claims = new AtomicInteger();
   private Duty[] duties;
   private long dutiesNanos = System.nanoTime();
   private BooleanSupplier pending;
+  private BooleanSupplier sending;
   private volatile boolean keeperLeads;
   private volatile boolean sleeping;
-  private volatile long sleptNanos;
   private volatile long vacantNanos = System.nanoTime();
   private volatile boolean closing;
 
@@ -106,6 +115,8 @@ final class IoWorker {
     spin = new Spin(TimeUnit.MICROSECONDS.toNanos(settings.get(UcxSettings.Key.SPIN_US)));
     wakeCheckNanos = TimeUnit.MILLISECONDS.toNanos(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
     ucp = context.newWorker(new UcpWorkerParams().requestWakeupRX().requestWakeupTX());
+    ucpId = ucp.getNativeId();
+    ucpEvents = ucp.getEventFD();
     keeper = new Thread(this::keep, "trunkline-ucx-" + index);
     keeper.setDaemon(true);
   }
@@ -120,16 +131,14 @@ final class IoWorker {
    * @param others what is to be done when UCX had events or something is due, and every now and
    *     then
    * @param othersPending whether something of it is due that UCX does not announce
+   * @param othersSending sends what is due, as much as goes without UCX having a turn; says whether
+   *     that was all
    */
-  void start(List<Duty> others, BooleanSupplier othersPending) {
+  void start(List<Duty> others, BooleanSupplier othersPending, BooleanSupplier othersSending) {
     duties = others.toArray(Duty[]::new);
     pending = othersPending;
+    sending = othersSending;
     keeper.start();
-  }
-
-  /** Whether the calling thread leads, and so may call UCX. */
-  boolean leads() {
-    return lead.isHeldByCurrentThread();
   }
 
   /** Has the leader run something; runs it at once when nobody leads. */
@@ -143,19 +152,40 @@ final class IoWorker {
     tasks.add(task);
   }
 
-  /** Something is due: does it now if nobody leads, else has the leader do it. */
+  /** Something is due: does it now if nobody leads or the leader sleeps, else leaves it to it. */
   void poke() {
-    if (lead.isHeldByCurrentThread()) {
+    if (calls.isHeldByCurrentThread()) {
       return;
     }
     if (lead.tryLock()) {
+      calls.lock();
       try {
         work(0);
       } finally {
         release();
       }
-    } else {
+    } else if (!sendMeanwhile()) {
       wake();
+    }
+  }
+
+  /**
+   * Sends what is due while the leader sleeps: to wake it for that would cost a switch to its
+   * thread.
+   *
+   * @return false when something is left for the leader
+   */
+  private boolean sendMeanwhile() {
+    if (!sleeping || !tasks.isEmpty() || !calls.tryLock()) {
+      return false;
+    }
+    try {
+      return sending.getAsBoolean() && !duty();
+    } catch (RuntimeException e) {
+      LOG.warn("UCX worker: sending failed", e);
+      return false;
+    } finally {
+      calls.unlock();
     }
   }
 
@@ -184,6 +214,7 @@ final class IoWorker {
         if (patient) {
           follow(waiter, deadlineNanos, PATIENT_NANOS);
         } else if (acquire()) {
+          calls.lock();
           waiter.leads(this);
           try {
             patient = lead(waiter, deadlineNanos);
@@ -248,11 +279,14 @@ final class IoWorker {
   /** Gives up the lead; what came in meanwhile is done, and a follower leads next. */
   private void release() {
     vacantNanos = System.nanoTime();
+    calls.unlock();
     lead.unlock();
     while (duty() && lead.tryLock()) {
+      calls.lock();
       try {
         work(0);
       } finally {
+        calls.unlock();
         lead.unlock();
       }
     }
@@ -274,7 +308,6 @@ final class IoWorker {
    * @return true when the waiter had better let the keeper lead
    */
   private boolean lead(Waiter waiter, long deadlineNanos) {
-    ticker.hurry();
     long now = System.nanoTime();
     long fruitlessAt = now + FRUITLESS_NANOS;
     long spinUntil = now + spin.nanos();
@@ -307,7 +340,7 @@ final class IoWorker {
           spin.wasted();
           spun = false;
         }
-        sleep(waiter);
+        sleep(waiter, mostSleep(waiter, now, fruitlessAt, deadlineNanos));
         spinUntil = System.nanoTime() + spin.nanos();
       }
     }
@@ -327,15 +360,31 @@ final class IoWorker {
     return done;
   }
 
-  private void sleep(Waiter waiter) {
-    sleptNanos = System.nanoTime();
+  private long mostSleep(Waiter waiter, long nowNanos, long fruitlessAt, long deadlineNanos) {
+    long most = wakeCheckNanos;
+    if (waiter != null) {
+      most = Math.min(most, fruitlessAt - nowNanos);
+    }
+    if (deadlineNanos != NO_DEADLINE) {
+      most = Math.min(most, deadlineNanos - nowNanos);
+    }
+    return most;
+  }
+
+  private void sleep(Waiter waiter, long mostNanos) {
     sleeping = true;
     try {
       boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
-      if (!called && !duty() && !closing) {
-        ucp.waitForEvents();
-        counters.wakeups.increment();
+      if (called || duty() || closing || !UcxNative.arm(ucpId)) {
+        return;
       }
+      calls.unlock();
+      try {
+        UcxNative.sleep(ucpEvents, mostNanos);
+      } finally {
+        calls.lock();
+      }
+      counters.wakeups.increment();
     } finally {
       sleeping = false;
     }
@@ -395,6 +444,7 @@ final class IoWorker {
     while (!closing) {
       if (claims.get() == 0 && lead.tryLock()) {
         keeperLeads = true;
+        calls.lock();
         try {
           lead(null, NO_DEADLINE);
         } catch (UcxException e) {
@@ -411,28 +461,15 @@ final class IoWorker {
   }
 
   /**
-   * Keeps time for it.
+   * Looks whether it has a leader.
    *
    * @return whether it wants to be looked at again soon
    */
   boolean tick(long nowNanos) {
-    if (sleeping) {
-      boolean keeping = keeperLeads;
-      long mostNanos = keeping ? wakeCheckNanos : Math.min(wakeCheckNanos, FRUITLESS_NANOS);
-      if (nowNanos - sleptNanos >= mostNanos) {
-        wake();
-      }
-      return !keeping;
-    }
     if (!lead.isLocked() && nowNanos - vacantNanos >= VACANT_NANOS) {
       LockSupport.unpark(keeper);
     }
     return !keeperLeads;
-  }
-
-  /** How soon a sleeping keeper wants to be looked at. */
-  long wakeCheckNanos() {
-    return wakeCheckNanos;
   }
 
   /**
@@ -453,11 +490,13 @@ final class IoWorker {
       }
     }
     lead.lock();
+    calls.lock();
     try {
       work(0);
       last.run();
       ucp.close();
     } finally {
+      calls.unlock();
       lead.unlock();
     }
     if (interrupted) {

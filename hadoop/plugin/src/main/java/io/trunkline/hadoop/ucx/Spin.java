@@ -31,7 +31,7 @@ final class Spin {
 
   /** Something came while spinning. */
   void paid() {
-    credit = Math.min(FULL, credit + 2);
+    credit = Math.min(FULL, credit + 1);
   }
 
   /** Nothing came. */

@@ -3,10 +3,7 @@ package io.trunkline.hadoop.ucx;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/**
- * Looks after the workers of a node: a sleeping leader is woken in time for its deadline, and a
- * worker that nobody leads gets its keeper. UCX has no wait that ends by itself.
- */
+/** Looks after the workers of a node: one that nobody leads gets its keeper. */
 final class Ticker {
   private static final long ACTIVE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
@@ -34,7 +31,7 @@ final class Ticker {
     thread.start();
   }
 
-  /** Somebody leads who is not a keeper: look more often. */
+  /** Somebody who is not a keeper has led: look more often. */
   void hurry() {
     if (idle) {
       idle = false;

@@ -167,7 +167,7 @@ public final class UcxLibrary {
     }
     Path directory = Path.of(status.path()).getParent();
     try {
-      UcxSignals.leaveAlone();
+      UcxNative.load();
       for (String part : PARTS) {
         System.load(directory.resolve(part).toString());
       }

@@ -20,7 +20,7 @@ package io.trunkline.hadoop.ucx;
  * @param rendezvousSent messages sent by rendezvous so far
  * @param poolWaits times that a stream found the pool empty
  * @param framesRefused frames of peers that fit no stream or broke the rules
- * @param wakeups times that a worker slept and was woken
+ * @param wakeups times that a worker slept, and was woken or looked by itself
  */
 public record UcxMetrics(
     long registeredBytes,

@@ -296,7 +296,10 @@ public final class UcxNode implements AutoCloseable {
     }
   }
 
-  /** The connection with the fewest streams, a new one when all have some. */
+  /**
+   * The connection of the worker that has the fewest streams, since those share its leader: a new
+   * one where it has none yet.
+   */
   private Connection connection(InetSocketAddress peer) throws IOException {
     Connection made;
     synchronized (peers) {
@@ -304,28 +307,28 @@ public final class UcxNode implements AutoCloseable {
         throw new IOException("UCX node is closed");
       }
       Connection[] all = peers.computeIfAbsent(peer, key -> new Connection[workers.length]);
-      Connection best = null;
-      int free = -1;
-      for (int i = 0; i < all.length; i++) {
-        boolean usable =
-            all[i] != null
-                && all[i].state() != Connection.State.GONE
-                && all[i].state() != Connection.State.LEAVING;
-        if (!usable) {
-          free = free < 0 ? i : free;
-        } else if (best == null || all[i].streamCount() < best.streamCount()) {
-          best = all[i];
+      int best = 0;
+      for (int i = 1; i < all.length; i++) {
+        int more = connections[i].streams() - connections[best].streams();
+        if (more < 0 || (more == 0 && usable(all[i]) && !usable(all[best]))) {
+          best = i;
         }
       }
-      if (best != null && (best.streamCount() == 0 || free < 0)) {
-        return best;
+      if (usable(all[best])) {
+        return all[best];
       }
-      made = Connection.connector(connections[free], peer);
-      all[free] = made;
+      made = Connection.connector(connections[best], peer);
+      all[best] = made;
     }
     counters.endpointsConnected.increment();
     made.connections().worker().execute(made::connect);
     return made;
+  }
+
+  private static boolean usable(Connection connection) {
+    return connection != null
+        && connection.state() != Connection.State.GONE
+        && connection.state() != Connection.State.LEAVING;
   }
 
   /** Opens a stream over a connection; null when the connection has just gone. */

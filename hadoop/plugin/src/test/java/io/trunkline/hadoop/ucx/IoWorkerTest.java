@@ -1,0 +1,90 @@
+package io.trunkline.hadoop.ucx;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who drives a worker. */
+@Timeout(60)
+class IoWorkerTest {
+  private static final int LIMIT_MS = 20_000;
+  private static final int MESSAGES = 1000;
+
+  @BeforeEach
+  void need() {
+    UcxTests.needUcx();
+  }
+
+  private static UcxNode node(int workers) throws IOException {
+    return UcxNode.open(
+        UcxSettings.builder()
+            .tls("posix,cma,tcp")
+            .set(UcxSettings.Key.WORKERS, workers)
+            .set(UcxSettings.Key.SPIN_US, 0)
+            .build());
+  }
+
+  private static void pass(UcxChannel from, UcxChannel to, int value) throws IOException {
+    from.write(ByteBuffer.wrap(new byte[] {(byte) value}), LIMIT_MS);
+    ByteBuffer got = ByteBuffer.allocate(1);
+    to.read(got, LIMIT_MS);
+    assertEquals((byte) value, got.get(0));
+  }
+
+  /** As a client of HDFS, one thread of which sends packets while another waits for their ends. */
+  @Test
+  void aWriterDoesNotWakeTheReaderThatSleeps() throws Exception {
+    try (UcxNode node = node(1);
+        UcxNode peer = node(1);
+        UcxListener listener = peer.listen(UcxTests.ANY, 16);
+        UcxChannel here = node.connect(listener.address(), LIMIT_MS);
+        UcxChannel there = listener.accept(LIMIT_MS)) {
+      CompletableFuture<Integer> reader =
+          CompletableFuture.supplyAsync(
+              () -> {
+                try {
+                  ByteBuffer answer = ByteBuffer.allocate(1);
+                  here.read(answer, LIMIT_MS);
+                  return (int) answer.get(0);
+                } catch (IOException e) {
+                  throw new java.io.UncheckedIOException(e);
+                }
+              },
+              task -> new Thread(task).start());
+      long before = node.metrics().wakeups();
+      for (int i = 0; i < MESSAGES; i++) {
+        pass(here, there, i);
+      }
+      long woken = node.metrics().wakeups() - before;
+      assertTrue(woken < MESSAGES / 2, woken + " times for " + MESSAGES + " messages");
+      there.write(ByteBuffer.wrap(new byte[] {42}), LIMIT_MS);
+      assertEquals(42, reader.get(LIMIT_MS, TimeUnit.MILLISECONDS));
+    }
+  }
+
+  /** As a DataNode in a pipeline, which reads from one and writes to the next. */
+  @Test
+  void aStreamGoesToTheWorkerThatHasTheFewest() throws Exception {
+    try (UcxNode node = node(2);
+        UcxNode peer = node(2);
+        UcxListener listener = peer.listen(UcxTests.ANY, 16);
+        UcxChannel first = node.connect(listener.address(), LIMIT_MS);
+        UcxChannel second = node.connect(listener.address(), LIMIT_MS)) {
+      assertNotEquals(first.stream().worker(), second.stream().worker());
+      first.close();
+      UcxTests.eventually("one is left", () -> node.metrics().streamsOpen() == 1);
+      try (UcxChannel third = node.connect(listener.address(), LIMIT_MS)) {
+        assertNotEquals(second.stream().worker(), third.stream().worker());
+        assertEquals(2, node.metrics().endpointsConnected());
+      }
+    }
+  }
+}
