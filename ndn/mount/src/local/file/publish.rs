@@ -1,0 +1,140 @@
+//! Publishing: what a close, a sync and the last release make of a draft.
+
+use fuser::Errno;
+use ndn_repo::{Change, FileInfo, RepoError};
+
+use super::{Draft, OpenFile, told};
+
+/// Versions published that may wait for a sync.
+const MAX_UNSYNCED: usize = 1000;
+
+impl OpenFile {
+    /// A handle that may write is closed by one of those who have it.
+    ///
+    /// # Errors
+    /// What the repository says; what was written is kept, and published when that is possible.
+    pub fn close(&mut self, handle: u64) -> Result<(), Errno> {
+        if self.gone {
+            return Ok(());
+        }
+        self.check()?;
+        if self.draft.is_none() {
+            return Ok(());
+        }
+        if self.shared {
+            return self.prepare();
+        }
+        self.publish()?;
+        self.closed_by = Some(handle);
+        Ok(())
+    }
+
+    /// What can go wrong with what was written shows now.
+    fn prepare(&mut self) -> Result<(), Errno> {
+        match self.draft.take() {
+            Some(Draft::Writing(mut writer)) => {
+                if let Err(error) = writer.prepare() {
+                    return Err(self.failed(writer, &error));
+                }
+                self.draft = Some(Draft::Writing(writer));
+            }
+            draft => self.draft = draft,
+        }
+        Ok(())
+    }
+
+    /// Publishes what was written, if anything was.
+    ///
+    /// # Errors
+    /// What the repository says; what was written is kept, if no part of it is lost.
+    pub fn publish(&mut self) -> Result<(), Errno> {
+        if self.gone {
+            self.draft = None;
+            return Ok(());
+        }
+        let staged = match self.draft.take() {
+            None => return Ok(()),
+            Some(Draft::Whole(staged)) => staged,
+            Some(Draft::Writing(mut writer)) => {
+                writer.set_attributes(self.mode, self.mtime_ns);
+                match writer.prepare().and_then(|()| writer.try_finish()) {
+                    Ok(staged) => staged,
+                    Err(error) => return Err(self.failed(writer, &error)),
+                }
+            }
+        };
+        let change = Change {
+            publish: vec![staged],
+            ..Change::default()
+        };
+        let info = match self.repo.apply(change) {
+            Ok(mut changed) => changed.published.remove(0),
+            Err(mut not) => {
+                self.draft = not.publish.pop().map(Draft::Whole);
+                return Err(told(&not.error));
+            }
+        };
+        let info = self.newest(info).map_err(|e| told(&e))?;
+        self.rename(info);
+        self.prune();
+        if self.repo.unsynced() >= MAX_UNSYNCED {
+            self.repo.sync().map_err(|e| told(&e))?;
+        }
+        Ok(())
+    }
+
+    /// What was published last is the newest, even where others have published while it was being written.
+    fn newest(&self, info: FileInfo) -> Result<FileInfo, RepoError> {
+        let newest = self.repo.find(&self.name, None)?;
+        if newest.is_none_or(|n| n.version <= info.version) {
+            return Ok(info);
+        }
+        let change = Change {
+            publish: vec![self.repo.link(&info, &self.name, None)?],
+            remove: vec![(info.name, info.version)],
+            ..Change::default()
+        };
+        let mut changed = self.repo.apply(change).map_err(|not| not.error)?;
+        Ok(changed.published.remove(0))
+    }
+
+    /// Removes versions that are too many.
+    fn prune(&self) {
+        let Some(keep) = self.keeping.versions else {
+            return;
+        };
+        let pruned = self.repo.versions(&self.name).and_then(|mut versions| {
+            versions.truncate(versions.len().saturating_sub(keep));
+            if versions.is_empty() {
+                return Ok(0);
+            }
+            let doomed: Vec<_> = versions.into_iter().map(|v| (v.name, v.version)).collect();
+            self.repo.remove(&doomed)
+        });
+        if let Err(error) = pruned {
+            tracing::warn!(name = %self.name, %error, "versions are not pruned");
+        }
+    }
+
+    /// What was written until now outlives a crash.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn keep(&mut self) -> Result<(), Errno> {
+        if self.gone {
+            return Ok(());
+        }
+        self.check()?;
+        match &mut self.draft {
+            Some(Draft::Writing(writer)) => writer.keep().map_err(|e| told(&e)),
+            _ => self.publish(),
+        }
+    }
+
+    /// A handle is closed for good.
+    pub fn release(&mut self, handle: u64) {
+        if self.closed_by == Some(handle) {
+            (self.closed_by, self.shared) = (None, false);
+        }
+    }
+}

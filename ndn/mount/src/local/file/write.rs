@@ -1,0 +1,136 @@
+//! Writing: the draft, what it begins with, and what becomes of it when a part is lost.
+
+use fuser::Errno;
+use ndn_repo::{FileReader, FileWriter, RepoError};
+
+use super::{Draft, OpenFile, now_ns, told};
+use crate::error::io_errno;
+
+/// Bytes that are copied at once into a draft.
+const COPY_BYTES: usize = 1 << 20;
+
+impl OpenFile {
+    /// Writes at `offset`, by handle `handle`; a gap before it is zeros.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn write(&mut self, handle: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.check()?;
+        if self.draft.is_none() && self.closed_by == Some(handle) {
+            self.shared = true;
+        }
+        let size = self.size();
+        let writer = self.writing(size, offset == size)?;
+        writer.write_at(offset, bytes).map_err(|e| io_errno(&e))?;
+        self.mtime_ns = now_ns();
+        Ok(())
+    }
+
+    /// Cuts the file, or lengthens it with zeros.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn set_size(&mut self, size: u64) -> Result<(), Errno> {
+        if size == self.size() && self.draft.is_some() {
+            return Ok(());
+        }
+        let cut = self.check().and_then(|()| {
+            let writer = self.writing(size, false)?;
+            writer.set_size(size).map_err(|e| io_errno(&e))
+        });
+        if size == 0 && self.is_lost() {
+            // Nothing of it is wanted any more.
+            (self.draft, self.failed) = (Some(self.new_draft()?), None);
+        } else {
+            cut?;
+        }
+        self.mtime_ns = now_ns();
+        Ok(())
+    }
+
+    /// Reserves room up to `size`.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn reserve(&mut self, size: u64) -> Result<(), Errno> {
+        self.check()?;
+        let now = self.size();
+        let writer = self.writing(now, true)?;
+        writer.reserve(size).map_err(|e| io_errno(&e))
+    }
+
+    /// The draft, with the first `keep` bytes of what was there before. `appends` tells that more is to follow in order.
+    fn writing(&mut self, keep: u64, appends: bool) -> Result<&mut FileWriter, Errno> {
+        if matches!(self.draft, Some(Draft::Whole(_))) {
+            self.publish()?;
+        }
+        if self.draft.is_none() {
+            let mut draft = self.new_draft()?;
+            if let (Some(published), Draft::Writing(writer)) = (&mut self.published, &mut draft) {
+                let keep = keep.min(published.info.entry.size);
+                if keep > 0 {
+                    copy(&*published.reader(&self.repo)?, writer, keep, appends)?;
+                }
+            }
+            self.draft = Some(draft);
+        }
+        match &mut self.draft {
+            Some(Draft::Writing(writer)) => Ok(writer),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    /// An error where what was written last is lost.
+    pub(super) fn check(&self) -> Result<(), Errno> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether what was written last is lost.
+    pub fn is_lost(&self) -> bool {
+        self.failed.is_some()
+            || matches!(&self.draft, Some(Draft::Writing(writer)) if writer.is_lost())
+    }
+
+    /// A draft that failed stays for another time. One of which a part is lost goes.
+    pub(super) fn failed(&mut self, writer: Box<FileWriter>, error: &RepoError) -> Errno {
+        let error = told(error);
+        if writer.is_lost() {
+            tracing::error!(name = %self.name, "what was written last is lost");
+            self.failed = Some(error);
+        } else {
+            self.draft = Some(Draft::Writing(writer));
+        }
+        error
+    }
+}
+
+/// Copies the first `len` bytes of a version into a draft, every one verified. Where more is to follow in order they are
+/// hashed on the way; else holes stay holes.
+fn copy(
+    reader: &FileReader,
+    writer: &mut FileWriter,
+    len: u64,
+    appends: bool,
+) -> Result<(), Errno> {
+    if !appends {
+        writer.set_size(len).map_err(|e| io_errno(&e))?;
+    }
+    let mut block = vec![0; COPY_BYTES.min(usize::try_from(len).unwrap_or(COPY_BYTES))];
+    let mut at = 0;
+    while at < len {
+        let wanted = block
+            .len()
+            .min(usize::try_from(len - at).unwrap_or(usize::MAX));
+        let n = reader
+            .read_at(at, &mut block[..wanted])
+            .map_err(|e| told(&e))?;
+        if n == 0 {
+            return Err(Errno::EIO);
+        }
+        if appends || block[..n].iter().any(|b| *b != 0) {
+            writer.write_at(at, &block[..n]).map_err(|e| io_errno(&e))?;
+        }
+        at += n as u64;
+    }
+    Ok(())
+}
