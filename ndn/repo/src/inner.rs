@@ -12,7 +12,7 @@ use ndn_packet::{Name, NameRef, SigningKey};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::files::{self, FileReader, Streams, incoming, settled};
-use crate::index::{self, FILES, Index, failed, file_entry};
+use crate::index::{self, FILES, FileEntry, Index, failed, file_entry};
 use crate::listing::Listings;
 use crate::packets::{self, PacketStore};
 use crate::recent::Recent;
@@ -82,19 +82,7 @@ impl Inner {
                 return Ok(Some(reader.clone()));
             }
         }
-        let found = {
-            let tx = self.index.read()?;
-            let files = tx.open_table(FILES).map_err(failed)?;
-            match version {
-                None => index::newest(&files, name.value())?,
-                Some(version) => files
-                    .get((name.value(), version))
-                    .map_err(failed)?
-                    .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
-                    .transpose()?,
-            }
-        };
-        let Some((found, entry)) = found else {
+        let Some((found, entry)) = self.entry(name, version)? else {
             return Ok(None);
         };
         if version.is_none() {
@@ -102,11 +90,33 @@ impl Inner {
             return self.reader(name, Some(found));
         }
         let name = name.compact();
-        let (content, manifest) = self.open_content(&name, entry.content)?;
-        let reader = Arc::new(FileReader::new(&name, found, entry, content, manifest)?);
+        let opened = self
+            .open_content(&name, entry.content)
+            .and_then(|files| FileReader::new(&name, found, entry, files.0, files.1));
+        let reader = match opened {
+            // It was removed in this moment.
+            Err(RepoError::Rotten { .. }) if self.entry(&name, version)?.is_none() => {
+                return Ok(None);
+            }
+            opened => Arc::new(opened?),
+        };
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.insert((name, found), reader.clone());
         Ok(Some(reader))
+    }
+
+    /// The version, the newest if none is named, and what the index knows of it.
+    pub fn entry(&self, name: &Name, version: Option<u64>) -> Result<Option<(u64, FileEntry)>> {
+        let tx = self.index.read()?;
+        let files = tx.open_table(FILES).map_err(failed)?;
+        match version {
+            None => index::newest(&files, name.value()),
+            Some(version) => files
+                .get((name.value(), version))
+                .map_err(failed)?
+                .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
+                .transpose(),
+        }
     }
 
     /// The reader of version `version` of `versioned`'s parent. A reader that is open costs no name of its own.

@@ -11,7 +11,7 @@ use crate::change::Change;
 use crate::disk::{Disk, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::files::{self, Facts, FileReader, FileWriter, PutOptions, Staged, incoming, settled};
-use crate::index::{self, FILES, FOLDERS, FileEntry, Kept, failed, file_entry};
+use crate::index::{self, FILES, FOLDERS, FileEntry, Kept, failed};
 use crate::inner::{Inner, now_us};
 
 /// How long caches may answer with a metadata packet: versions change while names stay.
@@ -198,17 +198,7 @@ impl Repo {
     /// # Errors
     /// What the index says.
     pub fn find(&self, name: &Name, version: Option<u64>) -> Result<Option<FileInfo>> {
-        let tx = self.inner.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
-        let found = match version {
-            None => index::newest(&files, name.value())?,
-            Some(version) => files
-                .get((name.value(), version))
-                .map_err(failed)?
-                .map(|row| file_entry(row.value()))
-                .transpose()?
-                .map(|entry| (version, entry)),
-        };
+        let found = self.inner.entry(name, version)?;
         Ok(found.map(|(version, entry)| FileInfo {
             name: name.clone(),
             version,

@@ -114,3 +114,17 @@ fn a_change_that_is_refused_leaves_nothing_to_the_next_sync() {
     assert_eq!(files_in(&folder.path().join("files")), 4);
     assert_eq!(files_in(&folder.path().join("incoming")), 0);
 }
+
+#[test]
+fn a_version_that_goes_while_it_is_opened_is_not_there() {
+    let disk = SimDisk::default();
+    let repo = common::open(&disk).expect("a repository");
+    let staged = stage(&repo, &name("/f"), 1, b"content");
+    repo.publish(vec![staged]).expect("published");
+    let other = repo.clone();
+    disk.at_open(move || {
+        other.remove(&[(name("/f"), 1)]).expect("removed");
+    });
+    let gone = repo.open_file(&name("/f"), Some(1));
+    assert!(matches!(gone, Err(RepoError::NotFound(_))), "{gone:?}");
+}

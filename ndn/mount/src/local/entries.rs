@@ -8,29 +8,38 @@ use fuser::{Errno, FileAttr};
 use ndn_packet::Name;
 use ndn_repo::Change;
 
-use super::{Handle, Local, OpenFile, Opened, Shared, lock, now_ns, told};
+use super::{Access, Handle, Local, OpenFile, Opened, Shared, lock, now_ns, told};
 use crate::attr;
 use crate::names::{self, BadWord};
 use crate::nodes::Kind;
 
 impl Local {
-    /// Makes a new file and opens it for writing.
+    /// Makes a new file and opens it.
     ///
     /// # Errors
     /// `EEXIST`, a word that is none, or what the repository says.
-    pub fn create(&self, parent: u64, word: &OsStr, mode: u32) -> Result<(FileAttr, u64), Errno> {
+    pub fn create(
+        &self,
+        parent: u64,
+        word: &OsStr,
+        mode: u32,
+        access: Access,
+    ) -> Result<(FileAttr, u64), Errno> {
         let _one = lock(&self.namespace);
         let word = new_word(word)?;
         let name = names::below(&self.name(parent)?, word);
         self.must_be_free(parent, word, &name)?;
         let mode = mode & 0o7777 | libc::S_IFREG;
-        let file = OpenFile::create(&self.repo, &self.keeping, name, mode)?;
+        let mut file = OpenFile::create(&self.repo, &self.keeping, name, mode)?;
+        if access.reads {
+            file.add_reader();
+        }
         self.touch();
         let number = lock(&self.nodes).look_up(parent, word, Kind::File);
         let attr = self.attr_of(number, &file);
         let shared = Opened::new(file, 1);
         lock(&self.files).insert(number, shared.clone());
-        Ok((attr, self.handles.add(Handle::File(number, shared, true))))
+        Ok((attr, self.handles.add(Handle::File(number, shared, access))))
     }
 
     /// Makes a file that is `content` at once.
@@ -136,6 +145,11 @@ impl Local {
         if remove.is_empty() && open.is_none() {
             let (file, version) = names::version_of(word).ok_or(Errno::ENOENT)?;
             let name = names::below(&folder, file);
+            // The file itself may be open.
+            let number = lock(&self.nodes).find(parent, file);
+            if let Some(opened) = number.and_then(|number| self.open_file(number)) {
+                lock(&opened.file).hold();
+            }
             let found = self.repo.find(&name, Some(version)).map_err(|e| told(&e))?;
             remove = vec![(found.ok_or(Errno::ENOENT)?.name, version)];
         }

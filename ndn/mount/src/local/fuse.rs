@@ -14,7 +14,7 @@ use fuser::{
     ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use super::{Local, now_ns};
+use super::{Access, Local, now_ns};
 use crate::wire::{self, TTL, entry, show_folder, show_folder_plus, xattr, xattrs};
 use crate::xattr::PREFIX;
 
@@ -161,9 +161,9 @@ impl Filesystem for LocalFs {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let writes = flags.acc_mode() != OpenAccMode::O_RDONLY;
+        let access = access(flags);
         let cut = flags.0 & libc::O_TRUNC != 0;
-        match self.0.open(ino.0, writes, cut && writes) {
+        match self.0.open(ino.0, access, cut && access.writes) {
             Ok((handle, same)) => reply.opened(FileHandle(handle), opened(flags.acc_mode(), same)),
             Err(error) => reply.error(error),
         }
@@ -179,9 +179,10 @@ impl Filesystem for LocalFs {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        match self.0.create(parent.0, name, mode) {
+        let flags = OpenFlags(flags);
+        match self.0.create(parent.0, name, mode, access(flags)) {
             Ok((attr, handle)) => {
-                let how = opened(OpenFlags(flags).acc_mode(), false);
+                let how = opened(flags.acc_mode(), false);
                 reply.created(&TTL, &attr, Generation(0), FileHandle(handle), how);
             }
             Err(error) => reply.error(error),
@@ -390,6 +391,14 @@ fn refused(name: &OsStr) -> Errno {
     match name.as_bytes().starts_with(PREFIX.as_bytes()) {
         true => Errno::EPERM,
         false => Errno::ENOTSUP,
+    }
+}
+
+fn access(flags: OpenFlags) -> Access {
+    let mode = flags.acc_mode();
+    Access {
+        reads: mode != OpenAccMode::O_WRONLY,
+        writes: mode != OpenAccMode::O_RDONLY,
     }
 }
 

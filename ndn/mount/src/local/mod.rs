@@ -27,7 +27,7 @@ use crate::names;
 use crate::nodes::{Kind, Nodes};
 
 use entries::new_word;
-use open::{Handle, Opened, Shared};
+use open::{Access, Handle, Opened, Shared};
 
 pub use file::{Keeping, OpenFile, now_ns, told};
 pub use folder::Folder;

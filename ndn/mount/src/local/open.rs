@@ -19,11 +19,20 @@ pub struct Opened {
 /// An open file of this file system.
 pub type Shared = Arc<Opened>;
 
+/// What a handle of a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// It may read.
+    pub reads: bool,
+    /// It may write.
+    pub writes: bool,
+}
+
 /// A handle.
 #[derive(Clone)]
 pub enum Handle {
-    /// A file, and whether it is open for writing.
-    File(u64, Shared, bool),
+    /// A file.
+    File(u64, Shared, Access),
     /// One version.
     Version(Arc<FileReader>),
     /// A folder that is being listed.
@@ -100,9 +109,9 @@ impl Local {
     ///
     /// # Errors
     /// What the repository says; a version can't be written.
-    pub fn open(&self, number: u64, writes: bool, cut: bool) -> Result<(u64, bool), Errno> {
+    pub fn open(&self, number: u64, access: Access, cut: bool) -> Result<(u64, bool), Errno> {
         if let Kind::Version(version) = self.kind(number)? {
-            if writes {
+            if access.writes {
                 return Err(Errno::EROFS);
             }
             let name = self.name(number)?;
@@ -117,18 +126,20 @@ impl Local {
                 self.touch();
                 file.set_size(0)
             }
-            // It can be read from now on, whatever becomes of the version.
-            false => file.reader().map(drop),
+            false => file.make_ready(),
         };
         if let Err(error) = ready {
             drop(file);
             self.let_go(number, &shared);
             return Err(error);
         }
+        if access.reads {
+            file.add_reader();
+        }
         let version = file.version().map(|info| info.version);
         drop(file);
         let same = lock(&self.nodes).has_read(number, version);
-        Ok((self.handles.add(Handle::File(number, shared, writes)), same))
+        Ok((self.handles.add(Handle::File(number, shared, access)), same))
     }
 
     /// Fills `buffer` from `offset` on, as far as the file goes.
@@ -152,7 +163,7 @@ impl Local {
 
     fn writable(&self, handle: u64) -> Result<Shared, Errno> {
         match self.handles.get(handle)? {
-            Handle::File(_, shared, true) => Ok(shared),
+            Handle::File(_, shared, access) if access.writes => Ok(shared),
             _ => Err(Errno::EBADF),
         }
     }
@@ -249,7 +260,7 @@ impl Local {
     /// What the repository says; what was written is kept.
     pub fn close(&self, handle: u64) -> Result<(), Errno> {
         match self.handles.get(handle)? {
-            Handle::File(_, shared, true) => {
+            Handle::File(_, shared, access) if access.writes => {
                 self.touch();
                 lock(&shared.file).close(handle)
             }
@@ -270,14 +281,16 @@ impl Local {
 
     /// Nobody has a handle any more.
     pub fn release(&self, handle: u64) {
-        let Some(Handle::File(number, shared, writes)) = self.handles.remove(handle) else {
+        let Some(Handle::File(number, shared, access)) = self.handles.remove(handle) else {
             return;
         };
         let mut file = lock(&shared.file);
-        if writes && let Err(error) = file.publish() {
+        if access.writes
+            && let Err(error) = file.publish()
+        {
             tracing::error!(?error, "what was written waits to be published");
         }
-        file.release(handle);
+        file.release(handle, access.reads);
         drop(file);
         self.let_go(number, &shared);
     }

@@ -1,15 +1,32 @@
 //! New names for files and folders. A packet's name is in its digest, so content under a new name is hashed once more; it
 //! is not copied.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use fuser::Errno;
 use ndn_packet::Name;
-use ndn_repo::{Change, FileInfo};
+use ndn_repo::{Change, FileInfo, Staged};
 
 use super::{Local, lock, new_word, told};
 use crate::names;
+
+/// A change of names.
+#[derive(Default)]
+struct Moving {
+    change: Change,
+    /// What each file that the change publishes was before, in its order.
+    before: Vec<(Name, u64)>,
+}
+
+impl Moving {
+    /// `info` becomes what is staged.
+    fn add(&mut self, info: &FileInfo, staged: Staged) {
+        self.change.publish.push(staged);
+        self.before.push((info.name.clone(), info.version));
+    }
+}
 
 impl Local {
     /// Gives what is `from` in `parent` the name `to` in `to_parent`, in the place of what had it, if `replace` allows.
@@ -43,11 +60,10 @@ impl Local {
         if source == target {
             return Ok(());
         }
-        let mut change = Change {
-            make_folders: self.kept(&from_folder),
-            ..Change::default()
-        };
-        change.make_folders.extend(self.kept(&to_folder));
+        let mut moving = Moving::default();
+        let folders = &mut moving.change.make_folders;
+        folders.extend(self.kept(&from_folder));
+        folders.extend(self.kept(&to_folder));
         if moves_folder {
             if source.is_prefix_of(&target) {
                 return Err(Errno::EINVAL);
@@ -57,19 +73,20 @@ impl Local {
             } else if target_open.is_some() || self.is_file(&target)? {
                 return Err(Errno::ENOTDIR);
             }
-            self.move_folder(&source, &target, &mut change)?;
+            self.move_folder(&source, &target, &mut moving)?;
         } else {
             if target_folder {
                 return Err(Errno::EISDIR);
             }
-            self.publish_open(lock(&self.nodes).find(parent, from.as_bytes()))?;
+            self.settle_open(lock(&self.nodes).find(parent, from.as_bytes()))?;
             // What is being written in its place is over, as on other file systems; what was closed stays as a version.
             let replaces = self.is_file(&target)?;
-            self.move_file(&source, &target, replaces, &mut change)?;
+            self.move_file(&source, &target, replaces, &mut moving)?;
         }
         if let Some(open) = &target_open {
             lock(&open.file).hold();
         }
+        let Moving { change, before } = moving;
         let published = self.apply(change)?;
         if let Some(open) = target_open {
             lock(&open.file).unlink();
@@ -78,7 +95,7 @@ impl Local {
         if let Some(number) = number {
             lock(&self.nodes).rename(number, to_parent, to);
         }
-        self.follow(&published);
+        self.follow(before, published);
         Ok(())
     }
 
@@ -87,12 +104,14 @@ impl Local {
         Ok(found.is_some())
     }
 
-    /// What is being written is published first: then it is moved as any other.
-    fn publish_open(&self, number: Option<u64>) -> Result<(), Errno> {
-        match number.and_then(|number| self.open_file(number)) {
-            Some(opened) => lock(&opened.file).publish(),
-            None => Ok(()),
+    /// What is being written is published first: then it is moved as any other. Who has it open goes on with what it is now.
+    fn settle_open(&self, number: Option<u64>) -> Result<(), Errno> {
+        if let Some(opened) = number.and_then(|number| self.open_file(number)) {
+            let mut file = lock(&opened.file);
+            file.publish()?;
+            file.hold();
         }
+        Ok(())
     }
 
     fn move_file(
@@ -100,19 +119,18 @@ impl Local {
         source: &Name,
         target: &Name,
         replaces: bool,
-        change: &mut Change,
+        moving: &mut Moving,
     ) -> Result<(), Errno> {
         let versions = self.repo.versions(source).map_err(|e| told(&e))?;
         let newest = versions.last().ok_or(Errno::ENOENT)?;
         if replaces {
             let staged = self.repo.link(newest, target, None);
-            change.publish.push(staged.map_err(|e| told(&e))?);
+            moving.add(newest, staged.map_err(|e| told(&e))?);
         } else {
-            self.move_versions(&versions, target, change)?;
+            self.move_versions(&versions, target, moving)?;
         }
-        change
-            .remove
-            .extend(versions.into_iter().map(|v| (v.name, v.version)));
+        let gone = versions.into_iter().map(|v| (v.name, v.version));
+        moving.change.remove.extend(gone);
         Ok(())
     }
 
@@ -120,21 +138,21 @@ impl Local {
         &self,
         versions: &[FileInfo],
         target: &Name,
-        change: &mut Change,
+        moving: &mut Moving,
     ) -> Result<(), Errno> {
         for info in versions {
             let staged = self.repo.link(info, target, Some(info.version));
-            change.publish.push(staged.map_err(|e| told(&e))?);
+            moving.add(info, staged.map_err(|e| told(&e))?);
         }
         Ok(())
     }
 
-    fn move_folder(&self, source: &Name, target: &Name, change: &mut Change) -> Result<(), Errno> {
+    fn move_folder(&self, source: &Name, target: &Name, moving: &mut Moving) -> Result<(), Errno> {
         let open: Vec<u64> = lock(&self.files).keys().copied().collect();
         for number in open {
             let name = lock(&self.nodes).name(number);
             if name.is_some_and(|name| source.is_prefix_of(&name)) {
-                self.publish_open(Some(number))?;
+                self.settle_open(Some(number))?;
             }
         }
         let renamed = |name: &Name| {
@@ -153,11 +171,11 @@ impl Local {
             })
             .map_err(|e| told(&e))?;
         for info in &versions {
-            self.move_versions(std::slice::from_ref(info), &renamed(&info.name), change)?;
+            self.move_versions(std::slice::from_ref(info), &renamed(&info.name), moving)?;
         }
-        change
-            .remove
-            .extend(versions.into_iter().map(|v| (v.name, v.version)));
+        let change = &mut moving.change;
+        let gone = versions.into_iter().map(|v| (v.name, v.version));
+        change.remove.extend(gone);
         let folders = self.repo.folders(source).map_err(|e| told(&e))?;
         change.make_folders.push(target.clone());
         change.make_folders.extend(folders.iter().map(renamed));
@@ -166,15 +184,18 @@ impl Local {
     }
 
     /// Files that are open are what they were, under their new names.
-    fn follow(&self, published: &[FileInfo]) {
+    fn follow(&self, before: Vec<(Name, u64)>, published: Vec<FileInfo>) {
+        let names: HashSet<Name> = published.iter().map(|info| info.name.clone()).collect();
+        let moved: HashMap<(Name, u64), FileInfo> = before.into_iter().zip(published).collect();
         let open: Vec<u64> = lock(&self.files).keys().copied().collect();
         for number in open {
-            let Some(name) = lock(&self.nodes).name(number) else {
-                continue;
-            };
-            let newest = published.iter().rfind(|info| info.name == name);
-            if let (Some(info), Some(opened)) = (newest, self.open_file(number)) {
-                lock(&opened.file).rename(info.clone());
+            let name = lock(&self.nodes).name(number);
+            let name = name.filter(|name| names.contains(name));
+            if let (Some(name), Some(opened)) = (name, self.open_file(number)) {
+                let mut file = lock(&opened.file);
+                let version = file.version().map(|info| (info.name.clone(), info.version));
+                let info = version.and_then(|version| moved.get(&version));
+                file.rename(name, info.cloned());
             }
         }
     }

@@ -8,6 +8,7 @@ use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 
 use super::manifest::{Manifest, SegmentEntry};
 use super::segments::{DIGEST_BYTES, Shape};
+use super::writer::{Staged, incoming};
 use crate::disk::DiskFile;
 use crate::error::{At, RepoError, Result};
 use crate::index::FileEntry;
@@ -283,6 +284,21 @@ impl FileReader {
             name: self.shape.versioned.clone(),
             cause: cause.to_owned(),
         }
+    }
+}
+
+impl Staged {
+    /// What reads the version once it is published: opened before, so that it stays readable whatever becomes of it.
+    ///
+    /// # Errors
+    /// What is wrong with its files.
+    pub fn reader(&self) -> Result<Arc<FileReader>> {
+        let facts = &self.facts;
+        let paths = incoming(facts.entry.content);
+        let open = |path: &Path| self.repo.disk.open(path).at(path);
+        let (content, manifest) = (open(&paths.0)?, open(&paths.1)?);
+        let reader = FileReader::new(&facts.name, facts.version, facts.entry, content, manifest);
+        Ok(Arc::new(reader?))
     }
 }
 

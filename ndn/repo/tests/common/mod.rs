@@ -31,6 +31,7 @@ struct State {
     changes: u64,
     syncs: u64,
     at_rename: Option<Meanwhile>,
+    at_open: Option<Meanwhile>,
     fails_at: Option<u64>,
     capacity: Option<u64>,
     bad: Vec<u64>,
@@ -194,6 +195,11 @@ impl SimDisk {
         self.state().at_rename = Some(Meanwhile(Box::new(meanwhile)));
     }
 
+    /// Somebody else does this when a file is opened next, before it is.
+    pub fn at_open(&self, meanwhile: impl FnOnce() + Send + 'static) {
+        self.state().at_open = Some(Meanwhile(Box::new(meanwhile)));
+    }
+
     /// Nobody does anything any more; tells whether somebody was still to do something.
     pub fn forget_rename(&self) -> bool {
         let left = self.state().at_rename.take();
@@ -323,6 +329,10 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let meanwhile = self.state().at_open.take();
+        if let Some(Meanwhile(act)) = meanwhile {
+            act();
+        }
         let state = self.state();
         state.alive()?;
         let inode = state.inode(path)?;

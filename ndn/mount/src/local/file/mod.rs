@@ -6,13 +6,16 @@
 //!       │                          ▲    │ close, no room          ▲
 //!       │ unlink                   │    ▼                         │ close, sync, a second later
 //!       ▼                          └── Whole ─────────────────────┘
-//!     gone: readers go on, what is written goes nowhere
+//!     gone: who has it open goes on, what is written goes with the last of them
 //! ```
 //! Where a part of what was written is lost, the draft goes, and all who have the file open are told so until the last has
 //! closed it or one has cut it to nothing: who goes on would leave zeros in the place of what is lost.
 //!
 //! A published version never changes. The first write makes a draft: a copy of the newest version, every byte verified, or
 //! nothing where the file is cut to nothing first. Bytes that come in order are hashed as they come.
+//!
+//! A version can be removed at any time, by others too. Whoever may read a file has it open from the moment on that it is
+//! there to be read; for those who only write it is opened before it is removed here.
 //!
 //! Here is what an open file is and tells of itself; [`read`], [`write`] and [`publish`] are what is done with it.
 
@@ -61,6 +64,8 @@ pub struct OpenFile {
     closed_by: Option<u64>,
     /// That handle has gone on writing: it belongs to more than one process, and the last of them publishes.
     shared: bool,
+    /// Handles that may read.
+    readers: usize,
     gone: bool,
 }
 
@@ -78,7 +83,7 @@ impl OpenFile {
         let (mode, mtime_ns) = (info.entry.mode, info.entry.mtime_ns);
         let mut file = Self::empty(repo, keeping, info.name.clone(), mode);
         file.mtime_ns = mtime_ns;
-        file.published = Some(Published::new(info));
+        file.published = Some(Published::new(info, None));
         file
     }
 
@@ -93,7 +98,7 @@ impl OpenFile {
         mode: u32,
     ) -> Result<Self, Errno> {
         let mut file = Self::empty(repo, keeping, name, mode);
-        file.draft = Some(file.new_draft()?);
+        file.draft = Some(Draft::Writing(file.new_writer()?));
         Ok(file)
     }
 
@@ -109,18 +114,19 @@ impl OpenFile {
             mtime_ns: now_ns(),
             closed_by: None,
             shared: false,
+            readers: 0,
             gone: false,
         }
     }
 
-    fn new_draft(&self) -> Result<Draft, Errno> {
+    fn new_writer(&self) -> Result<Box<FileWriter>, Errno> {
         let options = PutOptions {
             mode: self.mode,
             mtime_ns: Some(self.mtime_ns),
             ..self.keeping.put.clone()
         };
         let writer = self.repo.put(&self.name, &options).map_err(|e| told(&e))?;
-        Ok(Draft::Writing(Box::new(writer)))
+        Ok(Box::new(writer))
     }
 
     /// Bytes of the file.
@@ -166,10 +172,14 @@ impl OpenFile {
         self.gone = true;
     }
 
-    /// It has another name from now on, and `info` is published under it. Nothing may be being written.
-    pub fn rename(&mut self, info: FileInfo) {
-        self.name = info.name.clone();
-        self.published = Some(Published::new(info));
+    /// It has another name from now on. `info` is what its version is there; nothing where that did not go along. Nothing may
+    /// be being written.
+    pub fn rename(&mut self, name: Name, info: Option<FileInfo>) {
+        self.name = name;
+        if let (Some(published), Some(info)) = (&mut self.published, info) {
+            // The same bytes: who reads them goes on.
+            published.info = info;
+        }
     }
 
     /// Sets what listings tell of it.
@@ -202,10 +212,11 @@ impl OpenFile {
                     }],
                     ..Change::default()
                 };
-                self.repo
-                    .apply(change)
-                    .map(drop)
-                    .map_err(|not| told(&not.error))
+                match self.repo.apply(change) {
+                    // The version is removed; who has it open goes on.
+                    Err(not) if matches!(not.error, RepoError::NotFound(_)) => Ok(()),
+                    other => other.map(drop).map_err(|not| told(&not.error)),
+                }
             }
             Some(_) => Ok(()),
         }

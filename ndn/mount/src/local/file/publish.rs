@@ -1,8 +1,11 @@
 //! Publishing: what a close, a sync and the last release make of a draft.
 
-use fuser::Errno;
-use ndn_repo::{Change, FileInfo, RepoError};
+use std::sync::Arc;
 
+use fuser::Errno;
+use ndn_repo::{Change, FileInfo, FileReader, RepoError, Staged};
+
+use super::read::Published;
 use super::{Draft, OpenFile, told};
 
 /// Versions published that may wait for a sync.
@@ -63,6 +66,7 @@ impl OpenFile {
                 }
             }
         };
+        let reader = self.reader_of(&staged);
         let change = Change {
             publish: vec![staged],
             ..Change::default()
@@ -74,8 +78,11 @@ impl OpenFile {
                 return Err(told(&not.error));
             }
         };
-        let info = self.newest(info).map_err(|e| told(&e))?;
-        self.rename(info);
+        self.published = Some(Published::new(info.clone(), reader.clone()));
+        if let Some(newest) = self.newest(&info).map_err(|e| told(&e))? {
+            // The same bytes.
+            self.published = Some(Published::new(newest, reader));
+        }
         self.prune();
         if self.repo.unsynced() >= MAX_UNSYNCED {
             self.repo.sync().map_err(|e| told(&e))?;
@@ -83,19 +90,33 @@ impl OpenFile {
         Ok(())
     }
 
-    /// What was published last is the newest, even where others have published while it was being written.
-    fn newest(&self, info: FileInfo) -> Result<FileInfo, RepoError> {
+    /// What will read this version, if there are some who may: from before it can be removed.
+    fn reader_of(&self, staged: &Staged) -> Option<Arc<FileReader>> {
+        if self.readers == 0 {
+            return None;
+        }
+        let reader = staged.reader();
+        if let Err(error) = &reader {
+            // Whoever reads first tries again.
+            tracing::warn!(name = %self.name, %error, "what is published can't be opened");
+        }
+        reader.ok()
+    }
+
+    /// What was published last is the newest, even where others have published while it was being written: then it is another
+    /// version now.
+    fn newest(&self, info: &FileInfo) -> Result<Option<FileInfo>, RepoError> {
         let newest = self.repo.find(&self.name, None)?;
         if newest.is_none_or(|n| n.version <= info.version) {
-            return Ok(info);
+            return Ok(None);
         }
         let change = Change {
-            publish: vec![self.repo.link(&info, &self.name, None)?],
-            remove: vec![(info.name, info.version)],
+            publish: vec![self.repo.link(info, &self.name, None)?],
+            remove: vec![(info.name.clone(), info.version)],
             ..Change::default()
         };
         let mut changed = self.repo.apply(change).map_err(|not| not.error)?;
-        Ok(changed.published.remove(0))
+        Ok(changed.published.pop())
     }
 
     /// Removes versions that are too many.
@@ -131,8 +152,9 @@ impl OpenFile {
         }
     }
 
-    /// A handle is closed for good.
-    pub fn release(&mut self, handle: u64) {
+    /// A handle is closed for good; `reads` tells whether it could read.
+    pub fn release(&mut self, handle: u64, reads: bool) {
+        self.readers -= usize::from(reads);
         if self.closed_by == Some(handle) {
             (self.closed_by, self.shared) = (None, false);
         }

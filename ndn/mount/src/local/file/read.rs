@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fuser::Errno;
-use ndn_repo::{FileInfo, FileReader, Repo};
+use ndn_repo::{FileInfo, FileReader, Repo, RepoError};
 
 use super::{Draft, OpenFile, told};
 use crate::error::io_errno;
@@ -11,31 +11,57 @@ use crate::error::io_errno;
 /// The version that is read where nothing is being written.
 pub(super) struct Published {
     pub(super) info: FileInfo,
-    /// Opened by the first who reads: of most files that are written here nobody does before they are closed.
+    /// What reads it; another version's where that has the same bytes. There from the start on where somebody may read, else
+    /// opened when it is needed: of most files that are written here nobody reads before they are closed.
     reader: Option<Arc<FileReader>>,
 }
 
 impl Published {
-    pub(super) fn new(info: FileInfo) -> Self {
-        Self { info, reader: None }
+    pub(super) fn new(info: FileInfo, reader: Option<Arc<FileReader>>) -> Self {
+        Self { info, reader }
     }
 
-    pub(super) fn reader(&mut self, repo: &Repo) -> Result<Arc<FileReader>, Errno> {
+    fn reader(&mut self, repo: &Repo) -> Result<Arc<FileReader>, RepoError> {
         if let Some(reader) = &self.reader {
             return Ok(reader.clone());
         }
-        let opened = repo.open_file(&self.info.name, Some(self.info.version));
-        let reader = opened.map_err(|e| told(&e))?;
+        let reader = repo.open_file(&self.info.name, Some(self.info.version))?;
         self.reader = Some(reader.clone());
         Ok(reader)
     }
 }
 
 impl OpenFile {
-    /// Who has it open can go on reading what is published now, whatever becomes of the version.
+    /// A handle that may read is there from now on. Called before anything is published.
+    pub fn add_reader(&mut self) {
+        self.readers += 1;
+    }
+
+    /// Who has it open can go on with what is published now, whatever becomes of the version.
     pub fn hold(&mut self) {
-        if let Err(error) = self.reader() {
-            tracing::warn!(name = %self.name, ?error, "who has it open can't go on reading");
+        if let Some(published) = &mut self.published
+            && let Err(error) = published.reader(&self.repo)
+        {
+            tracing::warn!(name = %self.name, %error, "who has it open can't go on reading");
+        }
+    }
+
+    /// It can be read from now on, whatever becomes of the version. Where that went in this moment and another is there, that
+    /// is what is open.
+    ///
+    /// # Errors
+    /// What the repository says.
+    pub fn make_ready(&mut self) -> Result<(), Errno> {
+        loop {
+            let before = self.version().map(|info| info.version);
+            let ready = self.reader().map(drop);
+            if !matches!(&ready, Err(error) if error.code() == libc::ENOENT) {
+                return ready;
+            }
+            self.refresh()?;
+            if self.version().map(|info| info.version) == before {
+                return ready;
+            }
         }
     }
 
@@ -52,9 +78,17 @@ impl OpenFile {
             return Ok(());
         };
         (self.mode, self.mtime_ns) = (newest.entry.mode, newest.entry.mtime_ns);
-        if self.version().is_none_or(|v| v.version != newest.version) {
-            self.rename(newest);
+        if self.version().is_some_and(|v| v.version == newest.version) {
+            return Ok(());
         }
+        let mut published = Published::new(newest, None);
+        if self.readers > 0
+            && let Err(RepoError::NotFound(_)) = published.reader(&self.repo)
+        {
+            // It is gone already: those who have the one before must not lose that.
+            return Ok(());
+        }
+        self.published = Some(published);
         Ok(())
     }
 
@@ -66,7 +100,7 @@ impl OpenFile {
     pub fn reader(&mut self) -> Result<Option<Arc<FileReader>>, Errno> {
         self.check()?;
         match (&self.draft, &mut self.published) {
-            (None, Some(published)) => published.reader(&self.repo).map(Some),
+            (None, Some(published)) => published.reader(&self.repo).map(Some).map_err(|e| told(&e)),
             _ => Ok(None),
         }
     }
@@ -86,5 +120,47 @@ impl OpenFile {
                 None => Ok(0),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use ndn_packet::SigningKey;
+    use ndn_repo::{FileInfo, PutOptions, Repo, RepoOptions};
+
+    use super::super::{Keeping, OpenFile};
+
+    fn publish(repo: &Repo, content: &[u8]) -> FileInfo {
+        let name = "/f".parse().expect("a name");
+        let mut file = repo.put(&name, &PutOptions::default()).expect("a writer");
+        file.write_all(content).expect("written");
+        let staged = file.finish().expect("whole");
+        let mut published = repo.publish(vec![staged]).expect("published");
+        published.remove(0)
+    }
+
+    #[test]
+    fn a_version_that_goes_while_it_is_opened_gives_way_to_the_next() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = SigningKey::DigestSha256;
+        let repo = Repo::open(folder.path(), key, &RepoOptions::default()).expect("a repository");
+        let keeping = Arc::new(Keeping {
+            put: PutOptions::default(),
+            versions: None,
+        });
+        let (old, new) = (publish(&repo, b"old"), publish(&repo, b"new"));
+        let mut file = OpenFile::open(&repo, &keeping, old.clone());
+        repo.remove(&[(old.name.clone(), old.version)])
+            .expect("removed");
+        file.make_ready().expect("there is another");
+        assert_eq!(file.version(), Some(&new));
+
+        let mut file = OpenFile::open(&repo, &keeping, new.clone());
+        repo.remove(&[(new.name, new.version)]).expect("removed");
+        let none = file.make_ready().expect_err("there is none");
+        assert_eq!(none.code(), libc::ENOENT);
     }
 }

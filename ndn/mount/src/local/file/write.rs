@@ -1,7 +1,7 @@
 //! Writing: the draft, what it begins with, and what becomes of it when a part is lost.
 
 use fuser::Errno;
-use ndn_repo::{FileReader, FileWriter, RepoError};
+use ndn_repo::{FileWriter, RepoError};
 
 use super::{Draft, OpenFile, now_ns, told};
 use crate::error::io_errno;
@@ -40,7 +40,7 @@ impl OpenFile {
         });
         if size == 0 && self.is_lost() {
             // Nothing of it is wanted any more.
-            (self.draft, self.failed) = (Some(self.new_draft()?), None);
+            (self.draft, self.failed) = (Some(Draft::Writing(self.new_writer()?)), None);
         } else {
             cut?;
         }
@@ -64,15 +64,13 @@ impl OpenFile {
         if matches!(self.draft, Some(Draft::Whole(_))) {
             self.publish()?;
         }
-        if self.draft.is_none() {
-            let mut draft = self.new_draft()?;
-            if let (Some(published), Draft::Writing(writer)) = (&mut self.published, &mut draft) {
-                let keep = keep.min(published.info.entry.size);
-                if keep > 0 {
-                    copy(&*published.reader(&self.repo)?, writer, keep, appends)?;
-                }
+        if !matches!(self.draft, Some(Draft::Writing(_))) {
+            let keep = keep.min(self.size());
+            let mut writer = self.new_writer()?;
+            if keep > 0 {
+                self.copy(&mut writer, keep, appends)?;
             }
-            self.draft = Some(draft);
+            self.draft = Some(Draft::Writing(writer));
         }
         match &mut self.draft {
             Some(Draft::Writing(writer)) => Ok(writer),
@@ -102,35 +100,28 @@ impl OpenFile {
         }
         error
     }
-}
 
-/// Copies the first `len` bytes of a version into a draft, every one verified. Where more is to follow in order they are
-/// hashed on the way; else holes stay holes.
-fn copy(
-    reader: &FileReader,
-    writer: &mut FileWriter,
-    len: u64,
-    appends: bool,
-) -> Result<(), Errno> {
-    if !appends {
-        writer.set_size(len).map_err(|e| io_errno(&e))?;
-    }
-    let mut block = vec![0; COPY_BYTES.min(usize::try_from(len).unwrap_or(COPY_BYTES))];
-    let mut at = 0;
-    while at < len {
-        let wanted = block
-            .len()
-            .min(usize::try_from(len - at).unwrap_or(usize::MAX));
-        let n = reader
-            .read_at(at, &mut block[..wanted])
-            .map_err(|e| told(&e))?;
-        if n == 0 {
-            return Err(Errno::EIO);
+    /// Copies the first `len` bytes that are there into a draft, every one of a version verified. Where more is to follow in
+    /// order they are hashed on the way; else holes stay holes.
+    fn copy(&mut self, writer: &mut FileWriter, len: u64, appends: bool) -> Result<(), Errno> {
+        if !appends {
+            writer.set_size(len).map_err(|e| io_errno(&e))?;
         }
-        if appends || block[..n].iter().any(|b| *b != 0) {
-            writer.write_at(at, &block[..n]).map_err(|e| io_errno(&e))?;
+        let mut block = vec![0; COPY_BYTES.min(usize::try_from(len).unwrap_or(COPY_BYTES))];
+        let mut at = 0;
+        while at < len {
+            let wanted = block
+                .len()
+                .min(usize::try_from(len - at).unwrap_or(usize::MAX));
+            let n = self.read(at, &mut block[..wanted])?;
+            if n == 0 {
+                return Err(Errno::EIO);
+            }
+            if appends || block[..n].iter().any(|b| *b != 0) {
+                writer.write_at(at, &block[..n]).map_err(|e| io_errno(&e))?;
+            }
+            at += n as u64;
         }
-        at += n as u64;
+        Ok(())
     }
-    Ok(())
 }
