@@ -5,9 +5,10 @@ mod common;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::time::Duration;
 
-use common::{Mounted, mounted, mounted_with, name, publish};
+use common::{Mounted, mounted, mounted_with, name, publish, words};
 use ndn_mount::MountOptions;
 
 /// All that a handle reads, of which the kernel has nothing yet.
@@ -29,6 +30,12 @@ fn close(file: &File) {
     // SAFETY: the descriptor is open; the new one is closed here and used by nobody else.
     let said = unsafe { libc::close(libc::dup(file.as_raw_fd())) };
     assert_eq!(said, 0);
+}
+
+/// Lets the end of a handle, which the mount hears of after the program, have its effect. Where it is later than that, less
+/// is tested.
+fn handle_ends() {
+    std::thread::sleep(Duration::from_millis(50));
 }
 
 /// A file that was opened to be read while another handle wrote it, which has published it since.
@@ -117,7 +124,7 @@ fn what_others_remove_before_the_first_read_is_read() {
     close(&file);
     remove_newest(&m, "/g");
     let mut again = [0; 7];
-    std::os::unix::fs::FileExt::read_exact_at(&file, &mut again, 0).expect("read");
+    file.read_exact_at(&mut again, 0).expect("read");
     assert_eq!(&again, b"content");
 
     // One that another had published while it was written became another version.
@@ -144,4 +151,51 @@ fn pruning_takes_nothing_from_those_who_have_it() {
     fs::write(m.path("f"), b"third").expect("written");
     assert_eq!(m.versions("/f").len(), 1);
     assert_eq!(read(&first), b"first");
+}
+
+#[test]
+fn what_is_written_and_has_no_name_any_more_stays_until_the_last_handle_goes() {
+    let Some(m) = mounted() else { return };
+    fs::write(m.path("other"), b"other").expect("written");
+    for (file, before) in [
+        ("new", None),
+        ("there", Some(b"before")),
+        ("replaced", None),
+    ] {
+        if let Some(before) = before {
+            fs::write(m.path(file), before).expect("written");
+        }
+        let first = File::create(m.path(file)).expect("made");
+        first.write_all_at(b"first", 0).expect("written");
+        let mut options = OpenOptions::new();
+        let second = options.read(true).write(true).open(m.path(file));
+        let second = second.expect("open");
+        let third = File::open(m.path(file)).expect("open");
+        match file {
+            "replaced" => fs::rename(m.path("other"), m.path(file)).expect("replaced"),
+            _ => fs::remove_file(m.path(file)).expect("removed"),
+        }
+        drop(first);
+        handle_ends();
+        second.write_all_at(b" second", 5).expect("written");
+        assert_eq!(read(&third), b"first second", "{file}");
+        second.set_len(8).expect("cut");
+        drop(second);
+        handle_ends();
+        let third_sees = third.metadata().expect("there").len();
+        assert_eq!(third_sees, 8, "{file}");
+        drop(third);
+    }
+    assert_eq!(fs::read(m.path("replaced")).expect("read"), b"other");
+    assert_eq!(words(&m.root()), ["replaced"]);
+    let incoming = m.folder.path().join("store/incoming");
+    for _ in 0..200 {
+        // Nobody is told when the last handle is gone.
+        m.repo.sync().expect("synced");
+        if fs::read_dir(&incoming).expect("a folder").count() == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("what nobody has stays");
 }

@@ -21,6 +21,8 @@
 
 mod publish;
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::sync::Arc;

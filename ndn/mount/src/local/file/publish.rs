@@ -46,13 +46,12 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Publishes what was written, if anything was.
+    /// Publishes what was written, if anything was. Where no path leads to it, it stays for those who have it open.
     ///
     /// # Errors
     /// What the repository says; what was written is kept, if no part of it is lost.
     pub fn publish(&mut self) -> Result<(), Errno> {
         if self.gone {
-            self.draft = None;
             return Ok(());
         }
         let staged = match self.draft.take() {

@@ -1,0 +1,87 @@
+//! What can't be brought about from outside at will.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use ndn_packet::SigningKey;
+use ndn_repo::{FileInfo, PutOptions, Repo, RepoOptions, Staged};
+use tempfile::TempDir;
+
+use super::{Draft, Keeping, OpenFile};
+
+struct Bench {
+    repo: Repo,
+    keeping: Arc<Keeping>,
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = SigningKey::DigestSha256;
+        let repo = Repo::open(folder.path(), key, &RepoOptions::default());
+        Self {
+            repo: repo.expect("a repository"),
+            keeping: Arc::new(Keeping {
+                put: PutOptions::default(),
+                versions: None,
+            }),
+            folder,
+        }
+    }
+
+    fn stage(&self, content: &[u8]) -> Staged {
+        let name = "/f".parse().expect("a name");
+        let writer = self.repo.put(&name, &PutOptions::default());
+        let mut file = writer.expect("a writer");
+        file.write_all(content).expect("written");
+        file.finish().expect("whole")
+    }
+
+    fn publish(&self, content: &[u8]) -> FileInfo {
+        let published = self.repo.publish(vec![self.stage(content)]);
+        published.expect("published").remove(0)
+    }
+
+    fn open(&self, info: &FileInfo) -> OpenFile {
+        OpenFile::open(&self.repo, &self.keeping, info.clone())
+    }
+
+    fn remove(&self, info: &FileInfo) {
+        let removed = self.repo.remove(&[(info.name.clone(), info.version)]);
+        assert_eq!(removed.expect("removed"), 1);
+    }
+}
+
+#[test]
+fn a_version_that_goes_while_it_is_opened_gives_way_to_the_next() {
+    let bench = Bench::new();
+    let (old, new) = (bench.publish(b"old"), bench.publish(b"new"));
+    let mut file = bench.open(&old);
+    bench.remove(&old);
+    file.make_ready().expect("there is another");
+    assert_eq!(file.version(), Some(&new));
+
+    let mut file = bench.open(&new);
+    bench.remove(&new);
+    let none = file.make_ready().expect_err("there is none");
+    assert_eq!(none.code(), libc::ENOENT);
+}
+
+#[test]
+fn what_could_not_be_published_before_it_was_removed_is_written_on() {
+    let bench = Bench::new();
+    let mut file = bench.open(&bench.publish(b"before"));
+    file.draft = Some(Draft::Whole(bench.stage(b"written")));
+    file.unlink();
+    file.write(1, 7, b" more").expect("written");
+    let mut seen = [0; 12];
+    assert_eq!(file.read(0, &mut seen), Ok(12));
+    assert_eq!(&seen, b"written more");
+    file.publish().expect("nothing to do");
+    assert_eq!(file.size(), 12);
+    drop(file);
+    let left = std::fs::read_dir(bench.folder.path().join("incoming"));
+    assert_eq!(left.expect("a folder").count(), 0);
+    assert_eq!(bench.repo.status().expect("status").files, 1);
+}
