@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::{Mounted, can_mount, mounted, name, noise, open, words};
 use ndn_mount::MountOptions;
 use ndn_packet::Name;
+use rustix::fs::{FallocateFlags, fallocate};
 
 fn run(command: &str, arguments: &[&str]) {
     let done = Command::new(command).args(arguments).output();
@@ -40,13 +41,13 @@ impl Drop for SmallDisk {
     }
 }
 
-#[test]
-fn a_full_disk_loses_nothing() {
+/// A repository on a small disk, mounted.
+fn mounted_small() -> Option<(Mounted, SmallDisk)> {
     if !can_mount() {
-        return;
+        return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let _disk = SmallDisk::new(&folder.path().join("store"), 24 << 20);
+    let disk = SmallDisk::new(&folder.path().join("store"), 24 << 20);
     fs::create_dir(folder.path().join("mnt")).expect("a folder");
     let mut m = Mounted {
         repo: open(&folder.path().join("store")),
@@ -54,6 +55,39 @@ fn a_full_disk_loses_nothing() {
         folder,
     };
     m.mount_again(&MountOptions::default());
+    Some((m, disk))
+}
+
+#[test]
+fn room_that_a_program_has_reserved_is_there_on_a_full_disk() {
+    const LEN: usize = 3 << 20;
+    let content = noise(LEN, 6);
+    for flags in [FallocateFlags::empty(), FallocateFlags::KEEP_SIZE] {
+        let Some((m, disk)) = mounted_small() else {
+            return;
+        };
+        let file = File::create(m.path("f")).expect("made");
+        // The beginning has room already.
+        file.write_all_at(&content[..100_000], 0).expect("written");
+        fallocate(&file, flags, 50_000, LEN as u64 - 50_000).expect("reserved");
+        let filler = disk.0.join("filler");
+        let full = fs::write(&filler, vec![1; 24 << 20]).expect_err("full");
+        assert_eq!(full.raw_os_error(), Some(libc::ENOSPC));
+        for (n, part) in content.chunks(100_000).enumerate() {
+            file.write_all_at(part, n as u64 * 100_000)
+                .expect("its own");
+        }
+        fs::remove_file(filler).expect("removed");
+        drop(file);
+        assert!(m.published("/f").expect("there") == content);
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let Some((m, _disk)) = mounted_small() else {
+        return;
+    };
     let kept = noise(5_000_000, 1);
     fs::write(m.path("kept"), &kept).expect("written");
     let large = noise(6_000_000, 2);

@@ -79,7 +79,7 @@ impl Ballast {
         let kept = self
             .disk
             .create(Path::new(PATH))
-            .and_then(|f| f.reserve(BYTES));
+            .and_then(|f| f.reserve(0..BYTES));
         match kept {
             Ok(()) => *held = true,
             Err(error) => {

@@ -336,7 +336,7 @@ impl StorageBackend for IndexFile {
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_size(len)?;
         // Its pages are written where there is room for sure. Where there is none now, the ballast is for them.
-        if let Err(error) = self.0.reserve(len) {
+        if let Err(error) = self.0.reserve(0..len) {
             tracing::debug!(%error, "no room is reserved for the index");
         }
         Ok(())

@@ -232,10 +232,9 @@ impl Filesystem for LocalFs {
         reply: ReplyEmpty,
     ) {
         let lengthen = mode & libc::FALLOC_FL_KEEP_SIZE == 0;
+        let bytes = offset..offset.saturating_add(length);
         let done = match mode & !libc::FALLOC_FL_KEEP_SIZE {
-            0 => self
-                .0
-                .allocate(fh.0, offset.saturating_add(length), lengthen),
+            0 => self.0.allocate(fh.0, bytes, lengthen),
             libc::FALLOC_FL_ZERO_RANGE => self.0.zero(fh.0, offset, length, lengthen),
             libc::FALLOC_FL_PUNCH_HOLE => self.0.zero(fh.0, offset, length, false),
             _ => Err(Errno::ENOTSUP),

@@ -1,5 +1,6 @@
 //! What is open: opened, read, written, changed, closed.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -178,19 +179,14 @@ impl Local {
         lock(&shared.file).write(handle, offset, bytes)
     }
 
-    /// Reserves room, and lengthens the file where that is asked for.
+    /// Reserves room for these bytes, and lengthens the file where that is asked for.
     ///
     /// # Errors
     /// What the repository says.
-    pub fn allocate(&self, handle: u64, end: u64, lengthen: bool) -> Result<(), Errno> {
+    pub fn allocate(&self, handle: u64, bytes: Range<u64>, lengthen: bool) -> Result<(), Errno> {
         let shared = self.writable(handle)?;
         self.touch();
-        let mut file = lock(&shared.file);
-        file.reserve(end)?;
-        if lengthen && end > file.size() {
-            file.set_size(end)?;
-        }
-        Ok(())
+        lock(&shared.file).reserve(bytes, lengthen)
     }
 
     /// Writes zeros over a range, as far as the file goes, or further.

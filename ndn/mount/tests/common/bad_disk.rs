@@ -1,6 +1,7 @@
 //! A real disk that refuses some writes.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -122,12 +123,12 @@ impl DiskFile for BadFile {
         self.file.set_size(size)
     }
 
-    fn reserve(&self, size: u64) -> io::Result<()> {
-        self.file.reserve(size)
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
+        self.file.reserve(bytes)
     }
 
-    fn begin_stream(&self, size: u64) -> io::Result<bool> {
-        self.file.begin_stream(size)
+    fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool> {
+        self.file.begin_stream(bytes)
     }
 
     fn end_stream(&self) {

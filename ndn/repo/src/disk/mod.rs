@@ -5,6 +5,7 @@ mod real;
 
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,20 +106,22 @@ pub trait DiskFile: Send + Sync + Debug {
     /// What the system says.
     fn set_size(&self, size: u64) -> io::Result<()>;
 
-    /// Reserves room for `size` bytes without changing the file's size, so that a full disk shows now and not later.
+    /// Reserves room for these bytes without changing the file's size, so that a full disk shows now and not later. Room beyond
+    /// the file's size goes when the file is cut.
     ///
     /// # Errors
-    /// `StorageFull`, or what else the system says. A file system that can't reserve is no error.
-    fn reserve(&self, size: u64) -> io::Result<()>;
+    /// `StorageFull`, or what else the system says; a part of it may be reserved then. A file system that can't reserve is no
+    /// error.
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()>;
 
-    /// Reserves room for `size` bytes and makes that the file's size, for content that is written once, in large blocks: those
-    /// that lie at multiples of [`ALIGNMENT`] in memory and in the file may go to the device without the system's cache. May
-    /// be called again for more. Tells whether the room is reserved: not every file system can, and a full disk shows later
-    /// there.
+    /// Reserves room for these bytes and lets the file end where they do, for content that is written once, in large blocks:
+    /// those that lie at multiples of [`ALIGNMENT`] in memory and in the file may go to the device without the system's cache.
+    /// May be called again for what follows. Tells whether the room is reserved: not every file system can, and a full disk
+    /// shows later there.
     ///
     /// # Errors
     /// `StorageFull`, or what else the system says; the file may be longer then.
-    fn begin_stream(&self, size: u64) -> io::Result<bool>;
+    fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool>;
 
     /// From here on all bytes go by the system's cache again, until [`DiskFile::begin_stream`]. The size stays.
     fn end_stream(&self);

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -117,9 +118,13 @@ struct RealFile {
 }
 
 impl RealFile {
-    /// Reserves room for the first `size` bytes; a signal does not end that.
-    fn allocate(&self, flags: FallocateFlags, size: u64) -> rustix::io::Result<()> {
-        rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, 0, size))
+    /// Reserves room for these bytes; a signal does not end that.
+    fn allocate(&self, flags: FallocateFlags, bytes: Range<u64>) -> rustix::io::Result<()> {
+        let len = bytes.end.saturating_sub(bytes.start);
+        if len == 0 {
+            return Ok(()); // The system takes that for an error.
+        }
+        rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, bytes.start, len))
     }
 
     /// Writes the beginning of `bytes` as far as that can go to the device by itself; tells how much that is.
@@ -162,18 +167,19 @@ impl DiskFile for RealFile {
         self.file.set_len(size)
     }
 
-    fn reserve(&self, size: u64) -> io::Result<()> {
-        match self.allocate(FallocateFlags::KEEP_SIZE, size) {
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
+        match self.allocate(FallocateFlags::KEEP_SIZE, bytes) {
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             other => Ok(other?),
         }
     }
 
-    fn begin_stream(&self, size: u64) -> io::Result<bool> {
-        let reserved = match self.allocate(FallocateFlags::empty(), size) {
+    fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool> {
+        let end = bytes.end;
+        let reserved = match self.allocate(FallocateFlags::empty(), bytes) {
             // A file that grows is written by one at a time, whoever else waits.
             Err(rustix::io::Errno::OPNOTSUPP) => {
-                self.file.set_len(size)?;
+                self.file.set_len(end)?;
                 false
             }
             other => other.map(|()| true)?,

@@ -4,6 +4,7 @@
 //! is in its content file.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,8 +65,12 @@ impl FileWriter {
     }
 
     pub(super) fn reserve_manifest(&mut self, size: u64) -> io::Result<()> {
-        self.manifest_reserved = true;
-        self.manifest.reserve(size)
+        let room = self.manifest_room.get_or_insert(0);
+        if size > *room {
+            self.manifest.reserve(*room..size)?;
+            *room = size;
+        }
+        Ok(())
     }
 
     /// Nobody goes on with it now. What [`FileWriter::keep`] was told of stays for the next start, which publishes it; anything
@@ -81,14 +86,25 @@ impl FileWriter {
         head + segments.max(1) * ENTRY_BYTES as u64 + END_BYTES
     }
 
-    /// Reserves room for the first `size` bytes, so that a full disk shows now and not later.
+    /// Reserves room for these bytes, so that a full disk shows now and not when they are written. Those beyond the end of the
+    /// file lose it when the file is cut, and when it is whole.
     ///
     /// # Errors
     /// The disk is full, or what else it says.
-    pub fn reserve(&mut self, size: u64) -> io::Result<()> {
-        self.content.reserve(size)?;
-        self.asked = self.asked.max(size);
-        Ok(())
+    pub fn reserve(&mut self, bytes: Range<u64>) -> io::Result<()> {
+        // What was taken before has room, too. What is reserved ahead of a stream is given back by a cut, and this would go
+        // with it.
+        self.end_stream()?;
+        let end = bytes.end;
+        let reserved = self.content.reserve(bytes);
+        if reserved.is_ok() {
+            self.asked = self.asked.max(end);
+        } else {
+            // A part of it may have been.
+            self.longer = true;
+            let _ = self.trim();
+        }
+        reserved
     }
 
     /// What listings will tell of it, where that is not what [`crate::PutOptions`] said.

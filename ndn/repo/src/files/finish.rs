@@ -62,7 +62,7 @@ impl FileWriter {
         self.facts.entry.size = self.at;
         let end = encode_end(&hashed.root, &self.metadata(&hashed));
         self.manifest.write_at(hashed.at, &end).at(&paths.1)?;
-        if self.manifest_reserved {
+        if self.manifest_room.is_some() {
             // File systems give back by it what is reserved beyond. If not, the file is as good.
             let _ = self.manifest.set_size(hashed.at + end.len() as u64);
         }

@@ -20,7 +20,11 @@ impl FileWriter {
             return self.write_all(bytes);
         }
         self.rewrite()?;
-        self.repo.index.ballast.check_room()?;
+        self.check_room(offset + bytes.len() as u64)?;
+        if offset > self.at {
+            // Nothing but zeros comes between.
+            self.trim()?;
+        }
         if let Err(error) = self.content.write_at(offset, bytes) {
             // A part of it may be there.
             self.longer = true;
@@ -39,9 +43,16 @@ impl FileWriter {
             return Ok(());
         }
         self.rewrite()?;
-        self.content.set_size(size)?;
-        // What was reserved beyond went with it.
-        (self.at, self.longer, self.asked) = (size, false, 0);
+        if size > self.at {
+            // Nothing but zeros comes between.
+            self.trim()?;
+            self.content.set_size(size)?;
+        } else {
+            self.content.set_size(size)?;
+            // What was reserved beyond went with it.
+            (self.longer, self.asked) = (false, 0);
+        }
+        self.at = size;
         Ok(())
     }
 
@@ -61,8 +72,6 @@ impl FileWriter {
         // Nothing else writes the block in hand at its place.
         self.write_all_taken()?;
         if !self.is_rewritten() {
-            // The content's size must be what was written: reading stops there.
-            self.longer = true;
             self.end_stream()?;
             self.lane = None;
             self.rewritten = true;
@@ -81,6 +90,11 @@ impl FileWriter {
         } else {
             self.manifest.set_size(0)?;
             self.manifest.write_at(0, &head)?;
+        }
+        if let Some(room) = self.manifest_room {
+            // That went with the rest.
+            self.manifest_room = Some(0);
+            self.reserve_manifest(room)?;
         }
         let hasher = Hasher::new(shape(&self.facts), self.manifest.clone(), head.len() as u64);
         let (mut at, mut lane, mut block) = (0, Lane::new(hasher), Block::default());

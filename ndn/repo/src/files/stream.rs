@@ -14,12 +14,14 @@
 use std::io;
 use std::sync::Arc;
 
+use super::block::BLOCK_BYTES;
 use super::writer::FileWriter;
 
 /// Room reserved ahead: as much as there is of the file already, within these bounds. Each time the blocks on their way are
 /// waited for.
 const AHEAD_BYTES: std::ops::RangeInclusive<u64> = 32 << 20..=512 << 20;
-/// A file reserves ahead at most this part of the free room; on a disk that is nearly full, a block at a time.
+/// A file reserves ahead at most this part of the free room; on a disk that is nearly full less than the bounds, and in the end
+/// a block at a time.
 const SHARE: u64 = 16;
 /// Files that may be written so at once: each has threads and blocks of its own.
 const MOST_AT_ONCE: usize = 4;
@@ -53,7 +55,7 @@ impl FileWriter {
         let end = self.position();
         match self.room {
             Room::Reserved { to, .. } if end <= to => return Ok(()),
-            _ => self.repo.index.ballast.check_room()?,
+            _ => self.check_room(end)?,
         }
         if matches!(self.room, Room::Reserved { .. }) {
             return self.go_on(end);
@@ -64,6 +66,14 @@ impl FileWriter {
             return self.begin_stream(end, permit);
         }
         Ok(())
+    }
+
+    /// An error where the disk is full, but for bytes up to `end` whose room was asked for.
+    pub(super) fn check_room(&self, end: u64) -> io::Result<()> {
+        match end <= self.asked {
+            true => Ok(()),
+            false => self.repo.index.ballast.check_room(),
+        }
     }
 
     /// Whether it is worth it.
@@ -123,22 +133,31 @@ impl FileWriter {
     /// Reserves room up to `end` at least, that of the manifest first; tells up to where, or nothing where the file system
     /// can't.
     fn reserve_ahead(&mut self, end: u64) -> io::Result<Option<u64>> {
+        let from = match self.room {
+            Room::Reserved { to, .. } => to,
+            _ => self.at,
+        };
         let free = self.repo.disk.free_bytes().unwrap_or(0);
-        let wanted = end.clamp(*AHEAD_BYTES.start(), *AHEAD_BYTES.end());
-        let ahead = end + wanted;
-        if wanted + self.manifest_bytes(ahead) <= free / SHARE {
-            // Who may not have so much may have less.
-            if let Ok(reserved) = self.reserve_to(ahead) {
-                return Ok(reserved);
+        let mut wanted = end.clamp(*AHEAD_BYTES.start(), *AHEAD_BYTES.end());
+        while wanted >= BLOCK_BYTES as u64 {
+            let ahead = end + wanted;
+            if wanted + self.manifest_bytes(ahead) <= free / SHARE {
+                match self.reserve_to(from, ahead) {
+                    // Who may not have so much may have less. What of it was reserved is for others, too: where it is not
+                    // given back now, it is when the stream ends.
+                    Err(error) if is_full(&error) => drop(self.content.set_size(from)),
+                    other => return other,
+                }
             }
+            wanted /= 2;
         }
-        self.reserve_to(end)
+        self.reserve_to(from, end)
     }
 
-    fn reserve_to(&mut self, to: u64) -> io::Result<Option<u64>> {
+    fn reserve_to(&mut self, from: u64, to: u64) -> io::Result<Option<u64>> {
         self.reserve_manifest(self.manifest_bytes(to))?;
         self.longer = true;
-        Ok(self.content.begin_stream(to)?.then_some(to))
+        Ok(self.content.begin_stream(from..to)?.then_some(to))
     }
 
     /// Before a block is filled: where it is to go to the device by itself, it lies and ends where the device wants it.
@@ -172,7 +191,7 @@ impl FileWriter {
             self.longer = false;
             if self.asked > self.at {
                 // That went with the rest. If another has taken it meanwhile, the write that needs it tells.
-                let _ = self.content.reserve(self.asked);
+                let _ = self.content.reserve(self.at..self.asked);
             }
         }
         Ok(())

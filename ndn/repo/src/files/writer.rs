@@ -69,10 +69,10 @@ pub struct FileWriter {
     pub(super) room: Room,
     /// Whether the content file may be longer than what was written.
     pub(super) longer: bool,
-    /// Room that was asked for: see [`FileWriter::reserve`].
+    /// Up to where room was asked for: see [`FileWriter::reserve`].
     pub(super) asked: u64,
-    /// Whether room was reserved for the manifest.
-    pub(super) manifest_reserved: bool,
+    /// Up to where room was reserved for the manifest, if it was tried.
+    pub(super) manifest_room: Option<u64>,
     /// Whether bytes were written out of order: hashing is left for the end. Where there is no lane otherwise, something that
     /// was taken is lost.
     pub(super) rewritten: bool,
@@ -105,14 +105,16 @@ impl FileWriter {
         manifest.write_at(0, &head).at(&paths.1)?;
         let hasher = Hasher::new(shape(&facts), manifest.clone(), head.len() as u64);
         let said = options.size;
-        let lane = match said {
-            Some(size) if size > BLOCK_BYTES as u64 => {
-                content.begin_stream(size).at(&paths.0)?;
+        let streamed = said.filter(|size| *size > BLOCK_BYTES as u64);
+        let lane = match streamed {
+            Some(size) => {
+                content.begin_stream(0..size).at(&paths.0)?;
                 Lane::writing(hasher, content.clone())
             }
-            _ => Lane::new(hasher),
+            None => Lane::new(hasher),
         };
         let mut new = Self::continued(repo, facts, said, content, manifest, lane, 0);
+        new.longer = streamed.is_some();
         new.stream_from = options.stream_from;
         Ok(new)
     }
@@ -138,9 +140,10 @@ impl FileWriter {
             at,
             stream_from: PutOptions::default().stream_from,
             room: Room::AsItComes,
-            longer: false,
+            // It may have been reserved up to its end.
+            longer: true,
             asked: 0,
-            manifest_reserved: false,
+            manifest_room: None,
             rewritten: false,
             draft: false,
             keep: false,
@@ -168,7 +171,7 @@ impl FileWriter {
             room: Room::Never,
             longer: false,
             asked: 0,
-            manifest_reserved: false,
+            manifest_room: None,
             rewritten: true,
             draft: false,
             keep: false,
@@ -242,7 +245,9 @@ impl FileWriter {
         let written = self.block.len() as u64;
         let is_streamed = self.lane.as_ref().is_some_and(Lane::writes);
         if !is_streamed {
-            self.content.write_at(self.at, self.block.bytes())?;
+            let entered = self.content.write_at(self.at, self.block.bytes());
+            self.longer |= entered.is_err(); // A part of it may be there.
+            entered?;
             // The device works while the next is copied and hashed; of a small file the sync comes at once.
             if self.block.is_full() {
                 self.content.begin_writeback(self.at, written);

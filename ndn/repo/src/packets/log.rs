@@ -226,10 +226,10 @@ impl OpenLog {
         if end > self.reserved {
             let reserved = end.next_multiple_of(RESERVE_STEP);
             // Where there is not so much room, there may still be enough.
-            self.file
-                .reserve(reserved)
-                .or_else(|_| self.file.reserve(end))?;
-            self.reserved = reserved;
+            self.reserved = match self.file.reserve(self.reserved..reserved) {
+                Ok(()) => reserved,
+                Err(_) => self.file.reserve(self.reserved..end).map(|()| end)?,
+            };
         }
         self.file.write_at(self.written, &self.buffer)?;
         self.file

@@ -7,6 +7,7 @@ pub mod commands;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -32,8 +33,10 @@ struct State {
     syncs: u64,
     at_rename: Option<Meanwhile>,
     at_open: Option<Meanwhile>,
+    at_cut: Option<Meanwhile>,
     fails_at: Option<u64>,
     capacity: Option<u64>,
+    hides_capacity: bool,
     bad: Vec<u64>,
     refuses_cuts: bool,
     refuses_streams: bool,
@@ -200,6 +203,11 @@ impl SimDisk {
         self.state().at_open = Some(Meanwhile(Box::new(meanwhile)));
     }
 
+    /// Somebody else does this when a file is cut or lengthened next, as soon as it is.
+    pub fn at_cut(&self, meanwhile: impl FnOnce() + Send + 'static) {
+        self.state().at_cut = Some(Meanwhile(Box::new(meanwhile)));
+    }
+
     /// Nobody does anything any more; tells whether somebody was still to do something.
     pub fn forget_rename(&self) -> bool {
         let left = self.state().at_rename.take();
@@ -209,6 +217,12 @@ impl SimDisk {
     /// From now on no more bytes than this fit.
     pub fn set_capacity(&self, bytes: u64) {
         self.state().capacity = Some(bytes);
+    }
+
+    /// From now on no more bytes than this fit, which is not told of before: a quota.
+    pub fn set_quota(&self, bytes: u64) {
+        self.set_capacity(bytes);
+        self.state().hides_capacity = true;
     }
 
     /// From now on what is reserved is kept for whom it was reserved; else it is only seen to be there.
@@ -413,6 +427,7 @@ impl Disk for SimDisk {
         let state = self.state();
         Ok(state
             .capacity
+            .filter(|_| !state.hides_capacity)
             .unwrap_or(1 << 40)
             .saturating_sub(state.used()))
     }
@@ -443,10 +458,12 @@ impl SimFile {
     fn resize(&self, size: u64) -> io::Result<()> {
         self.room_for(size)?;
         self.with(true, |inode| {
+            if size <= inode.bytes.len() as u64 {
+                inode.reserved = 0;
+            }
             let change = Change::Size(size);
             change.apply(&mut inode.bytes);
             inode.pending.push(change);
-            inode.reserved = 0;
             Ok(())
         })
     }
@@ -494,10 +511,16 @@ impl DiskFile for SimFile {
         if self.disk.state().refuses_cuts {
             return Err(io::Error::other("it can't be cut"));
         }
-        self.resize(size)
+        let resized = self.resize(size);
+        let meanwhile = self.disk.state().at_cut.take();
+        if let Some(Meanwhile(act)) = meanwhile {
+            act();
+        }
+        resized
     }
 
-    fn reserve(&self, size: u64) -> io::Result<()> {
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
+        let size = bytes.end;
         self.room_for(size)?;
         let keeps = self.disk.state().keeps_reserved;
         self.with(false, |inode| {
@@ -508,9 +531,17 @@ impl DiskFile for SimFile {
         })
     }
 
-    fn begin_stream(&self, size: u64) -> io::Result<bool> {
-        self.reserve(size)?;
-        self.resize(size)?;
+    fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool> {
+        if let Err(full) = self.reserve(bytes.clone()) {
+            // As much as there is is taken, as by most file systems.
+            let state = self.disk.state();
+            let left = state.capacity.unwrap_or(0).saturating_sub(state.used());
+            let end = state.inodes[&self.inode].room() + left;
+            drop(state);
+            self.resize(end)?;
+            return Err(full);
+        }
+        self.resize(bytes.end)?;
         if self.disk.state().refuses_streams {
             return Err(io::Error::other("it can't be reserved"));
         }

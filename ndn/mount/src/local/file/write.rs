@@ -1,5 +1,7 @@
 //! Writing: the draft, what it begins with, and what becomes of it when a part is lost.
 
+use std::ops::Range;
+
 use fuser::Errno;
 use ndn_repo::{FileWriter, RepoError};
 
@@ -48,15 +50,20 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Reserves room up to `size`.
+    /// Reserves room for these bytes, and lengthens the file up to their end where that is asked for.
     ///
     /// # Errors
     /// What the repository says.
-    pub fn reserve(&mut self, size: u64) -> Result<(), Errno> {
+    pub fn reserve(&mut self, bytes: Range<u64>, lengthen: bool) -> Result<(), Errno> {
         self.check()?;
-        let now = self.size();
-        let writer = self.writing(now, true)?;
-        writer.reserve(size).map_err(|e| io_errno(&e))
+        let (now, end) = (self.size(), bytes.end);
+        let lengthen = lengthen && end > now;
+        let writer = self.writing(now, !lengthen)?;
+        writer.reserve(bytes).map_err(|e| io_errno(&e))?;
+        match lengthen {
+            true => self.set_size(end),
+            false => Ok(()),
+        }
     }
 
     /// The draft, with the first `keep` bytes of what was there before. `appends` tells that more is to follow in order.
