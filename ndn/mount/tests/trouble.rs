@@ -84,6 +84,36 @@ fn room_that_a_program_has_reserved_is_there_on_a_full_disk() {
 }
 
 #[test]
+fn what_a_full_disk_has_taken_of_a_write_is_told() {
+    let content = noise(20 << 20, 7);
+    for in_order in [true, false] {
+        let Some((m, disk)) = mounted_small() else {
+            return;
+        };
+        let filler = disk.0.join("filler");
+        fs::write(&filler, vec![1; 4 << 20]).expect("written");
+        let file = File::create(m.path("f")).expect("made");
+        if !in_order {
+            file.write_all_at(&content[1..2], 1).expect("written");
+        }
+        let mut at = 0;
+        // No part of anything.
+        let full = loop {
+            match file.write_at(&content[at..at + 300_001], at as u64) {
+                Ok(n) => at += n,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.raw_os_error(), Some(libc::ENOSPC));
+        fs::remove_file(filler).expect("removed");
+        drop(file);
+        let found = m.published("/f").expect("there is room again");
+        assert_eq!(found.len(), at);
+        assert!(found == content[..at]);
+    }
+}
+
+#[test]
 fn a_full_disk_loses_nothing() {
     let Some((m, _disk)) = mounted_small() else {
         return;

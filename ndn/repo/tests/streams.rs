@@ -394,16 +394,17 @@ fn a_block_that_waits_is_written_where_it_belongs() {
     };
     let content = noise(4 * MIB, 10);
     let mut file = repo.put(&name("/large"), &options).expect("a writer");
-    file.write_all(&content[..3 * MIB]).expect("written");
+    file.write_all(&content[..4 * MIB - 1]).expect("written");
     // Neither the manifest's entries nor the block that is to stream can be written.
     disk.break_at(150);
     disk.break_at(3 * MIB as u64 + 10);
     disk.refuse_cuts(true);
-    assert!(file.write_all(&content[3 * MIB..]).is_err());
-    assert_eq!(file.position(), 4 * MIB as u64);
+    assert!(file.write_all(&content[4 * MIB - 1..]).is_err());
+    assert_eq!(file.position(), 4 * MIB as u64 - 1);
     disk.mend();
     disk.refuse_cuts(false);
-    file.write_at(4 * MIB as u64, b"more").expect("written");
+    let rest = [&content[4 * MIB - 1..], b"more"].concat();
+    file.write_at(4 * MIB as u64 - 1, &rest).expect("written");
     assert!(published(&repo, file) == [&content[..], b"more"].concat());
 }
 

@@ -55,7 +55,9 @@ impl Local {
         let name = names::below(&self.name(parent)?, word);
         self.must_be_free(parent, word, &name)?;
         let mut file = OpenFile::create(&self.repo, &self.keeping, name, mode)?;
-        file.write(0, 0, content)?;
+        if file.write(0, 0, content)? < content.len() {
+            return Err(Errno::ENOSPC);
+        }
         file.publish()?;
         self.touch();
         let number = lock(&self.nodes).look_up(parent, word, Kind::File);

@@ -216,7 +216,7 @@ impl Filesystem for LocalFs {
         reply: ReplyWrite,
     ) {
         match self.0.write(fh.0, offset, data) {
-            Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
+            Ok(n) => reply.written(u32::try_from(n).unwrap_or(u32::MAX)),
             Err(error) => reply.error(error),
         }
     }

@@ -169,11 +169,11 @@ impl Local {
         }
     }
 
-    /// Writes at `offset`.
+    /// Writes at `offset`; tells how many of `bytes`, from the first on, found room.
     ///
     /// # Errors
-    /// What the repository says.
-    pub fn write(&self, handle: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+    /// What the repository says, where none did.
+    pub fn write(&self, handle: u64, offset: u64, bytes: &[u8]) -> Result<usize, Errno> {
         let shared = self.writable(handle)?;
         self.touch();
         lock(&shared.file).write(handle, offset, bytes)
@@ -203,8 +203,8 @@ impl Local {
         let mut at = offset;
         while at < inside {
             let n = (inside - at).min(ZEROS.len() as u64);
-            file.write(handle, at, &ZEROS[..usize::try_from(n).unwrap_or(0)])?;
-            at += n;
+            let n = file.write(handle, at, &ZEROS[..usize::try_from(n).unwrap_or(0)])?;
+            at += n as u64;
         }
         if lengthen && end > file.size() {
             file.set_size(end)?;

@@ -100,6 +100,14 @@ pub trait DiskFile: Send + Sync + Debug {
     /// What the system says.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes the beginning of `bytes` at `offset`, as far as there is room, and tells how many bytes those are.
+    ///
+    /// # Errors
+    /// What the system says, where it takes none of them.
+    fn write_some_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.write_at(offset, bytes).map(|()| bytes.len())
+    }
+
     /// Cuts the file, or lengthens it with zeros.
     ///
     /// # Errors

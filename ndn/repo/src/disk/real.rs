@@ -163,6 +163,27 @@ impl DiskFile for RealFile {
             .write_all_at(&bytes[written..], offset + written as u64)
     }
 
+    fn write_some_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = 0;
+        while written < bytes.len() {
+            match self
+                .file
+                .write_at(&bytes[written..], offset + written as u64)
+            {
+                Ok(0) => break,
+                Ok(n) => written += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if written == 0 => return Err(error),
+                // Whoever goes on is told.
+                Err(_) => break,
+            }
+        }
+        match written {
+            0 if !bytes.is_empty() => Err(io::ErrorKind::WriteZero.into()),
+            n => Ok(n),
+        }
+    }
+
     fn set_size(&self, size: u64) -> io::Result<()> {
         self.file.set_len(size)
     }

@@ -82,6 +82,11 @@ impl Block {
         n
     }
 
+    /// The last `n` bytes, or all where there are not so many, are not in it any more.
+    pub fn give_back(&mut self, n: usize) {
+        self.filled = self.filled.saturating_sub(n);
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
         (self.filled, self.short) = (0, 0);

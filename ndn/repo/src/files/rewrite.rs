@@ -14,10 +14,22 @@ impl FileWriter {
     /// Writes `bytes` at `offset`; a gap before them is zeros.
     ///
     /// # Errors
-    /// What the disk says.
-    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    /// What the disk says; a part of them may be written then.
+    pub fn write_at(&mut self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let n = self.write_some_at(offset, bytes)?;
+            (offset, bytes) = (offset + n as u64, &bytes[n..]);
+        }
+        Ok(())
+    }
+
+    /// As [`FileWriter::write_at`], but of the first bytes as many as find room; tells how many those are.
+    ///
+    /// # Errors
+    /// What the disk says, where that is none: then the file is what it was, or [`FileWriter::is_lost`].
+    pub fn write_some_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         if offset == self.position() && !self.is_rewritten() {
-            return self.write_all(bytes);
+            return self.append_some(bytes);
         }
         self.rewrite()?;
         self.check_room(offset + bytes.len() as u64)?;
@@ -25,13 +37,24 @@ impl FileWriter {
             // Nothing but zeros comes between.
             self.trim()?;
         }
-        if let Err(error) = self.content.write_at(offset, bytes) {
-            // A part of it may be there.
-            self.longer = true;
-            return Err(error);
+        let written = self.content.write_some_at(offset, bytes);
+        self.longer |= written.is_err(); // A part of it may be there.
+        let n = written?;
+        self.at = self.at.max(offset + n as u64);
+        Ok(n)
+    }
+
+    fn append_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match self.write(&bytes[taken..]) {
+                Ok(n) => taken += n,
+                // Whoever goes on is told.
+                Err(_) if taken > 0 && !self.is_lost() => break,
+                Err(error) => return Err(error),
+            }
         }
-        self.at = self.at.max(offset + bytes.len() as u64);
-        Ok(())
+        Ok(taken)
     }
 
     /// Cuts the file, or lengthens it with zeros.

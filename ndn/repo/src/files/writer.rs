@@ -256,17 +256,23 @@ impl FileWriter {
         let block = std::mem::take(&mut self.block);
         self.at += written;
         match &mut self.lane {
-            Some(lane) => {
-                let fed = lane.feed(block);
-                if fed.is_err() && is_streamed {
-                    self.give_up();
-                } else if fed.is_err() {
-                    // The content is there: it is hashed when the file is finished.
-                    (self.lane, self.rewritten) = (None, true);
+            Some(lane) => match lane.feed(block) {
+                Ok(block) => {
+                    self.block = block;
+                    Ok(())
                 }
-                self.block = fed?;
-                Ok(())
-            }
+                Err(error) if is_streamed => {
+                    self.give_up();
+                    Err(error)
+                }
+                Err(error) => {
+                    // The content is there: it is hashed when the file is finished, and what is wrong with the manifest is
+                    // told then.
+                    tracing::debug!(%error, "a file is hashed when it is finished");
+                    (self.lane, self.rewritten) = (None, true);
+                    Ok(())
+                }
+            },
             None => Ok(()),
         }
     }
@@ -325,8 +331,12 @@ impl Write for FileWriter {
         }
         self.begin_block();
         let n = self.block.take(bytes);
-        if self.block.is_full() {
-            self.write_block()?;
+        if self.block.is_full()
+            && let Err(error) = self.write_block()
+        {
+            // Of who is refused nothing is taken.
+            self.block.give_back(n);
+            return Err(error);
         }
         Ok(n)
     }

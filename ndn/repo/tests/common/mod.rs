@@ -38,6 +38,7 @@ struct State {
     capacity: Option<u64>,
     hides_capacity: bool,
     bad: Vec<u64>,
+    breaks_in_part: bool,
     refuses_cuts: bool,
     refuses_streams: bool,
     keeps_reserved: bool,
@@ -233,6 +234,11 @@ impl SimDisk {
     /// No file can be written at this place any more.
     pub fn break_at(&self, offset: u64) {
         self.state().bad.push(offset);
+    }
+
+    /// The next write fails when half of it is written.
+    pub fn break_in_part(&self) {
+        self.state().breaks_in_part = true;
     }
 
     /// Every place can be written again.
@@ -489,6 +495,10 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.room_for(offset + bytes.len() as u64)?;
+        if std::mem::take(&mut self.disk.state().breaks_in_part) {
+            self.write_at(offset, &bytes[..bytes.len() / 2])?;
+            return Err(io::Error::other("a bad sector"));
+        }
         let written = offset..offset + bytes.len() as u64;
         if self
             .disk
@@ -505,6 +515,18 @@ impl DiskFile for SimFile {
             inode.pending.push(change);
             Ok(())
         })
+    }
+
+    fn write_some_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        let state = self.disk.state();
+        let room = state.capacity.unwrap_or(u64::MAX) - state.used();
+        let end = state.inodes[&self.inode].room().saturating_add(room);
+        drop(state);
+        let fits = end.saturating_sub(offset).min(bytes.len() as u64) as usize;
+        match fits {
+            0 => self.write_at(offset, bytes).map(|()| bytes.len()),
+            n => self.write_at(offset, &bytes[..n]).map(|()| n),
+        }
     }
 
     fn set_size(&self, size: u64) -> io::Result<()> {

@@ -12,20 +12,22 @@ use crate::error::io_errno;
 const COPY_BYTES: usize = 1 << 20;
 
 impl OpenFile {
-    /// Writes at `offset`, by handle `handle`; a gap before it is zeros.
+    /// Writes at `offset`, by handle `handle`; a gap before it is zeros. Tells how many of `bytes`, from the first on, found
+    /// room.
     ///
     /// # Errors
-    /// What the repository says.
-    pub fn write(&mut self, handle: u64, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+    /// What the repository says, where none did.
+    pub fn write(&mut self, handle: u64, offset: u64, bytes: &[u8]) -> Result<usize, Errno> {
         self.check()?;
         if self.draft.is_none() && self.closed_by == Some(handle) {
             self.shared = true;
         }
         let size = self.size();
         let writer = self.writing(size, offset == size)?;
-        writer.write_at(offset, bytes).map_err(|e| io_errno(&e))?;
+        let written = writer.write_some_at(offset, bytes);
+        let written = written.map_err(|e| io_errno(&e))?;
         self.mtime_ns = now_ns();
-        Ok(())
+        Ok(written)
     }
 
     /// Cuts the file, or lengthens it with zeros.
