@@ -476,6 +476,24 @@ fn what_was_synced_outlives_a_manifest_that_can_not_be_written() {
 }
 
 #[test]
+fn what_was_synced_and_is_forgotten_does_not_come_back() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let content = noise(2 * MIB + 3, 21);
+    let mut file = writer(&repo);
+    file.write_all(&content).expect("written");
+    file.keep().expect("kept");
+    assert!(found_after_crash(&disk).expect("published") == content);
+    file.forget().expect("forgotten");
+    assert_eq!(found_after_crash(&disk), None);
+    file.keep().expect("kept");
+    let mut staged = file.finish().expect("whole");
+    assert!(found_after_crash(&disk).expect("published") == content);
+    staged.forget().expect("forgotten");
+    assert_eq!(found_after_crash(&disk), None);
+}
+
+#[test]
 fn nothing_is_kept_of_what_can_not_go_on() {
     let disk = SimDisk::default();
     let repo = open(&disk).expect("a repository");

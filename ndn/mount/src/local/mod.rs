@@ -108,11 +108,30 @@ impl Local {
             result = result.and(lock(&opened.file).publish());
             self.let_go(number, &opened);
         }
-        result = result.and(self.repo.sync().map_err(|e| told(&e)));
+        let gone = self.gone_files();
+        let synced = self.repo.sync().map_err(|e| told(&e));
+        if synced.is_ok() {
+            gone.iter().for_each(|gone| lock(&gone.file).forget());
+        }
+        result = result.and(synced);
         if result.is_err() {
             self.touch();
         }
         result
+    }
+
+    /// Files that are open and have no name any more.
+    fn gone_files(&self) -> Vec<Shared> {
+        let mut open: Vec<Shared> = lock(&self.files).values().cloned().collect();
+        open.retain(|opened| match opened.file.try_lock() {
+            Ok(file) => file.is_gone(),
+            // Somebody is busy with it: the next sync looks again.
+            Err(_) => {
+                self.touch();
+                false
+            }
+        });
+        open
     }
 
     /// Publishes all that is open, whoever still has it, and makes it durable.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::manifest::{ENTRY_BYTES, Facts};
-use super::writer::{FileWriter, incoming};
+use super::writer::{FileWriter, Staged, incoming};
 use crate::disk::DiskFile;
 use crate::error::{At, RepoError, Result};
 use crate::inner::Inner;
@@ -18,6 +18,30 @@ use crate::inner::Inner;
 const END_BYTES: u64 = 4096;
 /// Room that is not reserved: what is kept back on a full disk is far more.
 const SMALL_BYTES: u64 = 64 << 10;
+
+/// The beginning of a manifest that no start goes on with.
+fn forget(facts: &Facts, manifest: &dyn DiskFile) -> Result<()> {
+    let mut facts = facts.clone();
+    (facts.entry.size, facts.entry.final_in_all) = (0, false);
+    let path = incoming(facts.entry.content).1;
+    manifest.write_at(0, &facts.encode()).at(&path)?;
+    manifest.sync().at(&path)
+}
+
+impl Staged {
+    /// As [`FileWriter::forget`]. It is not to be published then.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn forget(&mut self) -> Result<()> {
+        if self.draft {
+            let path = incoming(self.facts.entry.content).1;
+            forget(&self.facts, &*self.repo.disk.open(&path).at(&path)?)?;
+            self.draft = false;
+        }
+        Ok(())
+    }
+}
 
 impl FileWriter {
     /// What was written until now outlives a crash: the next start publishes the file as it finds it. May be called again
@@ -77,6 +101,18 @@ impl FileWriter {
     /// else is removed.
     pub fn leave(mut self) {
         self.keep |= self.draft;
+    }
+
+    /// The next start is not to publish what [`FileWriter::keep`] was told of: nobody wants it any more.
+    ///
+    /// # Errors
+    /// What the disk says; the next start may publish it then.
+    pub fn forget(&mut self) -> Result<()> {
+        if self.draft {
+            forget(&self.facts, &*self.manifest)?;
+            self.draft = false;
+        }
+        Ok(())
     }
 
     /// Most bytes of the manifest of so many bytes of content.

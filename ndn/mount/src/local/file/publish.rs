@@ -151,6 +151,18 @@ impl OpenFile {
         }
     }
 
+    /// That no path leads to it is durable: what was synced of it does not come back by the next start.
+    pub fn forget(&mut self) {
+        let forgotten = match &mut self.draft {
+            Some(Draft::Writing(writer)) => writer.forget(),
+            Some(Draft::Whole(staged)) => staged.forget(),
+            None => Ok(()),
+        };
+        if let Err(error) = forgotten {
+            tracing::warn!(name = %self.name, %error, "a removed file comes back if the power fails");
+        }
+    }
+
     /// A handle is closed for good; `reads` tells whether it could read.
     pub fn release(&mut self, handle: u64, reads: bool) {
         self.readers -= usize::from(reads);

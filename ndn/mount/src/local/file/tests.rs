@@ -1,13 +1,19 @@
 //! What can't be brought about from outside at will.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
-use ndn_packet::SigningKey;
+use ndn_packet::{Name, SigningKey};
 use ndn_repo::{FileInfo, PutOptions, Repo, RepoOptions, Staged};
 use tempfile::TempDir;
 
+use super::super::{Access, Local};
 use super::{Draft, Keeping, OpenFile};
+use crate::attr::Owner;
+use crate::nodes::ROOT;
 
 struct Bench {
     repo: Repo,
@@ -84,4 +90,45 @@ fn what_could_not_be_published_before_it_was_removed_is_written_on() {
     let left = std::fs::read_dir(bench.folder.path().join("incoming"));
     assert_eq!(left.expect("a folder").count(), 0);
     assert_eq!(bench.repo.status().expect("status").files, 1);
+}
+
+/// Size of the file as the next start finds it, were the power to fail now: what is not synced is there as well.
+fn found_after_crash(store: &Path) -> Option<u64> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("store");
+    let copied = Command::new("cp").arg("-r").args([store, &copy]).status();
+    assert!(copied.expect("run").success());
+    let key = SigningKey::DigestSha256;
+    let repo = Repo::open(&copy, key, &RepoOptions::default()).expect("a repository");
+    let found = repo.find(&"/f".parse().expect("a name"), None);
+    found.expect("read").map(|info| info.entry.size)
+}
+
+#[test]
+fn what_was_synced_and_removed_does_not_come_back() {
+    let Bench {
+        repo,
+        keeping,
+        folder,
+    } = Bench::new();
+    let owner = Owner { uid: 0, gid: 0 };
+    let store = folder.path();
+    let keeping = (*keeping).clone();
+    let local = Local::new(&repo, Name::new(), store.to_owned(), owner, keeping);
+    let access = Access {
+        reads: true,
+        writes: true,
+    };
+    let word = OsStr::new("f");
+    let (_, handle) = local.create(ROOT, word, 0o600, access).expect("made");
+    local.write(handle, 0, b"synced").expect("written");
+    local.sync_file(handle).expect("synced");
+    assert_eq!(found_after_crash(store), Some(6));
+    local.unlink(ROOT, word).expect("removed");
+    local.sync_now().expect("synced");
+    assert_eq!(found_after_crash(store), None, "that is durable");
+    local.write(handle, 6, b" more").expect("it is open");
+    let mut seen = [0; 11];
+    assert_eq!(local.read(handle, 0, &mut seen), Ok(11));
+    assert_eq!(&seen, b"synced more");
 }
