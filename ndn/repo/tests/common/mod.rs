@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 pub mod commands;
+pub mod large;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -542,28 +543,29 @@ impl DiskFile for SimFile {
     }
 
     fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
-        let size = bytes.end;
-        self.room_for(size)?;
-        let keeps = self.disk.state().keeps_reserved;
-        self.with(false, |inode| {
-            if keeps {
-                inode.reserved = inode.reserved.max(size);
+        let found = self.room_for(bytes.end);
+        let mut state = self.disk.state();
+        state.alive()?;
+        let to = match found {
+            Ok(()) => bytes.end,
+            // As much as there is is taken, as by most file systems.
+            Err(_) => {
+                let left = state.capacity.unwrap_or(0).saturating_sub(state.used());
+                state.inodes[&self.inode].room() + left
             }
-            Ok(())
-        })
+        };
+        if state.keeps_reserved {
+            let inode = state.inodes.get_mut(&self.inode).expect("an inode");
+            inode.reserved = inode.reserved.max(to);
+        }
+        found
     }
 
     fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool> {
-        if let Err(full) = self.reserve(bytes.clone()) {
-            // As much as there is is taken, as by most file systems.
-            let state = self.disk.state();
-            let left = state.capacity.unwrap_or(0).saturating_sub(state.used());
-            let end = state.inodes[&self.inode].room() + left;
-            drop(state);
-            self.resize(end)?;
-            return Err(full);
+        self.reserve(bytes.clone())?;
+        if bytes.end > self.size()? {
+            self.resize(bytes.end)?;
         }
-        self.resize(bytes.end)?;
         if self.disk.state().refuses_streams {
             return Err(io::Error::other("it can't be reserved"));
         }
