@@ -25,6 +25,7 @@ REPLICATION = 3
 DATANODES = 4
 CHANNEL_BYTES = 1 << 30
 WARM_UPS = 6  # rounds until DataNodes spend next to nothing on compiling any more; not counted
+HBASE_WARM_UPS = 4  # the same of HBase's servers; the load's own JVM is young in each
 
 
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
@@ -116,11 +117,11 @@ def hbase_puts(runs: int) -> Iterator[Figure]:
             rig = stack.enter_context(transfer.rig(name, directory, datanodes=REPLICATION, cache_bytes=0))
             servers[name] = hbase.HBase(rig.cluster)
             servers[name].start()
-        for number in range(runs + 1):  # the first warms the servers up and is not counted
+        for number in range(1 - HBASE_WARM_UPS, runs + 1):
             for name in names if number % 2 else names[::-1]:
-                say(f"hbase {name}: puts, {'warm-up' if number == 0 else f'run {number} of {runs}'}")
+                say(f"hbase {name}: puts, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
                 puts = servers[name].load(threads=8, warm_s=3, seconds=12, records=100_000)
-                if number:
+                if number > 0:
                     results[name].append(puts)
 
     def median(name: str, value: Callable[[hbase.Puts], float]) -> float:
