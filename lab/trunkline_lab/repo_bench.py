@@ -10,6 +10,7 @@ import resource
 import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,16 +43,16 @@ class Ran:
 def run(command: list[str], log: Path) -> Ran:
     """Runs a command to a good end, no other process of ours beside it."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    with log.open("wb") as errors:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+    with log.open("wb") as errors, tempfile.TemporaryFile("w+") as said:  # more than a pipe takes of 100,000 files
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=errors)
         rss = 0
         while process.poll() is None:
             rss = max(rss, peak_rss(process.pid))
             time.sleep(0.005)
         wall = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert process.stdout is not None
-        output = process.stdout.read()
+        said.seek(0)
+        output = said.read()
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command[:4])} … ended with status {process.returncode}:\n{tail(log)}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
