@@ -4,16 +4,18 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
-/// What libucs reads when it is loaded (`ucs_global_opts`): the signals it takes for errors, and the one for debugging.
-const KEEP_OFF: [(&CStr, &CStr); 2] = [(c"UCX_ERROR_SIGNALS", c""), (c"UCX_DEBUG_SIGNO", c"0")];
+/// What libucs reads when it is loaded (`ucs_global_opts`): the signals it takes for errors.
+const ERROR_SIGNALS: &CStr = c"UCX_ERROR_SIGNALS";
 
 /// `ucs_status_t` of `ucp_worker_arm`: there are events to look after first.
 const UCS_ERR_BUSY: i8 = -15;
 
+static ARM: OnceLock<Arm> = OnceLock::new();
+
 /// `ucp_worker_arm` (UCP API, wake-up routines); `ucs_status_t` is an enum of one byte.
 type Arm = unsafe extern "C" fn(*mut c_void) -> i8;
 
-/// Has UCX, which is not loaded yet, leave all signals alone. Returns whether that could be said.
+/// Has UCX, which is not loaded yet, leave the signals of errors alone. Returns whether that could be said.
 ///
 /// UCX installs handlers of its own for SIGSEGV and its like when it is loaded, by which any such signal ends the process,
 /// and jucx takes them away a moment later. A JVM lives on SIGSEGV: by it compiled code finds null and stops for the
@@ -23,13 +25,10 @@ pub extern "system" fn Java_io_trunkline_hadoop_ucx_UcxNative_keepOffSignals(
     _env: *mut c_void,
     _class: *mut c_void,
 ) -> u8 {
-    let mut said = true;
-    for (name, value) in KEEP_OFF {
-        // SAFETY: both are C strings. Java code has a copy of the environment of its own; native code that reads it at the
-        // same time sees the old or the new one, neither of which the C library frees.
-        said &= unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) } == 0;
-    }
-    u8::from(said)
+    // SAFETY: both are C strings. Java code has a copy of the environment of its own. Native code may read it at the same
+    // time: the first that adds to it, as this mostly is, leaves the array that a process begins with as it is.
+    let said = unsafe { libc::setenv(ERROR_SIGNALS.as_ptr(), c"".as_ptr(), 1) };
+    u8::from(said == 0)
 }
 
 /// Arms a worker, the native id of a `UcpWorker` that is open and that no other thread calls now. Returns 1 when its file
@@ -41,8 +40,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ucx_UcxNative_armWorker(
     _class: *mut c_void,
     worker: i64,
 ) -> c_int {
-    static ARM: OnceLock<Option<Arm>> = OnceLock::new();
-    let Some(arm) = ARM.get_or_init(find_arm) else {
+    let Some(arm) = ARM.get() else {
         return c_int::from(i8::MIN);
     };
     // SAFETY: the caller says that this is a worker, and that it has it to itself.
@@ -53,7 +51,17 @@ pub extern "system" fn Java_io_trunkline_hadoop_ucx_UcxNative_armWorker(
     }
 }
 
-/// The function in the libucp that is loaded already.
+/// Finds what [`Java_io_trunkline_hadoop_ucx_UcxNative_armWorker`] calls, in the libucp that is loaded already. Returns
+/// whether it is there.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ucx_UcxNative_findArm(
+    _env: *mut c_void,
+    _class: *mut c_void,
+) -> u8 {
+    let found = find_arm().map(|arm| ARM.get_or_init(|| arm));
+    u8::from(found.is_some())
+}
+
 fn find_arm() -> Option<Arm> {
     // SAFETY: nothing is loaded by this; the names are C strings, and the function has that type in every UCX 1.x.
     unsafe {

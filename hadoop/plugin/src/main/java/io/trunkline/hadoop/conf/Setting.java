@@ -166,7 +166,9 @@ public enum Setting {
       "Directory of libucp.so.0; empty: where the system's loader looks."),
   /** UCX workers. */
   UCX_WORKERS(
-      UcxSettings.Key.WORKERS, Kind.COUNT, "UCX workers of this JVM, one for each I/O thread."),
+      UcxSettings.Key.WORKERS,
+      Kind.COUNT,
+      "UCX workers of this JVM at most, one for each I/O thread."),
   /** How they wait. */
   UCX_POLLING(
       UcxSettings.POLLING,

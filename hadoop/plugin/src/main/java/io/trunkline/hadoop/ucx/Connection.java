@@ -47,7 +47,6 @@ final class Connection {
   private final Waiters changed = new Waiters();
   private UcpEndpoint endpoint;
   private int lastStream;
-  private int streamCount;
   private long peerToken;
   private long changedNanos = System.nanoTime();
   private long heardNanos = changedNanos;
@@ -249,8 +248,7 @@ final class Connection {
       return;
     }
     StreamEnd stream = new StreamEnd(id, this, StreamEnd.State.OPEN, connections);
-    streams.put(id, stream);
-    count();
+    add(stream);
     int refusal = listener.offer(stream);
     if (refusal != 0) {
       refuse(id, refusal);
@@ -269,32 +267,32 @@ final class Connection {
   /**
    * Opens a stream; the peer is still to accept it.
    *
-   * @return null when the connection is not open any more
+   * @return null when the connection is not open any more, or as many streams are open as may be
    */
   StreamEnd open() {
-    if (state != State.OPEN) {
+    if (state != State.OPEN || !connections.takeStream()) {
       return null;
     }
     lastStream++;
     StreamEnd stream = new StreamEnd(lastStream, this, StreamEnd.State.OPENING, connections);
-    streams.put(lastStream, stream);
-    count();
+    add(stream);
     control(Frame.OPEN, 0, lastStream, 0);
     return stream;
+  }
+
+  private void add(StreamEnd stream) {
+    streams.put(stream.id, stream);
+    connections.counted(1);
+    changedNanos = System.nanoTime();
   }
 
   /** A stream is over. */
   void removed(StreamEnd stream) {
     if (streams.remove(stream.id, stream)) {
-      count();
+      stream.countNoMore();
       connections.returnStream();
+      changedNanos = System.nanoTime();
     }
-  }
-
-  private void count() {
-    connections.counted(streams.size() - streamCount);
-    streamCount = streams.size();
-    changedNanos = System.nanoTime();
   }
 
   /** Tells the peer that this side gives the connection up, which is no failure. */
@@ -329,6 +327,7 @@ final class Connection {
     }
     try {
       control.send(endpoint);
+      connections.framesUnderWay(control.underWay());
     } catch (RuntimeException e) {
       doom(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
     }

@@ -13,6 +13,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.openucx.jucx.UcxUtils;
 import org.openucx.jucx.ucp.UcpAmData;
 import org.openucx.jucx.ucp.UcpAmRecvCallback;
@@ -27,7 +28,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
- * for {@link #due}, only the worker's leader may call it, or who sends while that sleeps.
+ * for {@link #due}, only who may call UCX may call it: see {@link IoWorker}.
  */
 final class Connections implements UcpAmRecvCallback {
   static final Logger LOG = LoggerFactory.getLogger(Connections.class);
@@ -51,8 +52,10 @@ final class Connections implements UcpAmRecvCallback {
   private final Set<Connection> frames = new LinkedHashSet<>();
   private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
+  private final AtomicInteger opening = new AtomicInteger();
   private volatile boolean dooming;
   private volatile int streams;
+  private boolean framesUnderWay;
   private long timersNanos = System.nanoTime();
   private long loggedNanos = timersNanos - LOG_NANOS;
 
@@ -159,14 +162,19 @@ final class Connections implements UcpAmRecvCallback {
     Connection.acceptor(this, listener, request).accept(request);
   }
 
-  /** So many streams of its connections have come, or (negative) gone. */
+  /** So many streams of its connections have come, or (negative) were closed. */
   void counted(int more) {
     streams += more;
   }
 
-  /** Streams of all of its connections. Any thread. */
+  /** Streams of all of its connections that are in use or being opened. Any thread. */
   int streams() {
-    return streams;
+    return streams + opening.get();
+  }
+
+  /** Somebody is about to open a stream, or (-1) has opened it or given up. Any thread. */
+  void opening(int more) {
+    opening.addAndGet(more);
   }
 
   /** An endpoint is being closed. */
@@ -183,6 +191,11 @@ final class Connections implements UcpAmRecvCallback {
 
   void transfers(StreamEnd stream) {
     transferring.add(stream);
+  }
+
+  /** What of frames was handed to UCX, and whether it is at some still. */
+  void framesUnderWay(boolean some) {
+    framesUnderWay |= some;
   }
 
   void frames(Connection connection) {
@@ -217,11 +230,13 @@ final class Connections implements UcpAmRecvCallback {
    * @return whether UCX is done with all of it already, and nothing else needs the leader
    */
   private boolean sendDue() {
+    framesUnderWay = false;
     do {
       runDue();
       reap();
     } while (!due.isEmpty());
-    return transferring.isEmpty() && frames.isEmpty() && !dooming;
+    // What UCX keeps back nothing may announce, as where a queue in shared memory is full.
+    return transferring.isEmpty() && frames.isEmpty() && !framesUnderWay && !dooming;
   }
 
   private int runDue() {

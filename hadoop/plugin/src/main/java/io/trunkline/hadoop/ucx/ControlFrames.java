@@ -36,6 +36,16 @@ final class ControlFrames {
     return waiting.size();
   }
 
+  /** Whether UCX is still at one that was sent. */
+  boolean underWay() {
+    for (UcpRequest request : requests) {
+      if (request != null && !request.isCompleted()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /**
    * Sends as many as there are free slots.
    *

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One UCX worker, and the rule who drives it. UCX works only while somebody calls it, and only one
- * thread may. That thread leads:
+ * One UCX worker, and the rule who calls it. UCX works only while somebody calls it, and only one
+ * thread may at a time. It mostly is the one that leads:
  *
  * <pre>
  *   a thread that waits for data of its stream  leads, and serves all other streams meanwhile;
@@ -98,6 +98,7 @@ final class IoWorker {
   private volatile boolean sleeping;
   private volatile long vacantNanos = System.nanoTime();
   private volatile boolean closing;
+  private boolean closed;
 
   /**
    * A worker; {@link #start} makes it work.
@@ -105,7 +106,7 @@ final class IoWorker {
    * @param index its number, for names
    * @param context of UCX
    * @param settings how to wait
-   * @param ticker wakes it in time
+   * @param ticker sees to it that somebody leads
    * @param counters counts wake-ups
    */
   IoWorker(int index, UcpContext context, UcxSettings settings, Ticker ticker, Counters counters) {
@@ -141,7 +142,7 @@ final class IoWorker {
     keeper.start();
   }
 
-  /** Has the leader run something; runs it at once when nobody leads. */
+  /** Has the leader, woken if it sleeps, run something; runs it at once when nobody leads. */
   void execute(Runnable task) {
     tasks.add(task);
     poke();
@@ -164,8 +165,15 @@ final class IoWorker {
       } finally {
         release();
       }
-    } else if (!sendMeanwhile()) {
-      wake();
+    } else {
+      boolean all = false;
+      try {
+        all = sendMeanwhile();
+      } finally {
+        if (!all) {
+          wake();
+        }
+      }
     }
   }
 
@@ -181,9 +189,6 @@ final class IoWorker {
     }
     try {
       return sending.getAsBoolean() && !duty();
-    } catch (RuntimeException e) {
-      LOG.warn("UCX worker: sending failed", e);
-      return false;
     } finally {
       calls.unlock();
     }
@@ -192,7 +197,16 @@ final class IoWorker {
   /** Has a sleeping leader look again. */
   void wake() {
     if (sleeping) {
-      ucp.signal();
+      signal();
+    }
+  }
+
+  /** Whoever saw it asleep may come late. */
+  private void signal() {
+    synchronized (ucp) {
+      if (!closed) {
+        ucp.signal();
+      }
     }
   }
 
@@ -382,6 +396,8 @@ final class IoWorker {
       try {
         UcxNative.sleep(ucpEvents, mostNanos);
       } finally {
+        // From here on it does by itself what is due: nobody goes before it any more.
+        sleeping = false;
         calls.lock();
       }
       counters.wakeups.increment();
@@ -449,6 +465,7 @@ final class IoWorker {
           lead(null, NO_DEADLINE);
         } catch (UcxException e) {
           LOG.warn("UCX worker: {}", e.toString());
+          LockSupport.parkNanos(wakeCheckNanos);
         } finally {
           keeperLeads = false;
           release();
@@ -494,7 +511,10 @@ final class IoWorker {
     try {
       work(0);
       last.run();
-      ucp.close();
+      synchronized (ucp) {
+        closed = true;
+        ucp.close();
+      }
     } finally {
       calls.unlock();
       lead.unlock();

@@ -24,7 +24,7 @@ final class ReceiveSide {
   private final int messageBytes;
   private final long windowBytes;
 
-  // The leader's alone.
+  // Of who calls UCX alone.
   private final Map<Long, Arrival> early = new HashMap<>();
   private final ArrayDeque<Arrival> held = new ArrayDeque<>();
   private final ArrayDeque<Arrival> receiving = new ArrayDeque<>();

@@ -12,9 +12,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.openucx.jucx.ucs.UcsConstants;
 
 /**
- * Sending half of a stream. A writer copies into registered buffers, which the leader of its worker
- * hands to UCX. While a message is on its way, the next one waits and grows until it is full: a
- * writer that is faster than the network gets large messages, one that is slower loses no time.
+ * Sending half of a stream. A writer copies into registered buffers, which who calls UCX then hands
+ * to it. While a message is on its way, the next one waits and grows until it is full: a writer
+ * that is faster than the network gets large messages, one that is slower loses no time.
  */
 final class SendSide {
   private final StreamEnd stream;
@@ -34,7 +34,7 @@ final class SendSide {
   /** Sealed and not done with. */
   private final AtomicInteger outstanding = new AtomicInteger();
 
-  // The leader's alone.
+  // Of who calls UCX alone.
   private final ArrayDeque<PooledBuffer> onTheWay = new ArrayDeque<>();
   private long sequence;
   private boolean endSent;

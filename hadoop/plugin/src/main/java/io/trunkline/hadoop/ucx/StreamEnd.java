@@ -57,6 +57,7 @@ final class StreamEnd {
       };
 
   private Runnable decision;
+  private boolean counts = true;
   private volatile State state;
   private volatile IOException failure;
   private volatile boolean peerClosed;
@@ -267,6 +268,7 @@ final class StreamEnd {
               progressNanos = System.nanoTime();
               if (state != State.GONE) {
                 state = State.CLOSING;
+                countNoMore();
               }
               out.finish();
             });
@@ -398,6 +400,14 @@ final class StreamEnd {
 
   boolean transferring() {
     return in.transferring() || out.transferring();
+  }
+
+  /** Nobody uses it any more: it counts among its worker's streams no longer. */
+  void countNoMore() {
+    if (counts) {
+      counts = false;
+      connections.counted(-1);
+    }
   }
 
   /** Runs something when the peer has accepted or refused, or cannot any more. */

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -9,7 +10,7 @@ final class Ticker {
 
   private final Thread thread = new Thread(this::run, "trunkline-ucx-ticker");
   private final long idleNanos;
-  private IoWorker[] workers;
+  private List<Connections> workers;
   private Runnable chores;
   private volatile boolean idle;
   private volatile boolean closing;
@@ -24,8 +25,13 @@ final class Ticker {
     thread.setDaemon(true);
   }
 
-  /** Begins; the chores are done at every turn and are short. */
-  void start(IoWorker[] of, Runnable what) {
+  /**
+   * Begins.
+   *
+   * @param of whose workers, a list that may grow
+   * @param what chores that are done at every turn and are short
+   */
+  void start(List<Connections> of, Runnable what) {
     workers = of;
     chores = what;
     thread.start();
@@ -44,8 +50,8 @@ final class Ticker {
       boolean active = false;
       idle = true;
       long now = System.nanoTime();
-      for (IoWorker worker : workers) {
-        active |= worker.tick(now);
+      for (Connections each : workers) {
+        active |= each.worker().tick(now);
       }
       chores.run();
       if (active) {

@@ -171,6 +171,9 @@ public final class UcxLibrary {
       for (String part : PARTS) {
         System.load(directory.resolve(part).toString());
       }
+      if (!UcxNative.fits()) {
+        throw new UnsatisfiedLinkError("no ucp_worker_arm in it");
+      }
       BundledLibrary.load(UcxLibrary.class, "/libjucx_amd64.so");
     } catch (IOException | LinkageError e) {
       throw new UcxUnavailableException(

@@ -21,13 +21,14 @@ final class UcxNative {
   static void load() throws IOException {
     BundledLibrary.load(UcxNative.class, "/native/linux-x86_64/libtrunkline_ucx.so");
     if (!keepOffSignals()) {
-      throw new IOException("the environment takes nothing more");
+      throw new IOException("setenv fails: out of memory");
     }
   }
 
   /**
-   * Has a worker tell of what comes from now on. jucx has this and {@link #sleep} only in one
-   * piece, which needs the worker for itself all the time and never ends by itself.
+   * Has a worker tell of what comes from now on. jucx's own takes events that are here for an
+   * error, which is an everyday answer, and has no sleep apart from it, nor one that ends by
+   * itself.
    *
    * @param worker by its native id, which no other thread may call meanwhile
    * @return false when there are events to look after first
@@ -53,7 +54,14 @@ final class UcxNative {
     awaitReadable(events, (int) Math.min(ms, Integer.MAX_VALUE));
   }
 
+  /** Whether the UCX that is loaded has what {@link #arm} needs. */
+  static boolean fits() {
+    return findArm();
+  }
+
   private static native boolean keepOffSignals();
+
+  private static native boolean findArm();
 
   private static native int armWorker(long worker);
 

@@ -6,10 +6,13 @@ import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.openucx.jucx.UcxException;
 import org.openucx.jucx.ucp.UcpContext;
@@ -50,8 +53,12 @@ public final class UcxNode implements AutoCloseable {
   private final UcpContext context;
   private final BufferPool pool;
   private final Ticker ticker;
-  private final IoWorker[] workers;
-  private final Connections[] connections;
+
+  /** As many as the settings say, or less where UCX gives no more. Under the lock of peers. */
+  private int mostWorkers;
+
+  /** Those of workers that run: one at first, as most clients never need more. */
+  private final List<Connections> running = new CopyOnWriteArrayList<>();
 
   /**
    * Guarded by itself. Workers take this lock, so nobody may wait for a worker while holding it.
@@ -77,26 +84,9 @@ public final class UcxNode implements AutoCloseable {
             settings.getInt(UcxSettings.Key.MESSAGE_BYTES),
             counters);
     ticker = new Ticker(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
-    int count = settings.getInt(UcxSettings.Key.WORKERS);
-    workers = new IoWorker[count];
-    connections = new Connections[count];
-    try {
-      for (int i = 0; i < count; i++) {
-        workers[i] = new IoWorker(i, context, settings, ticker, counters);
-        connections[i] = new Connections(this, workers[i]);
-      }
-    } catch (UcxException e) {
-      for (IoWorker made : workers) {
-        if (made != null) {
-          made.ucp().close();
-        }
-      }
-      throw e;
-    }
-    for (Connections each : connections) {
-      each.start();
-    }
-    ticker.start(workers, this::chores);
+    mostWorkers = settings.getInt(UcxSettings.Key.WORKERS);
+    startWorker();
+    ticker.start(running, this::chores);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -112,9 +102,9 @@ public final class UcxNode implements AutoCloseable {
       context = new UcpContext(params(settings));
       UcxNode node = new UcxNode(settings, context);
       LOG.info(
-          "UCX {} with {} workers, {} bytes of registered memory at most",
+          "UCX {} with {} workers and {} bytes of registered memory at most",
           library.version(),
-          node.workers.length,
+          settings.get(UcxSettings.Key.WORKERS),
           settings.get(UcxSettings.Key.POOL_BYTES));
       return node;
     } catch (UcxException e) {
@@ -218,8 +208,11 @@ public final class UcxNode implements AutoCloseable {
    */
   public UcxListener listen(InetSocketAddress address, int backlog) throws IOException {
     synchronized (listening) {
-      checkOpen();
-      UcxListener listener = UcxListener.open(this, connections[0], address, backlog);
+      synchronized (peers) {
+        checkOpen();
+        while (running.size() < mostWorkers && startAnother()) {}
+      }
+      UcxListener listener = UcxListener.open(this, running.get(0), address, backlog);
       listeners.add(listener);
       return listener;
     }
@@ -237,9 +230,36 @@ public final class UcxNode implements AutoCloseable {
     listeners.remove(listener);
   }
 
-  /** Workers take connections in turn. */
+  /** Workers, all of which run where somebody listens, take connections in turn. */
   Connections forAccepting(int turn) {
-    return connections[turn % connections.length];
+    return running.get(turn % running.size());
+  }
+
+  /** Called with the lock of {@link #peers}. Where none more can be had, those that run do. */
+  private boolean startAnother() {
+    try {
+      startWorker();
+      return true;
+    } catch (UcxException | OutOfMemoryError e) {
+      mostWorkers = running.size();
+      LOG.warn("UCX goes on with {} workers, no other starts: {}", mostWorkers, e.toString());
+      return false;
+    }
+  }
+
+  private void startWorker() {
+    IoWorker worker = new IoWorker(running.size(), context, settings, ticker, counters);
+    boolean started = false;
+    try {
+      Connections made = new Connections(this, worker);
+      made.start();
+      running.add(made);
+      started = true;
+    } finally {
+      if (!started) {
+        worker.ucp().close();
+      }
+    }
   }
 
   // ---- connecting
@@ -258,28 +278,15 @@ public final class UcxNode implements AutoCloseable {
     }
     long limitMs = timeoutMs > 0 ? timeoutMs : settings.get(UcxSettings.Key.CONNECT_MS);
     long deadline = deadline(limitMs);
-    if (!takeStream()) {
-      throw new ConnectException(
-          "as many streams as " + UcxSettings.Key.STREAMS_MAX.key() + " allows are open");
-    }
-    boolean opened = false;
-    try {
-      UcxChannel channel = connect(peer, deadline);
-      opened = true;
-      return channel;
-    } finally {
-      if (!opened) {
-        counters.streamsOpen.decrementAndGet();
-      }
-    }
-  }
-
-  private UcxChannel connect(InetSocketAddress peer, long deadline) throws IOException {
     for (int attempt = 0; ; attempt++) {
+      if (counters.streamsOpen.get() >= settings.getInt(UcxSettings.Key.STREAMS_MAX)) {
+        throw new ConnectException(
+            "as many streams as " + UcxSettings.Key.STREAMS_MAX.key() + " allows are open");
+      }
       Connection connection = connection(peer);
       boolean reused = connection.state() == Connection.State.OPEN;
-      connection.awaitOpen(deadline);
       try {
+        connection.awaitOpen(deadline);
         StreamEnd stream = open(connection, deadline);
         if (stream != null) {
           counters.streamsOpened.increment();
@@ -292,13 +299,15 @@ public final class UcxNode implements AutoCloseable {
           throw e;
         }
         LOG.debug("connection to {} was dead: {}", peer, e.getMessage());
+      } finally {
+        connection.connections().opening(-1);
       }
     }
   }
 
   /**
    * The connection of the worker that has the fewest streams, since those share its leader: a new
-   * one where it has none yet.
+   * one where it has none yet. Counts as a stream that is being opened from now on.
    */
   private Connection connection(InetSocketAddress peer) throws IOException {
     Connection made;
@@ -306,23 +315,34 @@ public final class UcxNode implements AutoCloseable {
       if (closed) {
         throw new IOException("UCX node is closed");
       }
-      Connection[] all = peers.computeIfAbsent(peer, key -> new Connection[workers.length]);
-      int best = 0;
-      for (int i = 1; i < all.length; i++) {
-        int more = connections[i].streams() - connections[best].streams();
-        if (more < 0 || (more == 0 && usable(all[i]) && !usable(all[best]))) {
-          best = i;
-        }
-      }
+      Connection[] all =
+          peers.computeIfAbsent(
+              peer, key -> new Connection[settings.getInt(UcxSettings.Key.WORKERS)]);
+      int best = workerFor(all);
+      running.get(best).opening(1);
       if (usable(all[best])) {
         return all[best];
       }
-      made = Connection.connector(connections[best], peer);
+      made = Connection.connector(running.get(best), peer);
       all[best] = made;
     }
     counters.endpointsConnected.increment();
     made.connections().worker().execute(made::connect);
     return made;
+  }
+
+  private int workerFor(Connection[] all) {
+    int best = 0;
+    for (int i = 1; i < running.size(); i++) {
+      int more = running.get(i).streams() - running.get(best).streams();
+      if (more < 0 || (more == 0 && usable(all[i]) && !usable(all[best]))) {
+        best = i;
+      }
+    }
+    if (running.get(best).streams() > 0 && running.size() < mostWorkers && startAnother()) {
+      best = running.size() - 1;
+    }
+    return best;
   }
 
   private static boolean usable(Connection connection) {
@@ -336,14 +356,18 @@ public final class UcxNode implements AutoCloseable {
     AtomicReference<StreamEnd> made = new AtomicReference<>();
     Waiters asked = new Waiters();
     IoWorker worker = connection.connections().worker();
-    boolean[] gone = {false};
+    AtomicBoolean gone = new AtomicBoolean();
+    AtomicBoolean givenUp = new AtomicBoolean();
     worker.execute(
         () -> {
           StreamEnd stream = connection.open();
-          gone[0] = stream == null;
+          gone.set(stream == null);
           made.set(stream);
           if (stream != null) {
             stream.onDecision(asked::tell);
+            if (givenUp.get()) {
+              stream.abandon();
+            }
           }
           asked.tell();
         });
@@ -352,9 +376,10 @@ public final class UcxNode implements AutoCloseable {
             worker,
             () -> {
               StreamEnd stream = made.get();
-              return gone[0] || (stream != null && stream.state() != StreamEnd.State.OPENING);
+              return gone.get() || (stream != null && stream.state() != StreamEnd.State.OPENING);
             },
             deadline);
+    givenUp.set(!decided);
     StreamEnd stream = made.get();
     if (!decided) {
       if (stream != null) {
@@ -429,15 +454,15 @@ public final class UcxNode implements AutoCloseable {
         listener.close();
       }
     }
-    for (Connections each : connections) {
+    for (Connections each : running) {
       each.worker().execute(each::endAll);
     }
     long deadline = System.nanoTime() + CLOSE_NANOS;
-    for (Connections each : connections) {
+    for (Connections each : running) {
       new Waiters().await(each.worker(), each::idle, deadline);
     }
     ticker.close();
-    for (Connections each : connections) {
+    for (Connections each : running) {
       each.worker().close(each::endAll);
     }
     pool.close();

@@ -1,10 +1,13 @@
 package io.trunkline.hadoop.ucx;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -39,7 +42,7 @@ class IoWorkerTest {
     assertEquals((byte) value, got.get(0));
   }
 
-  /** As a client of HDFS, one thread of which sends packets while another waits for their ends. */
+  /** As a client of HDFS, one thread of which sends packets while another waits for their acks. */
   @Test
   void aWriterDoesNotWakeTheReaderThatSleeps() throws Exception {
     try (UcxNode node = node(1);
@@ -55,7 +58,7 @@ class IoWorkerTest {
                   here.read(answer, LIMIT_MS);
                   return (int) answer.get(0);
                 } catch (IOException e) {
-                  throw new java.io.UncheckedIOException(e);
+                  throw new UncheckedIOException(e);
                 }
               },
               task -> new Thread(task).start());
@@ -74,17 +77,38 @@ class IoWorkerTest {
   @Test
   void aStreamGoesToTheWorkerThatHasTheFewest() throws Exception {
     try (UcxNode node = node(2);
-        UcxNode peer = node(2);
+        UcxNode peer = node(1);
         UcxListener listener = peer.listen(UcxTests.ANY, 16);
-        UcxChannel first = node.connect(listener.address(), LIMIT_MS);
-        UcxChannel second = node.connect(listener.address(), LIMIT_MS)) {
-      assertNotEquals(first.stream().worker(), second.stream().worker());
-      first.close();
-      UcxTests.eventually("one is left", () -> node.metrics().streamsOpen() == 1);
-      try (UcxChannel third = node.connect(listener.address(), LIMIT_MS)) {
-        assertNotEquals(second.stream().worker(), third.stream().worker());
-        assertEquals(2, node.metrics().endpointsConnected());
+        UcxChannel first = node.connect(listener.address(), LIMIT_MS)) {
+      assertFalse(hasSecondWorker(), "one stream needs one worker");
+      try (UcxChannel second = node.connect(listener.address(), LIMIT_MS)) {
+        assertTrue(hasSecondWorker());
+        assertNotEquals(first.stream().worker(), second.stream().worker());
+        first.close();
+        UcxTests.eventually("one is left", () -> node.metrics().streamsOpen() == 1);
+        try (UcxChannel third = node.connect(listener.address(), LIMIT_MS)) {
+          assertNotEquals(second.stream().worker(), third.stream().worker());
+          assertEquals(2, node.metrics().endpointsConnected());
+        }
       }
+    }
+  }
+
+  private static boolean hasSecondWorker() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .anyMatch(thread -> thread.getName().equals("trunkline-ucx-1"));
+  }
+
+  /** What is refused, or given up, is not counted as open, nor less than nothing is. */
+  @Test
+  void aRefusedStreamCountsNoMore() throws Exception {
+    try (UcxNode node = node(1);
+        UcxNode peer = node(1);
+        UcxListener listener = peer.listen(UcxTests.ANY, 1);
+        UcxChannel waiting = node.connect(listener.address(), LIMIT_MS)) {
+      assertThrows(StreamRefusedException.class, () -> node.connect(listener.address(), LIMIT_MS));
+      assertEquals(1, node.metrics().streamsOpen());
+      assertTrue(waiting.isOpen());
     }
   }
 }

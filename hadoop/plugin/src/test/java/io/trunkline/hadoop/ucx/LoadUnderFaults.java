@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import java.util.concurrent.atomic.LongAdder;
+
 /**
  * Loads UCX while other threads run into SIGSEGV all the time, as Java code does where the compiler
  * leaves it to the processor to find null. Run with {@code -XX:TieredStopAtLevel=1}, whose code
@@ -9,7 +11,7 @@ final class LoadUnderFaults {
   private static final int THREADS = 2;
 
   private static volatile boolean over;
-  private static volatile long found;
+  private static final LongAdder FOUND = new LongAdder();
 
   private LoadUnderFaults() {}
 
@@ -19,12 +21,12 @@ final class LoadUnderFaults {
       threads[i] = new Thread(LoadUnderFaults::fault);
       threads[i].start();
     }
-    while (found < 100_000) {
+    while (FOUND.sum() < 100_000) {
       Thread.sleep(1);
     }
     try (UcxNode node = UcxNode.open(UcxSettings.builder().build())) {
-      long before = found;
-      while (found < before + 100_000) {
+      long before = FOUND.sum();
+      while (FOUND.sum() < before + 100_000) {
         Thread.sleep(1);
       }
     }
@@ -39,9 +41,9 @@ final class LoadUnderFaults {
     int[][] nothing = new int[1][];
     while (!over) {
       try {
-        found += length(nothing[0]);
+        FOUND.add(length(nothing[0]));
       } catch (NullPointerException e) {
-        found++;
+        FOUND.increment();
       }
     }
   }

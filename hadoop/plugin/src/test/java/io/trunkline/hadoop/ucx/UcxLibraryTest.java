@@ -10,9 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A machine without UCX, or with one that does not fit, is told so before anything is loaded. */
+@Timeout(60)
 class UcxLibraryTest {
   @TempDir Path directory;
 
