@@ -15,7 +15,7 @@ build: ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
 	install -D -t dist/bin $(TARGET)/release/trunkline
 	install -D -m 644 -t dist/lib hadoop/plugin/target/trunkline-hadoop.jar
 
-demo: build ## Stock HDFS on TCP, then on named data, byte by byte [SIZE=256MiB] [FILE=path]
+demo: build ## Stock HDFS on TCP, on named data and over UCX, byte by byte [SIZE=256MiB] [FILE=path]
 	@$(LAB) demo $(if $(SIZE),--size $(SIZE)) $(if $(FILE),--file $(FILE))
 
 test: ## Everything that can be checked here [ONLY=stage,stage]
