@@ -319,7 +319,7 @@ final class Connection {
   /**
    * Sends what waits of frames without data.
    *
-   * @return whether nothing waits any more
+   * @return whether all went, and UCX is done with them
    */
   boolean sendFrames() {
     if (state == State.GONE || doom != null) {
@@ -327,11 +327,10 @@ final class Connection {
     }
     try {
       control.send(endpoint);
-      connections.framesUnderWay(control.underWay());
     } catch (RuntimeException e) {
       doom(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
     }
-    return control.waiting() == 0;
+    return control.waiting() == 0 && !control.underWay();
   }
 
   /**

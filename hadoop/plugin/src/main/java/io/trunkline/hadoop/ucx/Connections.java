@@ -55,7 +55,6 @@ final class Connections implements UcpAmRecvCallback {
   private final AtomicInteger opening = new AtomicInteger();
   private volatile boolean dooming;
   private volatile int streams;
-  private boolean framesUnderWay;
   private long timersNanos = System.nanoTime();
   private long loggedNanos = timersNanos - LOG_NANOS;
 
@@ -193,11 +192,6 @@ final class Connections implements UcpAmRecvCallback {
     transferring.add(stream);
   }
 
-  /** What of frames was handed to UCX, and whether it is at some still. */
-  void framesUnderWay(boolean some) {
-    framesUnderWay |= some;
-  }
-
   void frames(Connection connection) {
     frames.add(connection);
   }
@@ -230,13 +224,12 @@ final class Connections implements UcpAmRecvCallback {
    * @return whether UCX is done with all of it already, and nothing else needs the leader
    */
   private boolean sendDue() {
-    framesUnderWay = false;
     do {
       runDue();
       reap();
     } while (!due.isEmpty());
     // What UCX keeps back nothing may announce, as where a queue in shared memory is full.
-    return transferring.isEmpty() && frames.isEmpty() && !framesUnderWay && !dooming;
+    return transferring.isEmpty() && frames.isEmpty() && !dooming;
   }
 
   private int runDue() {

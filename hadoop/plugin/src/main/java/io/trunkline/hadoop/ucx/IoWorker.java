@@ -465,7 +465,6 @@ final class IoWorker {
           lead(null, NO_DEADLINE);
         } catch (UcxException e) {
           LOG.warn("UCX worker: {}", e.toString());
-          LockSupport.parkNanos(wakeCheckNanos);
         } finally {
           keeperLeads = false;
           release();

@@ -171,7 +171,7 @@ public final class UcxLibrary {
       for (String part : PARTS) {
         System.load(directory.resolve(part).toString());
       }
-      if (!UcxNative.fits()) {
+      if (!UcxNative.findArm()) {
         throw new UnsatisfiedLinkError("no ucp_worker_arm in it");
       }
       BundledLibrary.load(UcxLibrary.class, "/libjucx_amd64.so");

@@ -54,14 +54,10 @@ final class UcxNative {
     awaitReadable(events, (int) Math.min(ms, Integer.MAX_VALUE));
   }
 
-  /** Whether the UCX that is loaded has what {@link #arm} needs. */
-  static boolean fits() {
-    return findArm();
-  }
+  /** Whether the UCX that is loaded has what {@link #arm} needs; called before that. */
+  static native boolean findArm();
 
   private static native boolean keepOffSignals();
-
-  private static native boolean findArm();
 
   private static native int armWorker(long worker);
 
