@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from trunkline_lab import guest, hbase, payload, report, verbs
+from trunkline_lab import free_memory, guest, hbase, payload, report, verbs
 from trunkline_lab.suite import count_cargo, mount_missing
 
 
@@ -85,3 +85,14 @@ def test_without_a_device_the_mounts_tests_are_told_as_skipped(monkeypatch, tmp_
     assert "No such file" in mount_missing()
     (tmp_path / "fuse").touch()
     assert mount_missing() == ""
+
+
+def test_free_memory_is_given_back_and_never_taken_where_it_is_scarce(monkeypatch):
+    taken = []
+    real = free_memory.mmap.mmap
+    monkeypatch.setattr(free_memory.mmap, "mmap", lambda *a, **k: taken.append(real(*a, **k)) or taken[-1])
+    free_memory.touch(1 << 20)
+    assert [area.closed for area in taken] == [True]
+    monkeypatch.setattr(free_memory, "available", lambda: 1 << 20)
+    free_memory.touch(1 << 20)
+    assert len(taken) == 1
