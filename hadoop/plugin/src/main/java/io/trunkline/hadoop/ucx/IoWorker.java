@@ -457,6 +457,7 @@ final class IoWorker {
   }
 
   private void keep() {
+    String said = "";
     while (!closing) {
       if (claims.get() == 0 && lead.tryLock()) {
         keeperLeads = true;
@@ -464,7 +465,11 @@ final class IoWorker {
         try {
           lead(null, NO_DEADLINE);
         } catch (UcxException e) {
-          LOG.warn("UCX worker: {}", e.toString());
+          // The ticker has it try again within milliseconds.
+          if (!e.toString().equals(said)) {
+            said = e.toString();
+            LOG.warn("UCX worker: {}; the same again is not told", said);
+          }
         } finally {
           keeperLeads = false;
           release();
