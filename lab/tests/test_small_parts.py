@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from trunkline_lab import free_memory, guest, hbase, payload, report, verbs
+from trunkline_lab import guest, hbase, memory, payload, report, verbs
 from trunkline_lab.suite import count_cargo, mount_missing
 
 
@@ -89,10 +89,16 @@ def test_without_a_device_the_mounts_tests_are_told_as_skipped(monkeypatch, tmp_
 
 def test_free_memory_is_given_back_and_never_taken_where_it_is_scarce(monkeypatch):
     taken = []
-    real = free_memory.mmap.mmap
-    monkeypatch.setattr(free_memory.mmap, "mmap", lambda *a, **k: taken.append(real(*a, **k)) or taken[-1])
-    free_memory.touch(1 << 20)
+    real = memory.mmap.mmap
+    monkeypatch.setattr(memory.mmap, "mmap", lambda *a, **k: taken.append(real(*a, **k)) or taken[-1])
+    monkeypatch.setattr(memory, "meminfo", {"MemFree": 2 << 20}.__getitem__)
+    memory.touch_free(1 << 20)
     assert [area.closed for area in taken] == [True]
-    monkeypatch.setattr(free_memory, "available", lambda: 1 << 20)
-    free_memory.touch(1 << 20)
+    memory.touch_free((1 << 20) + 1)
     assert len(taken) == 1
+
+
+def test_fields_of_the_machines_memory_are_told_apart():
+    assert 0 < memory.meminfo("MemFree") < memory.meminfo("MemTotal")
+    with pytest.raises(KeyError):
+        memory.meminfo("Mem")

@@ -6,6 +6,8 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
+from .memory import meminfo
+
 
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns: the first to the left, the rest to the right; an empty row is a blank line."""
@@ -24,11 +26,8 @@ def mib(count: float) -> str:
 
 def machine() -> str:
     """The machine in a line: processor, cores, memory, kernel."""
-    model, cores, memory = "unknown processor", 0, 0.0
+    model, cores = "unknown processor", 0
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model, cores = line.partition(":")[2].strip(), cores + 1
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal"):
-            memory = int(line.split()[1]) / (1 << 20)
-    return f"{cores} x {model}, {memory:.0f} GiB, Linux {platform.release()}"
+    return f"{cores} x {model}, {meminfo('MemTotal') / (1 << 30):.0f} GiB, Linux {platform.release()}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from . import free_memory, planes
+from . import memory, planes
 from .cluster import FSSHELL, Cluster, Properties
 from .hostbytes import HostBytes, LinkBytes
 from .network import pick_loopback
@@ -85,7 +85,7 @@ class Rig:
         jvm: Sequence[str] = (),
     ) -> Cost:
         """`FsShell -put`, measured."""
-        free_memory.touch(replication * source.stat().st_size)  # what the DataNodes' page cache is about to take
+        memory.touch_free(replication * source.stat().st_size)  # what the DataNodes' page cache is about to take
 
         def put() -> Process:
             return self.cluster.put(source, target, replication=replication, host=host, properties=properties, jvm=jvm)

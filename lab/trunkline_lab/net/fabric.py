@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..memory import meminfo
 from . import kernel, namespaces
 from .topology import Link, Topology
 
@@ -176,7 +177,7 @@ def preflight(needed_memory_bytes: int = 0, disk: Path | None = None, needed_dis
             wrong.append(f"{tool} is missing; install {package}")
     if not Path("/proc/self/ns/net").exists():
         wrong.append("this kernel has no network namespaces (CONFIG_NET_NS)")
-    available = _available_bytes()
+    available = meminfo("MemAvailable")
     if available < needed_memory_bytes:
         wrong.append(
             f"{needed_memory_bytes >> 20} MiB of memory are needed and {available >> 20} MiB are there; "
@@ -194,10 +195,3 @@ def preflight(needed_memory_bytes: int = 0, disk: Path | None = None, needed_dis
 def free_bytes(directory: Path) -> int:
     """What may still be written in a directory, which need not be there yet."""
     return shutil.disk_usage(next(there for there in (directory, *directory.parents) if there.exists())).free
-
-
-def _available_bytes() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable"):
-            return int(line.split()[1]) << 10
-    return 0
