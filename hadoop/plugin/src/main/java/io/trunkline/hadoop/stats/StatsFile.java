@@ -26,6 +26,9 @@ public final class StatsFile {
   /** Below that of file systems, so that what they write as they close is counted. */
   private static final int HOOK_PRIORITY = 1;
 
+  /** Hadoop's own default; a file system that hangs must not hold the JVM's end up for ever. */
+  private static final long HOOK_SECONDS = 30;
+
   private static final ConcurrentHashMap<String, StatsFile> FILES = new ConcurrentHashMap<>();
   private static final AtomicBoolean HOOKED = new AtomicBoolean();
   private static final ScheduledExecutorService WRITER =
@@ -60,7 +63,9 @@ public final class StatsFile {
   private static void hookOnce() {
     if (HOOKED.compareAndSet(false, true)) {
       try {
-        ShutdownHookManager.get().addShutdownHook(StatsFile::atExit, HOOK_PRIORITY);
+        // Not told how long it may take, Hadoop parses its whole configuration anew to find out.
+        ShutdownHookManager.get()
+            .addShutdownHook(StatsFile::atExit, HOOK_PRIORITY, HOOK_SECONDS, TimeUnit.SECONDS);
       } catch (IllegalStateException e) {
         LOG.debug("the process ends already, its counters are written no more");
       }
