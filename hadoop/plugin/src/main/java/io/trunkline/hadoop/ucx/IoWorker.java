@@ -1,9 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
 import java.util.List;
-import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedDeque;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -32,17 +30,6 @@ import org.slf4j.LoggerFactory;
  * until UCX or {@link #wake} wakes it.
  */
 final class IoWorker {
-  /** Something to be done by whoever leads. */
-  @FunctionalInterface
-  interface Duty {
-    /**
-     * Does what is due.
-     *
-     * @return how much was done, 0 when nothing was due
-     */
-    int run();
-  }
-
   /** A wait that never ends by itself. */
   static final long NO_DEADLINE = Long.MAX_VALUE;
 
@@ -60,15 +47,6 @@ final class IoWorker {
   /** The same for one that waits for long already. */
   private static final long PATIENT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-  /** A spinning leader looks that often at all that it has to do. */
-  private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
-
-  /** Pauses of a spinning leader between two questions to UCX, about a microsecond. */
-  private static final int PAUSES = 16;
-
-  /** Duties have their turn that often though nothing has happened. */
-  private static final long DUTIES_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-
   private static final long CLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final Ticker ticker;
@@ -79,6 +57,7 @@ final class IoWorker {
   private final UcpWorker ucp;
   private final long ucpId;
   private final int ucpEvents;
+  private final Turn turn;
   private final Thread keeper;
 
   /** Held by the leader. */
@@ -87,13 +66,8 @@ final class IoWorker {
   /** Held by who calls UCX: the leader, but for its sleep, and then who sends. */
   private final ReentrantLock calls = new ReentrantLock();
 
-  private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private final ConcurrentLinkedDeque<Waiter> followers = new ConcurrentLinkedDeque<>();
   private final AtomicInteger claims = new AtomicInteger();
-  private Duty[] duties;
-  private long dutiesNanos = System.nanoTime();
-  private BooleanSupplier pending;
-  private BooleanSupplier sending;
   private volatile boolean keeperLeads;
   private volatile boolean sleeping;
   private volatile long vacantNanos = System.nanoTime();
@@ -118,6 +92,7 @@ final class IoWorker {
     ucp = context.newWorker(new UcpWorkerParams().requestWakeupRX().requestWakeupTX());
     ucpId = ucp.getNativeId();
     ucpEvents = ucp.getEventFD();
+    turn = new Turn(ucp);
     keeper = new Thread(this::keep, "trunkline-ucx-" + index);
     keeper.setDaemon(true);
   }
@@ -129,28 +104,24 @@ final class IoWorker {
   /**
    * Begins to work.
    *
-   * @param others what is to be done when UCX had events or something is due, and every now and
-   *     then
-   * @param othersPending whether something of it is due that UCX does not announce
-   * @param othersSending sends what is due, as much as goes without UCX having a turn; says whether
-   *     that was all
+   * @param duties as {@link Turn#start} says
+   * @param pending as {@link Turn#start} says
+   * @param sending as {@link Turn#start} says
    */
-  void start(List<Duty> others, BooleanSupplier othersPending, BooleanSupplier othersSending) {
-    duties = others.toArray(Duty[]::new);
-    pending = othersPending;
-    sending = othersSending;
+  void start(List<Turn.Duty> duties, BooleanSupplier pending, BooleanSupplier sending) {
+    turn.start(duties, pending, sending);
     keeper.start();
   }
 
   /** Has the leader, woken if it sleeps, run something; runs it at once when nobody leads. */
   void execute(Runnable task) {
-    tasks.add(task);
+    turn.add(task);
     poke();
   }
 
   /** Has the leader run something after what it does now. */
   void later(Runnable task) {
-    tasks.add(task);
+    turn.add(task);
   }
 
   /** Something is due: does it now if nobody leads or the leader sleeps, else leaves it to it. */
@@ -161,7 +132,7 @@ final class IoWorker {
     if (lead.tryLock()) {
       calls.lock();
       try {
-        work(0);
+        turn.run(0);
       } finally {
         release();
       }
@@ -184,11 +155,11 @@ final class IoWorker {
    * @return false when something is left for the leader
    */
   private boolean sendMeanwhile() {
-    if (!sleeping || !tasks.isEmpty() || !calls.tryLock()) {
+    if (!sleeping || turn.hasTasks() || !calls.tryLock()) {
       return false;
     }
     try {
-      return sending.getAsBoolean() && !duty();
+      return turn.send();
     } finally {
       calls.unlock();
     }
@@ -295,10 +266,10 @@ final class IoWorker {
     vacantNanos = System.nanoTime();
     calls.unlock();
     lead.unlock();
-    while (duty() && lead.tryLock()) {
+    while (turn.due() && lead.tryLock()) {
       calls.lock();
       try {
-        work(0);
+        turn.run(0);
       } finally {
         calls.unlock();
         lead.unlock();
@@ -309,10 +280,6 @@ final class IoWorker {
       next.wake();
     }
     ticker.hurry();
-  }
-
-  private boolean duty() {
-    return !tasks.isEmpty() || pending.getAsBoolean();
   }
 
   /**
@@ -328,7 +295,7 @@ final class IoWorker {
     boolean spun = false;
     int polled = 0;
     for (; ; ) {
-      int done = work(polled);
+      int done = turn.run(polled);
       polled = 0;
       if (waiter == null ? claims.get() > 0 : waiter.ready()) {
         return false;
@@ -346,7 +313,7 @@ final class IoWorker {
         spinUntil = now + spin.nanos();
       } else if (busy || now - spinUntil < 0) {
         spun = true;
-        polled = poll(now);
+        polled = turn.poll(now);
       } else if (waiter != null && now - fruitlessAt >= 0) {
         return true;
       } else {
@@ -358,20 +325,6 @@ final class IoWorker {
         spinUntil = System.nanoTime() + spin.nanos();
       }
     }
-  }
-
-  /**
-   * Asks UCX alone for events, for a short time: a spin that ran all duties would cost far more.
-   */
-  private int poll(long nowNanos) {
-    int done;
-    do {
-      for (int i = 0; i < PAUSES; i++) {
-        Thread.onSpinWait();
-      }
-      done = progress();
-    } while (done == 0 && !duty() && System.nanoTime() - nowNanos < POLL_NANOS);
-    return done;
   }
 
   private long mostSleep(Waiter waiter, long nowNanos, long fruitlessAt, long deadlineNanos) {
@@ -389,7 +342,7 @@ final class IoWorker {
     sleeping = true;
     try {
       boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
-      if (called || duty() || closing || !UcxNative.arm(ucpId)) {
+      if (called || turn.due() || closing || !UcxNative.arm(ucpId)) {
         return;
       }
       calls.unlock();
@@ -404,56 +357,6 @@ final class IoWorker {
     } finally {
       sleeping = false;
     }
-  }
-
-  private int progress() {
-    try {
-      return ucp.progress();
-    } catch (Exception e) {
-      LOG.warn("UCX worker: {}", e.toString());
-      return 0;
-    }
-  }
-
-  private int runTasks() {
-    int done = 0;
-    for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-      try {
-        task.run();
-      } catch (RuntimeException e) {
-        LOG.warn("UCX worker: task failed", e);
-      }
-      done++;
-    }
-    return done;
-  }
-
-  /**
-   * A client lives for seconds, most of them with its code half compiled: what has nothing to do is
-   * not called, so that it does not look hot to the JIT, either.
-   *
-   * @param polled events that UCX has had already, and nobody has looked after
-   */
-  private int work(int polled) {
-    int done = polled + progress();
-    if (!tasks.isEmpty()) {
-      done += runTasks();
-    }
-    long now = System.nanoTime();
-    if (done == 0 && !pending.getAsBoolean() && now - dutiesNanos < DUTIES_NANOS) {
-      return 0;
-    }
-    dutiesNanos = now;
-    // One call site for all of them: the JIT compiles each once, and not into everything that
-    // reads or writes.
-    for (Duty duty : duties) {
-      try {
-        done += duty.run();
-      } catch (RuntimeException e) {
-        LOG.warn("UCX worker: duties failed", e);
-      }
-    }
-    return done;
   }
 
   private void keep() {
@@ -513,7 +416,7 @@ final class IoWorker {
     lead.lock();
     calls.lock();
     try {
-      work(0);
+      turn.run(0);
       last.run();
       synchronized (ucp) {
         closed = true;

@@ -1,0 +1,156 @@
+package io.trunkline.hadoop.ucx;
+
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import org.openucx.jucx.ucp.UcpWorker;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What whoever may call a worker does when it does: UCX's events, tasks of other threads, and
+ * duties. But for the few methods that say so, of who may call UCX alone: see {@link IoWorker}.
+ */
+final class Turn {
+  /** Something to be done again and again. */
+  @FunctionalInterface
+  interface Duty {
+    /**
+     * Does what is due.
+     *
+     * @return how much was done, 0 when nothing was due
+     */
+    int run();
+  }
+
+  private static final Logger LOG = LoggerFactory.getLogger(Turn.class);
+
+  /** A spinning leader looks that often at all that it has to do. */
+  private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
+
+  /** Pauses of a spinning leader between two questions to UCX, about a microsecond. */
+  private static final int PAUSES = 16;
+
+  /** Duties have their turn that often though nothing has happened. */
+  private static final long DUTIES_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  private final UcpWorker ucp;
+  private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+  private Duty[] duties;
+  private long dutiesNanos = System.nanoTime();
+  private BooleanSupplier pending;
+  private BooleanSupplier sending;
+
+  Turn(UcpWorker ucp) {
+    this.ucp = ucp;
+  }
+
+  /**
+   * Says what there is to do; called once, before anything else is.
+   *
+   * @param others what is to be done when UCX had events or something is due, and every now and
+   *     then
+   * @param othersPending whether something of it is due that UCX does not announce
+   * @param othersSending sends what is due, as much as goes without UCX having a turn; says whether
+   *     that was all
+   */
+  void start(List<Duty> others, BooleanSupplier othersPending, BooleanSupplier othersSending) {
+    duties = others.toArray(Duty[]::new);
+    pending = othersPending;
+    sending = othersSending;
+  }
+
+  /** Has something done in the next turn. Any thread. */
+  void add(Runnable task) {
+    tasks.add(task);
+  }
+
+  /** Whether tasks wait. Any thread. */
+  boolean hasTasks() {
+    return !tasks.isEmpty();
+  }
+
+  /** Whether there is anything to do that UCX does not announce. Any thread. */
+  boolean due() {
+    return hasTasks() || pending.getAsBoolean();
+  }
+
+  /**
+   * Sends what is due, without a turn of UCX.
+   *
+   * @return false when something is left to do
+   */
+  boolean send() {
+    return sending.getAsBoolean() && !due();
+  }
+
+  /**
+   * A turn. A client lives for seconds, most of them with its code half compiled: what has nothing
+   * to do is not called, so that it does not look hot to the JIT, either.
+   *
+   * @param polled events that UCX has had already, and nobody has looked after
+   * @return how much was done
+   */
+  int run(int polled) {
+    int done = polled + progress();
+    if (hasTasks()) {
+      done += runTasks();
+    }
+    long now = System.nanoTime();
+    if (done == 0 && !pending.getAsBoolean() && now - dutiesNanos < DUTIES_NANOS) {
+      return 0;
+    }
+    dutiesNanos = now;
+    // One call site for all of them: the JIT compiles each once, and not into everything that
+    // reads or writes.
+    for (Duty duty : duties) {
+      try {
+        done += duty.run();
+      } catch (RuntimeException e) {
+        LOG.warn("UCX worker: duties failed", e);
+      }
+    }
+    return done;
+  }
+
+  /**
+   * Asks UCX alone for events, for a short time: a spin that ran all duties would cost far more.
+   *
+   * @param nowNanos of {@link System#nanoTime}
+   * @return events that UCX had, to be handed to {@link #run}
+   */
+  int poll(long nowNanos) {
+    int done;
+    do {
+      for (int i = 0; i < PAUSES; i++) {
+        Thread.onSpinWait();
+      }
+      done = progress();
+    } while (done == 0 && !due() && System.nanoTime() - nowNanos < POLL_NANOS);
+    return done;
+  }
+
+  private int progress() {
+    try {
+      return ucp.progress();
+    } catch (Exception e) {
+      LOG.warn("UCX worker: {}", e.toString());
+      return 0;
+    }
+  }
+
+  private int runTasks() {
+    int done = 0;
+    for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+      try {
+        task.run();
+      } catch (RuntimeException e) {
+        LOG.warn("UCX worker: task failed", e);
+      }
+      done++;
+    }
+    return done;
+  }
+}
