@@ -9,6 +9,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.util.ShutdownHookManager;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,9 +26,6 @@ public final class StatsFile {
 
   /** Below that of file systems, so that what they write as they close is counted. */
   private static final int HOOK_PRIORITY = 1;
-
-  /** Hadoop's own default; a file system that hangs must not hold the JVM's end up for ever. */
-  private static final long HOOK_SECONDS = 30;
 
   private static final ConcurrentHashMap<String, StatsFile> FILES = new ConcurrentHashMap<>();
   private static final AtomicBoolean HOOKED = new AtomicBoolean();
@@ -65,7 +63,11 @@ public final class StatsFile {
       try {
         // Not told how long it may take, Hadoop parses its whole configuration anew to find out.
         ShutdownHookManager.get()
-            .addShutdownHook(StatsFile::atExit, HOOK_PRIORITY, HOOK_SECONDS, TimeUnit.SECONDS);
+            .addShutdownHook(
+                StatsFile::atExit,
+                HOOK_PRIORITY,
+                CommonConfigurationKeysPublic.SERVICE_SHUTDOWN_TIMEOUT_DEFAULT,
+                ShutdownHookManager.TIME_UNIT_DEFAULT);
       } catch (IllegalStateException e) {
         LOG.debug("the process ends already, its counters are written no more");
       }
