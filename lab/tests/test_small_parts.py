@@ -1,6 +1,8 @@
 """Sizes, payload files, tables, and how other tools' results are read."""
 
 import zlib
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,15 +89,71 @@ def test_without_a_device_the_mounts_tests_are_told_as_skipped(monkeypatch, tmp_
     assert mount_missing() == ""
 
 
-def test_free_memory_is_given_back_and_never_taken_where_it_is_scarce(monkeypatch):
-    taken = []
-    real = memory.mmap.mmap
-    monkeypatch.setattr(memory.mmap, "mmap", lambda *a, **k: taken.append(real(*a, **k)) or taken[-1])
-    monkeypatch.setattr(memory, "meminfo", {"MemFree": 2 << 20}.__getitem__)
-    memory.touch_free(1 << 20)
-    assert [area.closed for area in taken] == [True]
-    memory.touch_free((1 << 20) + 1)
-    assert len(taken) == 1
+@pytest.fixture
+def free(monkeypatch):
+    """Free memory of a machine of a few MiB, in chunks of one; what is held is missing there."""
+    machine = SimpleNamespace(total=20 << 20, taken=0, held=[])
+
+    def populated(size):
+        area = memory.mmap.mmap(-1, size)
+        machine.held.append(area)
+        return area
+
+    def meminfo(field):
+        assert field == "MemFree"
+        return machine.total - machine.taken - sum(not area.closed for area in machine.held) * memory.CHUNK_BYTES
+
+    monkeypatch.setattr(memory, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(memory, "MARGIN_BYTES", 2 << 20)
+    monkeypatch.setattr(memory, "_LOOK_S", 3600)  # only when the test looks
+    monkeypatch.setattr(memory, "_populated", populated)
+    monkeypatch.setattr(memory, "meminfo", meminfo)
+    return machine
+
+
+def test_memory_held_is_given_up_as_others_take_it(free):
+    with memory.Supply(6 << 20) as supply:
+        supply.look()
+        assert supply.held() == 6 << 20, "the margin is free at once"
+        supply.look()
+        assert supply.held() == 6 << 20
+        free.taken = 4 << 20
+        supply.look()
+        assert supply.held() == 2 << 20
+        free.taken = 12 << 20
+        supply.look()
+        assert supply.held() == 0
+    assert all(area.closed for area in free.held)
+
+
+def test_memory_is_all_given_back_when_the_block_fails(free):
+    with pytest.raises(ZeroDivisionError), memory.Supply(6 << 20):
+        raise ZeroDivisionError
+    assert free.held and all(area.closed for area in free.held)
+
+
+def test_memory_is_not_held_where_it_is_scarce(free):
+    with memory.Supply((8 << 20) + 1):
+        assert not free.held
+    with memory.Supply(8 << 20):
+        assert free.held
+
+
+def test_memory_that_a_kernel_cannot_populate_is_not_held(free, monkeypatch):
+    def refused(size):
+        raise OSError("EINVAL")
+
+    monkeypatch.setattr(memory, "_populated", refused)
+    with memory.Supply(6 << 20) as supply:
+        assert supply.held() == 0
+
+
+def test_memory_held_is_really_there():
+    area = memory._populated(4 << 20)
+    resident = int(Path("/proc/self/smaps_rollup").read_text().split("Rss:")[1].split()[0])
+    area.close()
+    after = int(Path("/proc/self/smaps_rollup").read_text().split("Rss:")[1].split()[0])
+    assert resident - after >= 4 << 10
 
 
 def test_fields_of_the_machines_memory_are_told_apart():

@@ -69,6 +69,7 @@ class Rig:
     def __init__(self, cluster: Cluster, meter: Meter, routers: Sequence[Router]) -> None:
         self.cluster, self.meter, self.routers = cluster, meter, routers
         self.hosts = list(cluster.hosts.values())
+        self._sizes: dict[str, int] = {}  # of what was put
 
     @property
     def plane(self) -> str:
@@ -85,16 +86,18 @@ class Rig:
         jvm: Sequence[str] = (),
     ) -> Cost:
         """`FsShell -put`, measured."""
-        memory.touch_free(replication * source.stat().st_size)  # what the DataNodes' page cache is about to take
 
         def put() -> Process:
             return self.cluster.put(source, target, replication=replication, host=host, properties=properties, jvm=jvm)
 
-        return self.measure(put)
+        self._sizes[target] = source.stat().st_size
+        with memory.Supply(replication * self._sizes[target]):  # of the DataNodes' page cache
+            return self.measure(put)
 
     def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Cost:
         """`FsShell -get` by a fresh client, measured."""
-        return self.measure(lambda: self.cluster.get(source, target, host=host, properties=properties))
+        with memory.Supply(self._sizes.get(source, 0)):  # of the page cache, for the copy
+            return self.measure(lambda: self.cluster.get(source, target, host=host, properties=properties))
 
     @property
     def datanodes(self) -> list[str]:
