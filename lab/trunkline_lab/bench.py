@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
-from .cluster import TUNED_SIZES, Properties
+from .cluster import TUNED, Properties
 from .figures import Figure
 from .say import say
 
@@ -31,16 +31,16 @@ HBASE_WARM_UPS = 4  # the same of HBase's servers; the load's own JVM is young i
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
     """Puts and gets of one file on each plane by turns; all clusters stand at once, only one works.
 
-    Stock TCP's clients come twice, as they are and with the packet and buffer sizes of the properties for named data:
-    larger ones are cheaper on any plane, and a user may have them without us.
+    Stock TCP's clients come twice, as they are and with the packets and buffers of the properties for UCX: larger ones
+    are cheaper on any plane, and a user may have them without us.
     """
     directory = paths.OUT / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     source = directory / "input"
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
-    pasted = planes.pasted("ndn")
-    sizes = {key: pasted[key] for key in TUNED_SIZES}
+    pasted = planes.pasted("ucx")
+    sizes = {key: pasted[key] for key in TUNED}
     cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes), ("ndn", "ndn", {})]
     if lack := planes.ucx_missing():
         say(f"hdfs: not over UCX: {lack}")
@@ -59,8 +59,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 say(f"hdfs {label}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
                 rig, copy = rigs[plane], directory / "copy"
                 copy.unlink(missing_ok=True)
-                put = rig.put(source, "/file", REPLICATION, properties=properties)
-                get = rig.get("/file", copy, properties=properties)
+                put = rig.put(source, "/file", REPLICATION, properties=properties, counts=number > 0)
+                get = rig.get("/file", copy, properties=properties, counts=number > 0)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
                 transfer.proven(plane, put, size, REPLICATION, rig.hosts)

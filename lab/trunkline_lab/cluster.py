@@ -28,7 +28,9 @@ FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
 
 PACKET_SIZE = "dfs.client-write-packet-size"
 BUFFER_SIZE = "io.file.buffer.size"
-TUNED_SIZES = (PACKET_SIZE, BUFFER_SIZE)  # what `trunkline hadoop conf` sets for throughput, on any plane
+PACKETS_IN_FLIGHT = "dfs.client.write.max-packets-in-flight"
+# What `trunkline hadoop conf` sets for throughput, of which any plane may have the good.
+TUNED = (PACKET_SIZE, PACKETS_IN_FLIGHT, BUFFER_SIZE)
 
 HEAP = "256m"  # of every JVM
 

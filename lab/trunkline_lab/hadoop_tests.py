@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from . import paths, planes, procs, report, stock
-from .cluster import TUNED_SIZES, Properties, write_xml
+from .cluster import TUNED, Properties, write_xml
 from .procs import ProcessFailed, Stage
 from .say import say
 
@@ -142,8 +142,8 @@ def properties(plane: str, stats: Path) -> Properties:
         return TEST_SITE
     pasted = planes.pasted(plane)
     # Hadoop's tests count on its own, for instance that 128 KiB leave the client at once.
-    for size in TUNED_SIZES:
-        pasted.pop(size, None)
+    for key in TUNED:
+        pasted.pop(key, None)
     return {**TEST_SITE, **pasted, "trunkline.stats.file": str(stats)}
 
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from . import paths, payload, planes, report, transfer
-from .cluster import PACKET_SIZE
+from .cluster import PACKET_SIZE, PACKETS_IN_FLIGHT, Properties
 from .figures import Figure
 from .say import say
 
 SIZES_KIB = (64, 128, 256, 512, 1024)
 NEAR = 0.05  # more than two medians of the same differ by
+IN_FLIGHT_KIB = 8192  # of packets that wait for acknowledgement, whatever their size
 REPLICATION = 3
 DATANODES = 4
 PAPER = {"tcp": ("paper's 1 and 10 Gbit/s Ethernet", 64.0), "ucx": ("paper's RDMA", 512.0)}
@@ -28,6 +29,11 @@ def recommended(wall_s: dict[int, float]) -> int:
     """The smallest size that is as quick as any."""
     least = min(wall_s.values())
     return min(size for size, wall in wall_s.items() if wall <= (1 + NEAR) * least)
+
+
+def in_packets(kib: int) -> Properties:
+    """A client's properties for packets of that size."""
+    return {PACKET_SIZE: str(kib << 10), PACKETS_IN_FLIGHT: str(IN_FLIGHT_KIB // kib)}
 
 
 def medians(costs: list[transfer.Cost], datanodes: list[str]) -> dict[str, float]:
@@ -67,12 +73,12 @@ def measure(size: int, runs: int, wanted: str) -> Iterator[Figure]:
         cases = [(name, kib) for kib in SIZES_KIB for name in names]
         for rig in rigs.values():
             for kib in (SIZES_KIB[-1], SIZES_KIB[0]):  # warms up
-                rig.put(source, "/file", REPLICATION, properties={PACKET_SIZE: str(kib << 10)})
+                rig.put(source, "/file", REPLICATION, properties=in_packets(kib))
                 rig.remove("/file")
         for number in range(runs):
             for name, kib in cases if number % 2 else cases[::-1]:
                 say(f"hdfs.packets {name}: {kib} KiB, run {number + 1} of {runs}")
-                cost = rigs[name].put(source, "/file", REPLICATION, properties={PACKET_SIZE: str(kib << 10)})
+                cost = rigs[name].put(source, "/file", REPLICATION, properties=in_packets(kib))
                 costs[name, kib].append(transfer.proven(name, cost, size, REPLICATION, rigs[name].hosts))
                 rigs[name].remove("/file")
         values = {case: medians(costs[case], rigs[case[0]].datanodes) for case in cases}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -84,19 +84,28 @@ class Rig:
         host: str | None = None,
         properties: Properties | None = None,
         jvm: Sequence[str] = (),
+        counts: bool = True,
     ) -> Cost:
-        """`FsShell -put`, measured."""
+        """`FsShell -put`, measured; one that does not count, as a warm-up, takes memory as it comes."""
 
         def put() -> Process:
             return self.cluster.put(source, target, replication=replication, host=host, properties=properties, jvm=jvm)
 
         self._sizes[target] = source.stat().st_size
-        with memory.Supply(replication * self._sizes[target]):  # of the DataNodes' page cache
+        with memory.Supply(replication * self._sizes[target]) if counts else nullcontext():  # of DataNodes' page cache
             return self.measure(put)
 
-    def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Cost:
-        """`FsShell -get` by a fresh client, measured."""
-        with memory.Supply(self._sizes.get(source, 0)):  # of the page cache, for the copy
+    def get(
+        self,
+        source: str,
+        target: Path,
+        host: str | None = None,
+        properties: Properties | None = None,
+        *,
+        counts: bool = True,
+    ) -> Cost:
+        """`FsShell -get` by a fresh client, measured; `counts` as for `put`."""
+        with memory.Supply(self._sizes.get(source, 0)) if counts else nullcontext():  # of the copy's page cache
             return self.measure(lambda: self.cluster.get(source, target, host=host, properties=properties))
 
     @property
