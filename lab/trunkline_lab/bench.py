@@ -23,7 +23,7 @@ from .say import say
 
 REPLICATION = 3
 DATANODES = 4
-CHANNEL_BYTES = 1 << 30
+CHANNEL_BYTES = 8 << 30  # 1 GiB takes a tenth of a second, which says more of the machine's other work
 WARM_UPS = 10  # not counted; in rounds 5 to 7 DataNodes still compile, 0.3 CPU-s a put over TCP and 0.6 over UCX
 HBASE_WARM_UPS = 4  # the same of HBase's servers; the load's own JVM is young in each
 
