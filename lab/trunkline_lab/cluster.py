@@ -29,7 +29,7 @@ FSCK = "org.apache.hadoop.hdfs.tools.DFSck"
 PACKET_SIZE = "dfs.client-write-packet-size"
 BUFFER_SIZE = "io.file.buffer.size"
 PACKETS_IN_FLIGHT = "dfs.client.write.max-packets-in-flight"
-# What `trunkline hadoop conf` sets for throughput, of which any plane may have the good.
+# What `trunkline hadoop conf` sets for throughput, and what is as good on any plane.
 TUNED = (PACKET_SIZE, PACKETS_IN_FLIGHT, BUFFER_SIZE)
 
 HEAP = "256m"  # of every JVM

@@ -185,7 +185,7 @@ def _take(size: int, runs: int, names: list[str], source: Path) -> dict[str, Mea
         }
         for rig in rigs.values():
             for _ in range(WARM_UPS):
-                rig.put(source, "/warm", REPLICATION)
+                rig.put(source, "/warm", REPLICATION, counts=False)
                 rig.remove("/warm")
         for number in range(runs):
             for event in ("wall", "cpu"):

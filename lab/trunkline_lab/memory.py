@@ -33,14 +33,13 @@ class Supply:
 
     What the kernel gets back it hands out next, before the host may have it. So as much stays free as was free before,
     and a margin. Nothing is held where that is more than half of what is free: it must not drive files out of the page
-    cache; nor under a kernel before 5.14, which cannot be told to take pages at once.
+    cache; nor under a kernel before 5.14, or without huge pages, which cannot be told to take pages at once.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size + MARGIN_BYTES
         self._chunks: list[mmap.mmap] = []
         self._free = 0
-        self._looking = threading.Lock()
         self._ended = threading.Event()
         self._feeder = threading.Thread(target=self._feed, name="memory-supply", daemon=True)
 
@@ -66,16 +65,14 @@ class Supply:
 
     def look(self) -> None:
         """Gives up what was taken since the last look."""
-        with self._looking:
-            missing = self._free - meminfo("MemFree")
-            while missing > 0 and self._chunks:
-                self._chunks.pop().close()
-                missing -= CHUNK_BYTES
+        missing = self._free - meminfo("MemFree")
+        while missing > 0 and self._chunks:
+            self._chunks.pop().close()
+            missing -= CHUNK_BYTES
 
     def _feed(self) -> None:
-        while not self._ended.is_set() and self._chunks:
+        while self._chunks and not self._ended.wait(_LOOK_S):
             self.look()
-            self._ended.wait(_LOOK_S)
 
     def _give_all(self) -> None:
         while self._chunks:

@@ -75,7 +75,7 @@ def measure(directory: Path, runs: int) -> Iterator[Figure]:
     payload.make(source, BYTES)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
     with transfer.rig("ndn", directory / "cluster", datanodes=DATANODES, cache_bytes=0) as rig:
-        rig.put(source, "/file", REPLICATION)
+        rig.put(source, "/file", REPLICATION, counts=False)
         router = rig.routers[0]
         face, stage = f"unix://{router.control}", rig.cluster.stage
         for case in CASES:

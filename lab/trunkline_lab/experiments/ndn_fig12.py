@@ -77,7 +77,7 @@ def measure(options: Options, plane: str, result: Result) -> Timed:
         for replication in (count for count in REPLICATIONS if count <= most):
             say(f"{plane}: {replication} replicas")
             warm = f"/warm-{replication}"
-            rig.put(writes.source(NAME, 4 * MB), warm, replication, host=writer)
+            rig.put(writes.source(NAME, 4 * MB), warm, replication, host=writer, counts=False)
             cat(rig, warm, reader)
             paths = [warm]
             for mb in (size * options.scale for size in SIZES_MB):
