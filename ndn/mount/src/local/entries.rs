@@ -31,9 +31,7 @@ impl Local {
         self.must_be_free(parent, word, &name)?;
         let mode = mode & 0o7777 | libc::S_IFREG;
         let mut file = OpenFile::create(&self.repo, &self.keeping, name, mode)?;
-        if access.reads {
-            file.add_reader();
-        }
+        file.add_user(access);
         self.touch();
         let number = lock(&self.nodes).look_up(parent, word, Kind::File);
         let attr = self.attr_of(number, &file);

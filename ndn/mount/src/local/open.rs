@@ -134,9 +134,7 @@ impl Local {
             self.let_go(number, &shared);
             return Err(error);
         }
-        if access.reads {
-            file.add_reader();
-        }
+        file.add_user(access);
         let version = file.version().map(|info| info.version);
         drop(file);
         let same = lock(&self.nodes).has_read(number, version);
@@ -281,12 +279,9 @@ impl Local {
             return;
         };
         let mut file = lock(&shared.file);
-        if access.writes
-            && let Err(error) = file.publish()
-        {
+        if let Err(error) = file.release(handle, access) {
             tracing::error!(?error, "what was written waits to be published");
         }
-        file.release(handle, access.reads);
         drop(file);
         self.let_go(number, &shared);
     }

@@ -25,6 +25,7 @@ mod read;
 mod tests;
 mod write;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -68,6 +69,10 @@ pub struct OpenFile {
     shared: bool,
     /// Handles that may read.
     readers: usize,
+    /// Handles that may write.
+    writers: usize,
+    /// Handles that have written what is not published yet.
+    wrote: BTreeSet<u64>,
     gone: bool,
 }
 
@@ -117,6 +122,8 @@ impl OpenFile {
             closed_by: None,
             shared: false,
             readers: 0,
+            writers: 0,
+            wrote: BTreeSet::new(),
             gone: false,
         }
     }

@@ -7,6 +7,7 @@ use ndn_repo::{Change, FileInfo, FileReader, RepoError, Staged};
 
 use super::read::Published;
 use super::{Draft, OpenFile, told};
+use crate::local::Access;
 
 /// Versions published that may wait for a sync.
 const MAX_UNSYNCED: usize = 1000;
@@ -78,6 +79,7 @@ impl OpenFile {
             }
         };
         self.published = Some(Published::new(info.clone(), reader.clone()));
+        self.wrote.clear();
         if let Some(newest) = self.newest(&info).map_err(|e| told(&e))? {
             // The same bytes.
             self.published = Some(Published::new(newest, reader));
@@ -163,11 +165,20 @@ impl OpenFile {
         }
     }
 
-    /// A handle is closed for good; `reads` tells whether it could read.
-    pub fn release(&mut self, handle: u64, reads: bool) {
-        self.readers -= usize::from(reads);
+    /// A handle is closed for good. The kernel tells so some time after the close: what others write by now waits for them.
+    ///
+    /// # Errors
+    /// What the repository says; what was written is kept.
+    pub fn release(&mut self, handle: u64, access: Access) -> Result<(), Errno> {
+        self.readers -= usize::from(access.reads);
+        self.writers -= usize::from(access.writes);
         if self.closed_by == Some(handle) {
             (self.closed_by, self.shared) = (None, false);
         }
+        let nobody_else = access.writes && self.writers == 0;
+        if self.wrote.remove(&handle) || nobody_else {
+            return self.publish();
+        }
+        Ok(())
     }
 }

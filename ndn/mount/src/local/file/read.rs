@@ -7,6 +7,7 @@ use ndn_repo::{FileInfo, FileReader, Repo, RepoError};
 
 use super::{Draft, OpenFile, told};
 use crate::error::io_errno;
+use crate::local::Access;
 
 /// The version that is read where nothing is being written.
 pub(super) struct Published {
@@ -32,9 +33,10 @@ impl Published {
 }
 
 impl OpenFile {
-    /// A handle that may read is there from now on. Called before anything is published.
-    pub fn add_reader(&mut self) {
-        self.readers += 1;
+    /// A handle is there from now on. Called before anything is published.
+    pub fn add_user(&mut self, access: Access) {
+        self.readers += usize::from(access.reads);
+        self.writers += usize::from(access.writes);
     }
 
     /// Who has it open can go on with what is published now, whatever becomes of the version.

@@ -15,6 +15,11 @@ use super::{Draft, Keeping, OpenFile};
 use crate::attr::Owner;
 use crate::nodes::ROOT;
 
+const BOTH: Access = Access {
+    reads: true,
+    writes: true,
+};
+
 struct Bench {
     repo: Repo,
     keeping: Arc<Keeping>,
@@ -51,6 +56,20 @@ impl Bench {
 
     fn open(&self, info: &FileInfo) -> OpenFile {
         OpenFile::open(&self.repo, &self.keeping, info.clone())
+    }
+
+    fn local(&self) -> Local {
+        let owner = Owner { uid: 0, gid: 0 };
+        let store = self.folder.path().to_owned();
+        let keeping = (*self.keeping).clone();
+        Local::new(&self.repo, Name::new(), store, owner, keeping)
+    }
+
+    /// Sizes of the versions, the oldest first.
+    fn sizes(&self) -> Vec<u64> {
+        let versions = self.repo.versions(&"/f".parse().expect("a name"));
+        let versions = versions.expect("read");
+        versions.iter().map(|info| info.entry.size).collect()
     }
 
     fn remove(&self, info: &FileInfo) {
@@ -106,21 +125,10 @@ fn found_after_crash(store: &Path) -> Option<u64> {
 
 #[test]
 fn what_was_synced_and_removed_does_not_come_back() {
-    let Bench {
-        repo,
-        keeping,
-        folder,
-    } = Bench::new();
-    let owner = Owner { uid: 0, gid: 0 };
-    let store = folder.path();
-    let keeping = (*keeping).clone();
-    let local = Local::new(&repo, Name::new(), store.to_owned(), owner, keeping);
-    let access = Access {
-        reads: true,
-        writes: true,
-    };
+    let bench = Bench::new();
+    let (local, store) = (bench.local(), bench.folder.path());
     let word = OsStr::new("f");
-    let (_, handle) = local.create(ROOT, word, 0o600, access).expect("made");
+    let (_, handle) = local.create(ROOT, word, 0o600, BOTH).expect("made");
     local.write(handle, 0, b"synced").expect("written");
     local.sync_file(handle).expect("synced");
     assert_eq!(found_after_crash(store), Some(6));
@@ -131,4 +139,57 @@ fn what_was_synced_and_removed_does_not_come_back() {
     let mut seen = [0; 11];
     assert_eq!(local.read(handle, 0, &mut seen), Ok(11));
     assert_eq!(&seen, b"synced more");
+}
+
+/// The kernel tells that a handle is gone some time after its `close` has returned.
+#[test]
+fn a_handle_that_is_gone_late_publishes_nothing_of_others() {
+    let bench = Bench::new();
+    let local = bench.local();
+    let (attr, first) = local
+        .create(ROOT, OsStr::new("f"), 0o600, BOTH)
+        .expect("made");
+    local.write(first, 0, b"first").expect("written");
+    local.close(first).expect("published");
+    let number = attr.ino.0;
+    let open = |cut| local.open(number, BOTH, cut).expect("open").0;
+    let second = open(true);
+    local.release(first);
+    assert_eq!(bench.sizes(), [5], "not the empty file");
+    local.write(second, 0, b"second").expect("written");
+    local.close(second).expect("published");
+    let third = open(false);
+    local.write(third, 6, b" and more").expect("written");
+    local.release(second);
+    assert_eq!(bench.sizes(), [5, 6], "not what the third has only begun");
+    local.close(third).expect("published");
+    local.release(third);
+    assert_eq!(bench.sizes(), [5, 6, 15]);
+}
+
+#[test]
+fn what_a_handle_has_written_after_its_close_is_published_when_it_goes() {
+    let bench = Bench::new();
+    let local = bench.local();
+    let (attr, handle) = local
+        .create(ROOT, OsStr::new("f"), 0o600, BOTH)
+        .expect("made");
+    let (other, _) = local.open(attr.ino.0, BOTH, false).expect("open");
+    local.close(handle).expect("by one of those who share it");
+    local.write(handle, 0, b"by the next").expect("written");
+    local.close(handle).expect("by the next");
+    assert_eq!(bench.sizes(), [0]);
+    local.release(handle);
+    assert_eq!(
+        bench.sizes(),
+        [0, 11],
+        "another has it open, and writes nothing"
+    );
+    // Cut by its path: that has no handle.
+    local
+        .set_attr(attr.ino.0, Some(2), None, None)
+        .expect("cut");
+    assert_eq!(bench.sizes(), [0, 11]);
+    local.release(other);
+    assert_eq!(bench.sizes(), [0, 11, 2], "by the last that could write");
 }

@@ -26,6 +26,7 @@ impl OpenFile {
         let writer = self.writing(size, offset == size)?;
         let written = writer.write_some_at(offset, bytes);
         let written = written.map_err(|e| io_errno(&e))?;
+        self.wrote.insert(handle);
         self.mtime_ns = now_ns();
         Ok(written)
     }
