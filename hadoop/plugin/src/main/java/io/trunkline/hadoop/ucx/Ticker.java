@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Looks after the workers of a node: one that nobody leads gets its keeper. */
 final class Ticker {
-  private static final long ACTIVE_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+  private static final long ACTIVE_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   private final Thread thread = new Thread(this::run, "trunkline-ucx-ticker");
   private final long idleNanos;
