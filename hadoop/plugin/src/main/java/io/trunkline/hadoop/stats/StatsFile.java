@@ -76,7 +76,9 @@ public final class StatsFile {
 
   private static void atExit() {
     LOG.info("transfer counters: {}", TransferStats.get().json());
-    FILES.values().forEach(StatsFile::write);
+    for (StatsFile file : FILES.values()) {
+      file.write();
+    }
   }
 
   private void writeSoon() {

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
  * for {@link #due}, only who may call UCX may call it: see {@link IoWorker}.
  */
-final class Connections implements UcpAmRecvCallback {
+final class Connections implements UcpAmRecvCallback, Turn.Work {
   static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
   /** UCX's id of our active messages. */
@@ -48,10 +48,15 @@ final class Connections implements UcpAmRecvCallback {
   private final Map<Long, Connection> byToken = new HashMap<>();
   private final Map<Long, Connection> byEndpoint = new HashMap<>();
   private final Queue<StreamEnd> due = new ConcurrentLinkedQueue<>();
+
+  /** Whether any is in there: asked all the time, by far more code than is due. */
+  private volatile boolean anyDue;
+
   private final Set<StreamEnd> transferring = new LinkedHashSet<>();
   private final Set<Connection> frames = new LinkedHashSet<>();
   private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
+  private final Sendings sendings = new Sendings();
   private final AtomicInteger opening = new AtomicInteger();
   private volatile boolean dooming;
   private volatile int streams;
@@ -66,12 +71,7 @@ final class Connections implements UcpAmRecvCallback {
   /** Begins to take frames. */
   void start() {
     worker.ucp().setAmRecvHandler(MESSAGE_ID, this, UcpConstants.UCP_AM_FLAG_PERSISTENT_DATA);
-    worker.start(
-        // What is sent may be done at once, and what is given up is: looked at after that, in one
-        // place.
-        List.of(this::lookAtTimers, this::runDue, this::endDoomed, this::reap),
-        () -> dooming || !due.isEmpty(),
-        this::sendDue);
+    worker.start(this);
   }
 
   // ---- what its parts share
@@ -186,6 +186,7 @@ final class Connections implements UcpAmRecvCallback {
   /** A stream has something to do. Any thread. */
   void due(StreamEnd stream) {
     due.add(stream);
+    anyDue = true;
   }
 
   void transfers(StreamEnd stream) {
@@ -206,6 +207,79 @@ final class Connections implements UcpAmRecvCallback {
     ucp().amDataRelease(descriptor);
   }
 
+  /**
+   * In this order: what is given up is done with, and what is done with makes room to send; a call
+   * that sends may end transfers before it.
+   */
+  @Override
+  public List<Turn.Duty> duties() {
+    Transfers transfers = new Transfers();
+    return List.of(new Timers(), new Endings(), transfers, sendings, transfers);
+  }
+
+  @Override
+  public Turn.Duty sending() {
+    return sendings;
+  }
+
+  @Override
+  public boolean pending() {
+    return dooming || anyDue;
+  }
+
+  private final class Timers implements Turn.Duty {
+    @Override
+    public boolean due(long nowNanos) {
+      return nowNanos - timersNanos >= TIMERS_NANOS;
+    }
+
+    @Override
+    public int run() {
+      return lookAtTimers();
+    }
+  }
+
+  private final class Endings implements Turn.Duty {
+    @Override
+    public boolean due(long nowNanos) {
+      return dooming || !closing.isEmpty();
+    }
+
+    @Override
+    public int run() {
+      return endDoomed();
+    }
+  }
+
+  private final class Transfers implements Turn.Duty {
+    @Override
+    public boolean due(long nowNanos) {
+      for (StreamEnd stream : transferring) {
+        if (stream.transferred()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    @Override
+    public int run() {
+      return reap();
+    }
+  }
+
+  private final class Sendings implements Turn.Duty {
+    @Override
+    public boolean due(long nowNanos) {
+      return anyDue || !frames.isEmpty();
+    }
+
+    @Override
+    public int run() {
+      return runDue();
+    }
+  }
+
   private int reap() {
     int done = 0;
     for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
@@ -218,24 +292,25 @@ final class Connections implements UcpAmRecvCallback {
     return done;
   }
 
-  /**
-   * Hands what is due to UCX.
-   *
-   * @return whether UCX is done with all of it already, and nothing else needs the leader
-   */
-  private boolean sendDue() {
-    do {
-      runDue();
-      reap();
-    } while (!due.isEmpty());
-    // What UCX keeps back nothing may announce, as where a queue in shared memory is full.
-    return transferring.isEmpty() && frames.isEmpty() && !dooming;
+  /** What UCX keeps back nothing may announce, as where a queue in shared memory is full. */
+  @Override
+  public boolean unsent() {
+    return !transferring.isEmpty() || !frames.isEmpty() || dooming;
   }
 
   private int runDue() {
     int done = 0;
-    for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
-      done += stream.run();
+    try {
+      do {
+        anyDue = false; // before a look, or what comes after it would not be seen
+        for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
+          done += stream.run();
+        }
+      } while (anyDue);
+    } finally {
+      if (!due.isEmpty()) {
+        anyDue = true;
+      }
     }
     if (!frames.isEmpty()) {
       frames.removeIf(Connection::sendFrames);
@@ -259,9 +334,9 @@ final class Connections implements UcpAmRecvCallback {
 
   private int lookAtTimers() {
     long now = System.nanoTime();
-    if (now - timersNanos >= TIMERS_NANOS) {
-      timersNanos = now;
-      byToken.values().forEach(connection -> connection.onTime(now));
+    timersNanos = now;
+    for (Connection connection : byToken.values()) {
+      connection.onTime(now);
     }
     return 0;
   }

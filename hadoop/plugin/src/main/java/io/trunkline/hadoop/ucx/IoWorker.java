@@ -1,12 +1,10 @@
 package io.trunkline.hadoop.ucx;
 
-import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import org.openucx.jucx.UcxException;
 import org.openucx.jucx.ucp.UcpContext;
 import org.openucx.jucx.ucp.UcpWorker;
@@ -104,12 +102,10 @@ final class IoWorker {
   /**
    * Begins to work.
    *
-   * @param duties as {@link Turn#start} says
-   * @param pending as {@link Turn#start} says
-   * @param sending as {@link Turn#start} says
+   * @param work what there is to do
    */
-  void start(List<Turn.Duty> duties, BooleanSupplier pending, BooleanSupplier sending) {
-    turn.start(duties, pending, sending);
+  void start(Turn.Work work) {
+    turn.start(work);
     keeper.start();
   }
 
@@ -182,7 +178,11 @@ final class IoWorker {
   }
 
   /**
-   * Waits, leading or following.
+   * Waits, leading or following. Takes the lead if it is free, or from the keeper.
+   *
+   * <p>This and {@link #lead} are longer than what HotSpot inlines (FreqInlineSize, 325 bytes of
+   * bytecode), on purpose: a client lives for seconds, and compiled anew into all that reads or
+   * writes they cost it more than they do.
    *
    * @param waiter says when the wait is over
    * @param deadlineNanos of {@link System#nanoTime}, or {@link #NO_DEADLINE}
@@ -196,9 +196,19 @@ final class IoWorker {
         if (expired(deadlineNanos, System.nanoTime()) || Thread.currentThread().isInterrupted()) {
           return waiter.ready();
         }
-        if (patient) {
-          follow(waiter, deadlineNanos, PATIENT_NANOS);
-        } else if (acquire()) {
+        boolean leads = !patient && lead.tryLock();
+        if (!patient && !leads && keeperLeads) {
+          claims.incrementAndGet();
+          try {
+            wake();
+            leads = lead.tryLock(CLAIM_NANOS, TimeUnit.NANOSECONDS);
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          } finally {
+            claims.decrementAndGet();
+          }
+        }
+        if (leads) {
           calls.lock();
           waiter.leads(this);
           try {
@@ -210,13 +220,21 @@ final class IoWorker {
               LockSupport.unpark(keeper);
             }
           }
-        } else {
+          continue;
+        }
+        if (!patient) {
           followers.add(waiter);
-          try {
-            if (lead.isLocked()) {
-              follow(waiter, deadlineNanos, FOLLOW_NANOS);
+        }
+        try {
+          if ((patient || lead.isLocked()) && !waiter.ready()) {
+            long nanos = patient ? PATIENT_NANOS : FOLLOW_NANOS;
+            if (deadlineNanos != NO_DEADLINE) {
+              nanos = Math.min(nanos, deadlineNanos - System.nanoTime());
             }
-          } finally {
+            LockSupport.parkNanos(nanos);
+          }
+        } finally {
+          if (!patient) {
             followers.remove(waiter);
           }
         }
@@ -229,36 +247,6 @@ final class IoWorker {
 
   private static boolean expired(long deadlineNanos, long nowNanos) {
     return deadlineNanos != NO_DEADLINE && nowNanos - deadlineNanos >= 0;
-  }
-
-  private static void follow(Waiter waiter, long deadlineNanos, long mostNanos) {
-    if (!waiter.ready()) {
-      long nanos = mostNanos;
-      if (deadlineNanos != NO_DEADLINE) {
-        nanos = Math.min(nanos, deadlineNanos - System.nanoTime());
-      }
-      LockSupport.parkNanos(nanos);
-    }
-  }
-
-  /** Takes the lead if it is free, or from the keeper. */
-  private boolean acquire() {
-    if (lead.tryLock()) {
-      return true;
-    }
-    if (!keeperLeads) {
-      return false;
-    }
-    claims.incrementAndGet();
-    try {
-      wake();
-      return lead.tryLock(CLAIM_NANOS, TimeUnit.NANOSECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    } finally {
-      claims.decrementAndGet();
-    }
   }
 
   /** Gives up the lead; what came in meanwhile is done, and a follower leads next. */
@@ -321,7 +309,24 @@ final class IoWorker {
           spin.wasted();
           spun = false;
         }
-        sleep(waiter, mostSleep(waiter, now, fruitlessAt, deadlineNanos));
+        long most = mostSleep(waiter, now, fruitlessAt, deadlineNanos);
+        sleeping = true;
+        try {
+          boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
+          if (!called && !turn.due() && !closing && UcxNative.arm(ucpId)) {
+            calls.unlock();
+            try {
+              UcxNative.sleep(ucpEvents, most);
+            } finally {
+              // From here on it does by itself what is due: nobody goes before it any more.
+              sleeping = false;
+              calls.lock();
+            }
+            counters.wakeups.increment();
+          }
+        } finally {
+          sleeping = false;
+        }
         spinUntil = System.nanoTime() + spin.nanos();
       }
     }
@@ -336,27 +341,6 @@ final class IoWorker {
       most = Math.min(most, deadlineNanos - nowNanos);
     }
     return most;
-  }
-
-  private void sleep(Waiter waiter, long mostNanos) {
-    sleeping = true;
-    try {
-      boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
-      if (called || turn.due() || closing || !UcxNative.arm(ucpId)) {
-        return;
-      }
-      calls.unlock();
-      try {
-        UcxNative.sleep(ucpEvents, mostNanos);
-      } finally {
-        // From here on it does by itself what is due: nobody goes before it any more.
-        sleeping = false;
-        calls.lock();
-      }
-      counters.wakeups.increment();
-    } finally {
-      sleeping = false;
-    }
   }
 
   private void keep() {

@@ -46,6 +46,11 @@ final class PooledBuffer {
     return payload.capacity();
   }
 
+  /** Whether UCX is done with it, for better or worse. */
+  boolean transferred() {
+    return request == null || request.isCompleted();
+  }
+
   /** Gives it back; nobody may touch it afterwards, least of all UCX. */
   void release() {
     request = null;

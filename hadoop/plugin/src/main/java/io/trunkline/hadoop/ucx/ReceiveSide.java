@@ -162,8 +162,12 @@ final class ReceiveSide {
     arrival.state = Arrival.State.RECEIVING;
     receiving.add(arrival);
     buffer.request = stream.receive(arrival.descriptor, buffer, arrival.length);
-    stream.transfers();
-    reap();
+    if (buffer.transferred()) {
+      reap();
+    }
+    if (transferring()) {
+      stream.transfers();
+    }
   }
 
   /**
@@ -175,7 +179,7 @@ final class ReceiveSide {
     int done = 0;
     while (!receiving.isEmpty()) {
       Arrival arrival = receiving.peek();
-      if (arrival.buffer.request != null && !arrival.buffer.request.isCompleted()) {
+      if (!arrival.buffer.transferred()) {
         break;
       }
       receiving.poll();
@@ -206,6 +210,12 @@ final class ReceiveSide {
         stream.transferFailed("receive");
       }
     }
+  }
+
+  /** Whether {@link #reap} would find any. */
+  boolean transferred() {
+    Arrival first = receiving.peek();
+    return first != null && first.buffer.transferred();
   }
 
   boolean transferring() {

@@ -270,7 +270,12 @@ final class SendSide {
     buffer.request = stream.send(buffer, sequence++, length, rendezvous);
     counters.bytesSent.add(length);
     (rendezvous ? counters.rendezvousSent : counters.eagerSent).increment();
-    stream.transfers();
+    if (buffer.transferred()) {
+      stream.reap();
+    }
+    if (transferring()) {
+      stream.transfers();
+    }
   }
 
   /**
@@ -283,7 +288,7 @@ final class SendSide {
     boolean failed = false;
     while (!onTheWay.isEmpty()) {
       PooledBuffer buffer = onTheWay.peek();
-      if (buffer.request != null && !buffer.request.isCompleted()) {
+      if (!buffer.transferred()) {
         break;
       }
       onTheWay.poll();
@@ -304,6 +309,12 @@ final class SendSide {
       stream.transferFailed("send");
     }
     return done;
+  }
+
+  /** Whether {@link #reap} would find any. */
+  boolean transferred() {
+    PooledBuffer first = onTheWay.peek();
+    return first != null && first.transferred();
   }
 
   boolean transferring() {

@@ -398,6 +398,11 @@ final class StreamEnd {
     return done;
   }
 
+  /** Whether {@link #reap} would find any, or none is left. */
+  boolean transferred() {
+    return in.transferred() || out.transferred() || !transferring();
+  }
+
   boolean transferring() {
     return in.transferring() || out.transferring();
   }

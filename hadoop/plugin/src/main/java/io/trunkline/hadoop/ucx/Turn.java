@@ -4,7 +4,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -15,14 +14,35 @@ import org.slf4j.LoggerFactory;
  */
 final class Turn {
   /** Something to be done again and again. */
-  @FunctionalInterface
   interface Duty {
+    /**
+     * Whether there is anything to do.
+     *
+     * @param nowNanos of {@link System#nanoTime}
+     */
+    boolean due(long nowNanos);
+
     /**
      * Does what is due.
      *
-     * @return how much was done, 0 when nothing was due
+     * @return how much was done
      */
     int run();
+  }
+
+  /** All that there is to do beside UCX's events and tasks. */
+  interface Work {
+    /** What to look at when UCX had events or something is due, and every now and then. */
+    List<Duty> duties();
+
+    /** Whether something of it is due that UCX does not announce. Any thread. */
+    boolean pending();
+
+    /** That one of the duties which sends. */
+    Duty sending();
+
+    /** Whether something that was sent, or could not be, needs UCX to have a turn. */
+    boolean unsent();
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Turn.class);
@@ -40,26 +60,18 @@ final class Turn {
   private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
   private Duty[] duties;
   private long dutiesNanos = System.nanoTime();
-  private BooleanSupplier pending;
-  private BooleanSupplier sending;
+  private Duty sending;
+  private Work work;
 
   Turn(UcpWorker ucp) {
     this.ucp = ucp;
   }
 
-  /**
-   * Says what there is to do; called once, before anything else is.
-   *
-   * @param others what is to be done when UCX had events or something is due, and every now and
-   *     then
-   * @param othersPending whether something of it is due that UCX does not announce
-   * @param othersSending sends what is due, as much as goes without UCX having a turn; says whether
-   *     that was all
-   */
-  void start(List<Duty> others, BooleanSupplier othersPending, BooleanSupplier othersSending) {
-    duties = others.toArray(Duty[]::new);
-    pending = othersPending;
-    sending = othersSending;
+  /** Says what there is to do; called once, before anything else is. */
+  void start(Work what) {
+    work = what;
+    duties = what.duties().toArray(new Duty[0]);
+    sending = what.sending();
   }
 
   /** Has something done in the next turn. Any thread. */
@@ -74,7 +86,7 @@ final class Turn {
 
   /** Whether there is anything to do that UCX does not announce. Any thread. */
   boolean due() {
-    return hasTasks() || pending.getAsBoolean();
+    return hasTasks() || work.pending();
   }
 
   /**
@@ -83,7 +95,8 @@ final class Turn {
    * @return false when something is left to do
    */
   boolean send() {
-    return sending.getAsBoolean() && !due();
+    perform(sending);
+    return !work.unsent() && !due();
   }
 
   /**
@@ -99,20 +112,29 @@ final class Turn {
       done += runTasks();
     }
     long now = System.nanoTime();
-    if (done == 0 && !pending.getAsBoolean() && now - dutiesNanos < DUTIES_NANOS) {
+    if (done == 0 && !work.pending() && now - dutiesNanos < DUTIES_NANOS) {
       return 0;
     }
     dutiesNanos = now;
-    // One call site for all of them: the JIT compiles each once, and not into everything that
-    // reads or writes.
     for (Duty duty : duties) {
-      try {
-        done += duty.run();
-      } catch (RuntimeException e) {
-        LOG.warn("UCX worker: duties failed", e);
+      if (duty.due(now)) {
+        done += perform(duty);
       }
     }
     return done;
+  }
+
+  /**
+   * One call site for all duties: the JIT compiles each once, and not into everything that reads or
+   * writes.
+   */
+  private static int perform(Duty duty) {
+    try {
+      return duty.run();
+    } catch (RuntimeException e) {
+      LOG.warn("UCX worker: duties failed", e);
+      return 0;
+    }
   }
 
   /**

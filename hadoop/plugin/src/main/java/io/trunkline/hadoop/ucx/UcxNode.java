@@ -125,7 +125,9 @@ public final class UcxNode implements AutoCloseable {
   private static UcpParams params(UcxSettings settings) {
     UcpParams params =
         new UcpParams().requestAmFeature().requestWakeupFeature().setMtWorkersShared(true);
-    DEFAULTS.forEach((key, value) -> configure(params, key, value));
+    for (Map.Entry<String, String> each : DEFAULTS.entrySet()) {
+      configure(params, each.getKey(), each.getValue());
+    }
     if (!settings.tls().isEmpty()) {
       configure(params, "TLS", settings.tls());
     }

@@ -158,8 +158,7 @@ final class UcxNodes {
                         || shared.node.metrics().streamsOpen() > 0;
                 shared.usedSinceCheck = false;
                 if (!used) {
-                  numbers(shared.node.metrics())
-                      .forEach((name, value) -> ENDED.merge(name, value, Long::sum));
+                  addAll(ENDED, numbers(shared.node.metrics()));
                   idle.add(shared.node);
                 }
                 return !used;
@@ -182,14 +181,24 @@ final class UcxNodes {
       Map<String, Long> sum = new LinkedHashMap<>(ENDED);
       for (Shared shared : NODES.values()) {
         UcxMetrics metrics = shared.node.metrics();
-        numbers(metrics).forEach((name, value) -> sum.merge(name, value, Long::sum));
-        sum.merge("ucx_registered_bytes", metrics.registeredBytes(), Long::sum);
-        sum.merge("ucx_pooled_bytes_in_use", metrics.pooledBytesInUse(), Long::sum);
-        sum.merge("ucx_endpoints_open", metrics.endpointsOpen(), Long::sum);
-        sum.merge("ucx_streams_open", metrics.streamsOpen(), Long::sum);
+        addAll(sum, numbers(metrics));
+        add(sum, "ucx_registered_bytes", metrics.registeredBytes());
+        add(sum, "ucx_pooled_bytes_in_use", metrics.pooledBytesInUse());
+        add(sum, "ucx_endpoints_open", metrics.endpointsOpen());
+        add(sum, "ucx_streams_open", metrics.streamsOpen());
       }
       return sum;
     }
+  }
+
+  private static void addAll(Map<String, Long> sum, Map<String, Long> numbers) {
+    for (Map.Entry<String, Long> number : numbers.entrySet()) {
+      add(sum, number.getKey(), number.getValue());
+    }
+  }
+
+  private static void add(Map<String, Long> sum, String name, long value) {
+    sum.put(name, sum.getOrDefault(name, 0L) + value);
   }
 
   /** What only ever grows. */
