@@ -49,7 +49,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   private final Map<Long, Connection> byEndpoint = new HashMap<>();
   private final Queue<StreamEnd> due = new ConcurrentLinkedQueue<>();
 
-  /** Whether any is in there: asked all the time, by far more code than is due. */
+  /** Whether any is in there: asked at every spin, where a look into the queue costs more. */
   private volatile boolean anyDue;
 
   private final Set<StreamEnd> transferring = new LinkedHashSet<>();

@@ -181,8 +181,8 @@ final class IoWorker {
    * Waits, leading or following. Takes the lead if it is free, or from the keeper.
    *
    * <p>This and {@link #lead} are longer than what HotSpot inlines (FreqInlineSize, 325 bytes of
-   * bytecode), on purpose: a client lives for seconds, and compiled anew into all that reads or
-   * writes they cost it more than they do.
+   * bytecode), on purpose: to compile them into everything that reads or writes would cost a
+   * client, which lives for seconds, more than calling them.
    *
    * @param waiter says when the wait is over
    * @param deadlineNanos of {@link System#nanoTime}, or {@link #NO_DEADLINE}
