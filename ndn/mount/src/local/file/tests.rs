@@ -111,6 +111,13 @@ fn what_could_not_be_published_before_it_was_removed_is_written_on() {
     assert_eq!(bench.repo.status().expect("status").files, 1);
 }
 
+/// Makes the file and opens it: its inode, and the handle.
+fn make(local: &Local) -> (u64, u64) {
+    let made = local.create(ROOT, OsStr::new("f"), 0o600, BOTH);
+    let (attr, handle) = made.expect("made");
+    (attr.ino.0, handle)
+}
+
 /// Size of the file as the next start finds it, were the power to fail now: what is not synced is there as well.
 fn found_after_crash(store: &Path) -> Option<u64> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -127,12 +134,11 @@ fn found_after_crash(store: &Path) -> Option<u64> {
 fn what_was_synced_and_removed_does_not_come_back() {
     let bench = Bench::new();
     let (local, store) = (bench.local(), bench.folder.path());
-    let word = OsStr::new("f");
-    let (_, handle) = local.create(ROOT, word, 0o600, BOTH).expect("made");
+    let (_, handle) = make(&local);
     local.write(handle, 0, b"synced").expect("written");
     local.sync_file(handle).expect("synced");
     assert_eq!(found_after_crash(store), Some(6));
-    local.unlink(ROOT, word).expect("removed");
+    local.unlink(ROOT, OsStr::new("f")).expect("removed");
     local.sync_now().expect("synced");
     assert_eq!(found_after_crash(store), None, "that is durable");
     local.write(handle, 6, b" more").expect("it is open");
@@ -146,12 +152,9 @@ fn what_was_synced_and_removed_does_not_come_back() {
 fn a_handle_that_is_gone_late_publishes_nothing_of_others() {
     let bench = Bench::new();
     let local = bench.local();
-    let (attr, first) = local
-        .create(ROOT, OsStr::new("f"), 0o600, BOTH)
-        .expect("made");
+    let (number, first) = make(&local);
     local.write(first, 0, b"first").expect("written");
     local.close(first).expect("published");
-    let number = attr.ino.0;
     let open = |cut| local.open(number, BOTH, cut).expect("open").0;
     let second = open(true);
     local.release(first);
@@ -171,10 +174,8 @@ fn a_handle_that_is_gone_late_publishes_nothing_of_others() {
 fn what_a_handle_has_written_after_its_close_is_published_when_it_goes() {
     let bench = Bench::new();
     let local = bench.local();
-    let (attr, handle) = local
-        .create(ROOT, OsStr::new("f"), 0o600, BOTH)
-        .expect("made");
-    let (other, _) = local.open(attr.ino.0, BOTH, false).expect("open");
+    let (number, handle) = make(&local);
+    let (other, _) = local.open(number, BOTH, false).expect("open");
     local.close(handle).expect("by one of those who share it");
     local.write(handle, 0, b"by the next").expect("written");
     local.close(handle).expect("by the next");
@@ -186,9 +187,7 @@ fn what_a_handle_has_written_after_its_close_is_published_when_it_goes() {
         "another has it open, and writes nothing"
     );
     // Cut by its path: that has no handle.
-    local
-        .set_attr(attr.ino.0, Some(2), None, None)
-        .expect("cut");
+    local.set_attr(number, Some(2), None, None).expect("cut");
     assert_eq!(bench.sizes(), [0, 11]);
     local.release(other);
     assert_eq!(bench.sizes(), [0, 11, 2], "by the last that could write");

@@ -56,12 +56,12 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   private final Set<Connection> frames = new LinkedHashSet<>();
   private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
+  private final Endings endings = new Endings();
   private final Sendings sendings = new Sendings();
   private final AtomicInteger opening = new AtomicInteger();
   private volatile boolean dooming;
   private volatile int streams;
-  private long timersNanos = System.nanoTime();
-  private long loggedNanos = timersNanos - LOG_NANOS;
+  private long loggedNanos = System.nanoTime() - LOG_NANOS;
 
   Connections(UcxNode node, IoWorker worker) {
     this.node = node;
@@ -214,7 +214,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   @Override
   public List<Turn.Duty> duties() {
     Transfers transfers = new Transfers();
-    return List.of(new Timers(), new Endings(), transfers, sendings, transfers);
+    return List.of(new Timers(), endings, transfers, sendings, transfers);
   }
 
   @Override
@@ -228,6 +228,8 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   }
 
   private final class Timers implements Turn.Duty {
+    private long timersNanos = System.nanoTime();
+
     @Override
     public boolean due(long nowNanos) {
       return nowNanos - timersNanos >= TIMERS_NANOS;
@@ -235,7 +237,12 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
     @Override
     public int run() {
-      return lookAtTimers();
+      long now = System.nanoTime();
+      timersNanos = now;
+      for (Connection connection : byToken.values()) {
+        connection.onTime(now);
+      }
+      return 0;
     }
   }
 
@@ -247,7 +254,17 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
     @Override
     public int run() {
-      return endDoomed();
+      int done = 0;
+      for (Connection connection = doomed.poll(); connection != null; connection = doomed.poll()) {
+        LOG.debug("{} ends", connection);
+        connection.end();
+        done++;
+      }
+      dooming = false;
+      if (!closing.isEmpty()) {
+        closing.removeIf(UcpRequest::isCompleted);
+      }
+      return done;
     }
   }
 
@@ -264,7 +281,15 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
     @Override
     public int run() {
-      return reap();
+      int done = 0;
+      for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
+        StreamEnd stream = all.next();
+        done += stream.reap();
+        if (!stream.transferring()) {
+          all.remove();
+        }
+      }
+      return done;
     }
   }
 
@@ -276,69 +301,30 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
     @Override
     public int run() {
-      return runDue();
-    }
-  }
-
-  private int reap() {
-    int done = 0;
-    for (Iterator<StreamEnd> all = transferring.iterator(); all.hasNext(); ) {
-      StreamEnd stream = all.next();
-      done += stream.reap();
-      if (!stream.transferring()) {
-        all.remove();
+      int done = 0;
+      try {
+        do {
+          anyDue = false; // before a look, or what comes after it would not be seen
+          for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
+            done += stream.run();
+          }
+        } while (anyDue);
+      } finally {
+        if (!due.isEmpty()) {
+          anyDue = true;
+        }
       }
+      if (!frames.isEmpty()) {
+        frames.removeIf(Connection::sendFrames);
+      }
+      return done;
     }
-    return done;
   }
 
   /** What UCX keeps back nothing may announce, as where a queue in shared memory is full. */
   @Override
   public boolean unsent() {
     return !transferring.isEmpty() || !frames.isEmpty() || dooming;
-  }
-
-  private int runDue() {
-    int done = 0;
-    try {
-      do {
-        anyDue = false; // before a look, or what comes after it would not be seen
-        for (StreamEnd stream = due.poll(); stream != null; stream = due.poll()) {
-          done += stream.run();
-        }
-      } while (anyDue);
-    } finally {
-      if (!due.isEmpty()) {
-        anyDue = true;
-      }
-    }
-    if (!frames.isEmpty()) {
-      frames.removeIf(Connection::sendFrames);
-    }
-    return done;
-  }
-
-  private int endDoomed() {
-    int done = 0;
-    for (Connection connection = doomed.poll(); connection != null; connection = doomed.poll()) {
-      LOG.debug("{} ends", connection);
-      connection.end();
-      done++;
-    }
-    dooming = false;
-    if (!closing.isEmpty()) {
-      closing.removeIf(UcpRequest::isCompleted);
-    }
-    return done;
-  }
-
-  private int lookAtTimers() {
-    long now = System.nanoTime();
-    timersNanos = now;
-    for (Connection connection : byToken.values()) {
-      connection.onTime(now);
-    }
-    return 0;
   }
 
   // ---- frames
@@ -411,13 +397,13 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   /** Gives every connection up, telling the peers as far as that goes without waiting. */
   void endAll() {
     byEndpoint.values().forEach(Connection::leave);
-    runDue();
-    endDoomed();
+    sendings.run();
+    endings.run();
     for (Connection connection : new ArrayList<>(byEndpoint.values())) {
       connection.doom(new IOException("UCX is being closed in this JVM"));
     }
-    runDue();
-    endDoomed();
+    sendings.run();
+    endings.run();
   }
 
   /** Whether UCX is done with every buffer and endpoint. */
