@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
-from .cluster import TUNED, Properties
+from .cluster import LOG4J, TUNED, Properties
 from .figures import Figure
 from .say import say
 
@@ -150,7 +150,11 @@ def channel(runs: int) -> Iterator[Figure]:
         say(f"channel: not over UCX: {lack}")
         return
     say(f"channel: {runs} runs of {CHANNEL_BYTES >> 20} MiB each way of sending")
-    bench = [paths.java(), "-cp", ":".join(planes.plugin_jars()), "io.trunkline.hadoop.ucx.ChannelBench"]
+    conf = paths.OUT / "bench" / "channel"
+    conf.mkdir(parents=True, exist_ok=True)
+    (conf / "log4j.properties").write_text(LOG4J.replace("INFO", "WARN"))
+    path = os.pathsep.join([str(conf), *planes.plugin_jars()])
+    bench = [paths.java(), "-cp", path, "io.trunkline.hadoop.ucx.ChannelBench"]
     for line in _json_lines([*bench, "run", str(runs), str(CHANNEL_BYTES)], {}):
         name, ours, theirs = f"channel.shm.{line['size']}", line["ucx_gb_s"], line["nio_gb_s"]
         yield Figure(f"{name}.ucx_over_nio", ours / theirs, "ratio", "NIO over loopback, same run", 1.0, runs)
