@@ -19,12 +19,12 @@ SAMPLES = f"""\
 
 
 def test_a_receiving_threads_time_is_told_apart_by_the_innermost_frame_that_says_something():
-    split = hdfs_split.of_receivers(profiler.parse(SAMPLES))
+    split = hdfs_split.of_receivers(profiler.parse(SAMPLES, 5))
     assert split == pytest.approx({"communication": 0.31, "processing": 0.04, "io": 0.05})
 
 
 def test_a_process_also_has_other_threads_and_a_rest_that_moves_no_file():
-    split = hdfs_split.of_process(profiler.parse(SAMPLES))
+    split = hdfs_split.of_process(profiler.parse(SAMPLES, 5))
     assert split == pytest.approx({"communication": 0.4, "processing": 0.04, "io": 0.05, "rest": 0.15})
     assert hdfs_split.added([split, split])["rest"] == pytest.approx(0.3)
 
@@ -36,9 +36,11 @@ def test_samples_that_miss_what_was_counted_are_no_result():
 
 
 def test_a_put_whose_samples_do_not_add_up_is_not_counted_and_made_again_but_not_for_ever():
+    attempts: list[int] = []
     sampled = iter([0.8, 0.9])
 
-    def take() -> hdfs_split.Taken:
+    def take(attempt: int) -> hdfs_split.Taken:
+        attempts.append(attempt)
         seconds = next(sampled)
         hdfs_split.check("wall", seconds, 1.0)
         return {"io": seconds}, 1.0
@@ -48,6 +50,7 @@ def test_a_put_whose_samples_do_not_add_up_is_not_counted_and_made_again_but_not
     with pytest.raises(RuntimeError, match=r"0\.80 s of 1\.00 s"):
         hdfs_split.attempted(take)
     assert next(sampled, None) is None
+    assert attempts == [0, 1, *range(hdfs_split.ATTEMPTS)]
 
 
 def test_the_smallest_packet_that_is_as_quick_as_any_is_recommended():

@@ -132,19 +132,19 @@ def check(what: str, sampled: float, counted: float) -> None:
         raise SamplesMissedError(f"{what}: the profiler saw {sampled:.2f} s of {counted:.2f} s; is the machine busy?")
 
 
-def attempted(take: Callable[[], Taken]) -> Taken:
-    """What `take` gives, which may miss samples and is asked again then, ATTEMPTS times in all."""
-    for _ in range(ATTEMPTS - 1):
+def attempted(take: Callable[[int], Taken]) -> Taken:
+    """What `take`, told how often it was asked before, gives; again where samples are missed, ATTEMPTS times in all."""
+    for attempt in range(ATTEMPTS - 1):
         try:
-            return take()
+            return take(attempt)
         except SamplesMissedError as missed:
             say(f"hdfs.split: {missed} Not counted, once more")
-    return take()
+    return take(ATTEMPTS - 1)
 
 
-def profiled(rig: transfer.Rig, source: Path, event: str, number: int) -> Taken:
+def profiled(rig: transfer.Rig, source: Path, event: str, number: int, attempt: int) -> Taken:
     """Puts the file once; returns the split, and what the sum of its parts should be."""
-    path = f"/{event}-{number}"
+    path = f"/{event}-{number}-{attempt}"  # a name of its own: the logs tell of removed files, too
     profile = Profile(rig.cluster.directory / "profile", event)
     daemons = [datanode.process for datanode in rig.cluster.datanodes]
     for daemon in daemons:
