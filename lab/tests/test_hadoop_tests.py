@@ -33,6 +33,7 @@ def test_a_failure_that_tcp_has_too_is_not_the_planes() -> None:
         }
     }
     assert acceptable(same, "ndn")
+    assert "1 of those that failed did so over stock TCP too" in hadoop_tests.render(same, ["ndn", "tcp"])
     own = {
         "T": {
             "ndn": Result(passed=1, failed=1, failures=["b(): x"], carried=1),
@@ -40,6 +41,7 @@ def test_a_failure_that_tcp_has_too_is_not_the_planes() -> None:
         }
     }
     assert not acceptable(own, "ndn")
+    assert "over stock TCP too" not in hadoop_tests.render(own, ["ndn", "tcp"])
 
 
 def test_a_run_whose_blocks_went_another_way_is_no_pass() -> None:
