@@ -26,6 +26,7 @@ ADD_OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
     "java.lang", "java.lang.reflect", "java.io", "java.nio", "java.net", "java.util", "java.util.concurrent",
     "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "jdk.internal.ref",
 )]  # fmt: skip
+VALUE_BYTES = 1024  # of the load's Puts
 READY = "Master has completed initialization"
 
 
@@ -116,3 +117,10 @@ def parse(log: str) -> Puts:
         raise RuntimeError(f"the HBase load printed no result:\n{log[-2000:]}")
     fields: dict[str, Any] = json.loads(lines[-1])
     return Puts(**fields)
+
+
+def prove(plane: str, puts: Puts, received: int, replication: int) -> None:
+    """Raises RuntimeError when the DataNodes have not got the Puts' values by UCX, on a plane that is to bring them."""
+    least = replication * puts.puts * VALUE_BYTES
+    if plane == "ucx" and received < least:
+        raise RuntimeError(f"ucx did not carry the Puts: {received} bytes came to the DataNodes by it, not {least}")

@@ -131,6 +131,11 @@ class Rig:
         labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values(), *self.cluster.labels])
         return {label: planes.transport_counters(self.cluster.directory, label) for label in labels}
 
+    def received_over_ucx(self) -> int:
+        """Bytes that the DataNodes have got by UCX so far."""
+        counters = self._counters()
+        return sum(counters[host].get("ucx_bytes_received", 0) for host in self.datanodes if host in counters)
+
     def measure(self, work: Callable[[], Process]) -> Cost:
         """What `work` cost; the seconds are those of the process that it returns, which has ended."""
         counters, hits = self._counters(), self._cache_hits()

@@ -62,7 +62,9 @@ public final class NdnTransport implements Transport {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
       }
       SocketChannel control =
-          new PluginDialer(node.discovery(), Fallback.NOT_NAMED).connect(dial, dial::tcp);
+          new PluginDialer(
+                  node.discovery(), Fallback.NOT_NAMED, PluginDialer.CONNECT_MS, System::nanoTime)
+              .connect(dial, dial::tcp);
       WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
       return new TapChannel(dial.socket(), control, tap);
     }

@@ -4,14 +4,16 @@ import io.trunkline.hadoop.stats.Fallback;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * Connects to where a DataNode's plug-in says it listens. One that has been started anew listens
  * elsewhere, so a plug-in that is gone is looked for once more.
  */
 public final class PluginDialer {
-  /** A plug-in that does not answer by then is given up for the next transport. */
-  private static final int CONNECT_MS = 5000;
+  /** A plug-in that does not answer by then is given up, unless a transport has a setting. */
+  public static final int CONNECT_MS = 5000;
 
   /** Connects by one transport. */
   @FunctionalInterface
@@ -29,16 +31,22 @@ public final class PluginDialer {
 
   private final Discovery discovery;
   private final Fallback refused;
+  private final int mostMs;
+  private final LongSupplier nanoTime;
 
   /**
    * A dialer.
    *
    * @param discovery knows where plug-ins listen
    * @param refused what it is called when a DataNode says that it may not be served
+   * @param mostMs longest that connecting may take, in milliseconds, where stock code allows more
+   * @param nanoTime the clock, {@link System#nanoTime}
    */
-  public PluginDialer(Discovery discovery, Fallback refused) {
+  public PluginDialer(Discovery discovery, Fallback refused, int mostMs, LongSupplier nanoTime) {
     this.discovery = discovery;
     this.refused = refused;
+    this.mostMs = mostMs;
+    this.nanoTime = nanoTime;
   }
 
   /**
@@ -51,7 +59,8 @@ public final class PluginDialer {
    * @throws IOException when stock code has closed its socket
    */
   public SocketChannel connect(Dial dial, Connector connector) throws NotServed, IOException {
-    int limitMs = dial.timeoutMs() == 0 ? CONNECT_MS : Math.min(dial.timeoutMs(), CONNECT_MS);
+    int limitMs = dial.timeoutMs() == 0 ? mostMs : Math.min(dial.timeoutMs(), mostMs);
+    long began = nanoTime.getAsLong();
     InetSocketAddress plugin = find(dial.dataNode());
     try {
       return reached(dial, connector.connect(plugin, limitMs));
@@ -59,11 +68,12 @@ public final class PluginDialer {
       refuseAbandoned(dial, first);
       discovery.forget(dial.dataNode());
       InetSocketAddress again = find(dial.dataNode());
-      if (again.equals(plugin)) {
+      long leftMs = limitMs - TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - began);
+      if (again.equals(plugin) || leftMs <= 0) {
         throw unreachable(dial, first);
       }
       try {
-        return reached(dial, connector.connect(again, limitMs));
+        return reached(dial, connector.connect(again, (int) leftMs));
       } catch (IOException second) {
         refuseAbandoned(dial, second);
         throw unreachable(dial, second);

@@ -28,6 +28,7 @@ final class BufferPool {
   private final ArrayDeque<Waiter> starving = new ArrayDeque<>();
   private long registeredBytes;
   private long inUseBytes;
+  private long unpooledBytes;
   private boolean closed;
 
   /** The buffers of one size, the one used last first. */
@@ -75,6 +76,10 @@ final class BufferPool {
 
   synchronized long inUseBytes() {
     return inUseBytes;
+  }
+
+  synchronized long unpooledBytes() {
+    return unpooledBytes;
   }
 
   /**
@@ -148,17 +153,23 @@ final class BufferPool {
   }
 
   /**
-   * A buffer outside the pool and its bound, not registered, for a stream that would stand still
-   * otherwise. A stream has at most one for each direction.
+   * A buffer outside the pool and its bound, for a stream that would stand still otherwise. A
+   * stream has at most one for each direction. It is not registered by us; UCX registers what goes
+   * by rendezvous over a NIC, as long as that takes.
    *
    * @param bytes payload
    * @return null when the JVM has no memory for it
    */
-  static PooledBuffer unpooled(int bytes) {
+  PooledBuffer unpooled(int bytes) {
     try {
       ByteBuffer payload = ByteBuffer.allocateDirect(bytes);
       ByteBuffer header = ByteBuffer.allocateDirect(Frame.BYTES);
-      return new PooledBuffer(null, payload, header, Slab.hostMemory());
+      PooledBuffer buffer = new PooledBuffer(this, null, payload, header, Slab.hostMemory());
+      synchronized (this) {
+        buffer.owned = true;
+        unpooledBytes += bytes;
+      }
+      return buffer;
     } catch (OutOfMemoryError e) {
       LOG.warn("no buffer of {} bytes: {}", bytes, e.toString());
       return null;
@@ -184,16 +195,11 @@ final class BufferPool {
   private void back(PooledBuffer buffer, boolean spoilt) {
     List<Waiter> told = List.of();
     synchronized (this) {
-      Slab slab = buffer.slab;
-      slab.back(buffer, spoilt);
-      inUseBytes -= buffer.capacity();
-      if (!closed) {
-        Size size = buffer.capacity() == small.payloadBytes ? small : large;
-        if (!spoilt) {
-          size.free.addFirst(buffer);
-        } else if (slab.spent()) {
-          removeIdle(size, 0, 0);
-        }
+      if (buffer.slab == null) {
+        buffer.disown();
+        unpooledBytes -= buffer.capacity();
+      } else {
+        backInSlab(buffer, spoilt);
       }
       if (!starving.isEmpty()) {
         told = new ArrayList<>(starving);
@@ -202,6 +208,20 @@ final class BufferPool {
     }
     for (Waiter waiter : told) {
       waiter.wake();
+    }
+  }
+
+  private void backInSlab(PooledBuffer buffer, boolean spoilt) {
+    Slab slab = buffer.slab;
+    slab.back(buffer, spoilt);
+    inUseBytes -= buffer.capacity();
+    if (!closed) {
+      Size size = buffer.capacity() == small.payloadBytes ? small : large;
+      if (!spoilt) {
+        size.free.addFirst(buffer);
+      } else if (slab.spent()) {
+        removeIdle(size, 0, 0);
+      }
     }
   }
 

@@ -26,6 +26,7 @@ final class Counters {
     return new UcxMetrics(
         pool.registeredBytes(),
         pool.inUseBytes(),
+        pool.unpooledBytes(),
         endpointsOpen.get(),
         endpointsConnected.sum(),
         endpointsAccepted.sum(),

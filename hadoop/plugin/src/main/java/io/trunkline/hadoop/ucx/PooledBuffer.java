@@ -27,19 +27,35 @@ final class PooledBuffer {
   /** The transfer that UCX does with it now. */
   UcpRequest request;
 
-  /** Where it came from and goes to, null for one that is used once. */
+  private final BufferPool pool;
+
+  /** What it is a part of, null for one that is used once. */
   final Slab slab;
 
   /** Whether it has an owner; the pool's. */
   boolean owned;
 
-  PooledBuffer(Slab slab, ByteBuffer payload, ByteBuffer header, UcpRequestParams params) {
+  PooledBuffer(
+      BufferPool pool, Slab slab, ByteBuffer payload, ByteBuffer header, UcpRequestParams params) {
+    this.pool = pool;
     this.slab = slab;
     this.payload = payload;
     this.header = header;
     this.params = params;
     address = UcxUtils.getAddress(payload);
     headerAddress = UcxUtils.getAddress(header);
+  }
+
+  /**
+   * It has no owner any more.
+   *
+   * @throws IllegalStateException when it had none: two would share it
+   */
+  void disown() {
+    if (!owned) {
+      throw new IllegalStateException("a buffer came back twice");
+    }
+    owned = false;
   }
 
   int capacity() {
@@ -54,9 +70,7 @@ final class PooledBuffer {
   /** Gives it back; nobody may touch it afterwards, least of all UCX. */
   void release() {
     request = null;
-    if (slab != null) {
-      slab.pool().put(this);
-    }
+    pool.put(this);
   }
 
   /**
@@ -65,8 +79,6 @@ final class PooledBuffer {
    */
   void discard() {
     request = null;
-    if (slab != null) {
-      slab.pool().discard(this);
-    }
+    pool.discard(this);
   }
 }

@@ -132,7 +132,7 @@ final class ReceiveSide {
       Arrival arrival = held.peek();
       PooledBuffer buffer = pool.take(arrival.length);
       if (buffer == null && mayGoUnpooled(arrival)) {
-        buffer = BufferPool.unpooled(arrival.length);
+        buffer = pool.unpooled(arrival.length);
       }
       if (buffer == null) {
         stream.tellWhenBuffersFree();

@@ -141,7 +141,7 @@ final class SendSide {
       buffer = pool.take(pool.smallBytes());
     }
     if (buffer == null && outstanding.get() == 0) {
-      buffer = BufferPool.unpooled(Math.min(size, pool.smallBytes()));
+      buffer = pool.unpooled(Math.min(size, pool.smallBytes()));
     }
     if (buffer == null) {
       starved = true;

@@ -21,7 +21,6 @@ final class Slab {
 
   private static final int PAGE = 4096;
 
-  private final BufferPool pool;
   private final UcpMemory memory;
   private final List<PooledBuffer> buffers;
   private int owned;
@@ -37,7 +36,6 @@ final class Slab {
    * @throws org.openucx.jucx.UcxException when there is no memory, or it cannot be registered
    */
   Slab(BufferPool pool, UcpContext context, int payloadBytes) {
-    this.pool = pool;
     int count = count(payloadBytes);
     ByteBuffer headers = ByteBuffer.allocateDirect(count * Frame.BYTES);
     memory =
@@ -52,7 +50,7 @@ final class Slab {
     for (int i = 0; i < count; i++) {
       ByteBuffer payload = all.slice(i * stride(payloadBytes), payloadBytes);
       ByteBuffer header = headers.slice(i * Frame.BYTES, Frame.BYTES);
-      buffers.add(new PooledBuffer(this, payload, header, params));
+      buffers.add(new PooledBuffer(pool, this, payload, header, params));
     }
   }
 
@@ -78,10 +76,6 @@ final class Slab {
     return new UcpRequestParams().setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST);
   }
 
-  BufferPool pool() {
-    return pool;
-  }
-
   List<PooledBuffer> buffers() {
     return buffers;
   }
@@ -99,10 +93,7 @@ final class Slab {
    * @throws IllegalStateException when it has no owner: two would share it
    */
   void back(PooledBuffer buffer, boolean spoils) {
-    if (!buffer.owned) {
-      throw new IllegalStateException("a buffer came back twice");
-    }
-    buffer.owned = false;
+    buffer.disown();
     owned--;
     spoilt += spoils ? 1 : 0;
     idleSinceNanos = System.nanoTime();

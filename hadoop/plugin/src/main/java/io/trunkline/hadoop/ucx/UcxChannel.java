@@ -258,12 +258,6 @@ public final class UcxChannel extends SocketChannel {
     }
   }
 
-  /** Gives the stream up; the peer's reads and writes fail. */
-  public void reset() throws IOException {
-    stream.reset();
-    close();
-  }
-
   /** Whether the connection to the peer is lost. */
   public boolean peerGone() {
     return stream.failure() != null;

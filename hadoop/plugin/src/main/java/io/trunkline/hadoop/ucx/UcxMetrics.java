@@ -3,8 +3,11 @@ package io.trunkline.hadoop.ucx;
 /**
  * What a {@link UcxNode} holds and has done.
  *
- * @param registeredBytes memory registered with UCX now, never above trunkline.ucx.pool.bytes
+ * @param registeredBytes memory that we have registered with UCX now, never above
+ *     trunkline.ucx.pool.bytes
  * @param pooledBytesInUse of these, bytes of buffers that hold or wait for data
+ * @param unpooledBytes bytes now in buffers beside the pool, of streams that would stand still
+ *     without one: at most a message for each stream and direction, 0 while the pool has buffers
  * @param endpointsOpen connections to peers now, made by us and by them
  * @param endpointsConnected connections made by us so far; a stream opened without growth of this
  *     one used a connection that was there
@@ -25,6 +28,7 @@ package io.trunkline.hadoop.ucx;
 public record UcxMetrics(
     long registeredBytes,
     long pooledBytesInUse,
+    long unpooledBytes,
     long endpointsOpen,
     long endpointsConnected,
     long endpointsAccepted,

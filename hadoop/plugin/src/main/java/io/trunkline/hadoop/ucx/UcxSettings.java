@@ -119,6 +119,11 @@ public final class UcxSettings {
     return Math.toIntExact(get(key));
   }
 
+  /** Longest set-up of a connection, in milliseconds. */
+  public int connectMs() {
+    return getInt(Key.CONNECT_MS);
+  }
+
   String libraryDir() {
     return libraryDir;
   }

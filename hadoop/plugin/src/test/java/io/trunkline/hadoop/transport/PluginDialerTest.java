@@ -23,6 +23,8 @@ class PluginDialerTest {
   private final Deque<DataNodeRecord> answers = new ArrayDeque<>();
   private final List<Integer> dialled = new ArrayList<>();
   private final List<Integer> limits = new ArrayList<>();
+  private long nanos;
+  private long refusalNanos;
   private final Discovery discovery =
       new Discovery(
           dataNode -> {
@@ -31,8 +33,9 @@ class PluginDialerTest {
             }
             return answers.poll().encode();
           },
-          System::nanoTime);
-  private final PluginDialer dialer = new PluginDialer(discovery, Fallback.NOT_NAMED);
+          () -> nanos);
+  private final PluginDialer dialer =
+      new PluginDialer(discovery, Fallback.NOT_NAMED, 5000, () -> nanos);
   private boolean abandoned;
   private int listening;
 
@@ -76,6 +79,7 @@ class PluginDialerTest {
           dialled.add(plugin.getPort());
           limits.add(limitMs);
           if (plugin.getPort() != listening) {
+            nanos += refusalNanos;
             throw new ConnectException("refused");
           }
           return null;
@@ -107,6 +111,22 @@ class PluginDialerTest {
     dial(0);
     dial(0);
     assertEquals(List.of(1, 1, 2, 2), dialled);
+  }
+
+  @Test
+  void bothAttemptsTogetherHaveTheTimeOfOne() throws Exception {
+    answers.add(at(1));
+    answers.add(at(2));
+    listening = 2;
+    refusalNanos = 600_000_000L;
+    dial(1000);
+    assertEquals(List.of(1000, 400), limits);
+    answers.add(at(3));
+    listening = 3;
+    refusalNanos = 1_000_000_000L;
+    NotServed refusal = assertThrows(NotServed.class, () -> dial(1000));
+    assertEquals(Fallback.PLUGIN_UNREACHABLE, refusal.reason());
+    assertEquals(List.of(1, 2, 2), dialled);
   }
 
   @Test

@@ -138,6 +138,20 @@ class BufferPoolTest {
   }
 
   @Test
+  void aBufferBesideThePoolIsCountedUntilItComesBack() {
+    open(4 * MIB, SMALL, LARGE);
+    PooledBuffer first = pool.unpooled(SMALL);
+    PooledBuffer second = pool.unpooled(LARGE);
+    assertEquals(SMALL + LARGE, pool.unpooledBytes());
+    assertEquals(0, pool.registeredBytes());
+    assertEquals(0, pool.inUseBytes());
+    first.release();
+    assertThrows(IllegalStateException.class, first::release);
+    second.discard();
+    assertEquals(0, pool.unpooledBytes());
+  }
+
+  @Test
   void whatIsUnusedForLongGoes() {
     open(64 * MIB, SMALL, LARGE);
     PooledBuffer held = pool.take(LARGE);

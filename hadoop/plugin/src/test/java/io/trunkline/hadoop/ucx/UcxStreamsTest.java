@@ -334,6 +334,7 @@ class UcxStreamsTest {
       assertTrue(node.metrics().registeredBytes() <= bound);
       writers.get(i).get(20, TimeUnit.SECONDS);
     }
+    UcxTests.eventually("all is back", () -> node.metrics().unpooledBytes() == 0);
   }
 
   @ParameterizedTest

@@ -184,6 +184,7 @@ final class UcxNodes {
         addAll(sum, numbers(metrics));
         add(sum, "ucx_registered_bytes", metrics.registeredBytes());
         add(sum, "ucx_pooled_bytes_in_use", metrics.pooledBytesInUse());
+        add(sum, "ucx_unpooled_bytes", metrics.unpooledBytes());
         add(sum, "ucx_endpoints_open", metrics.endpointsOpen());
         add(sum, "ucx_streams_open", metrics.streamsOpen());
       }
@@ -205,6 +206,7 @@ final class UcxNodes {
   private static Map<String, Long> numbers(UcxMetrics metrics) {
     Map<String, Long> numbers = new LinkedHashMap<>();
     numbers.put("ucx_connects", metrics.endpointsConnected());
+    numbers.put("ucx_endpoints_accepted", metrics.endpointsAccepted());
     numbers.put("ucx_endpoints_failed", metrics.endpointsFailed());
     numbers.put("ucx_streams", metrics.streamsOpened());
     numbers.put("ucx_streams_accepted", metrics.streamsAccepted());
@@ -214,6 +216,8 @@ final class UcxNodes {
     numbers.put("ucx_eager_sent", metrics.eagerSent());
     numbers.put("ucx_rendezvous_sent", metrics.rendezvousSent());
     numbers.put("ucx_pool_waits", metrics.poolWaits());
+    numbers.put("ucx_frames_refused", metrics.framesRefused());
+    numbers.put("ucx_wakeups", metrics.wakeups());
     return numbers;
   }
 }

@@ -76,7 +76,9 @@ public final class UcxTransport implements Transport {
         DISCOVERIES.computeIfAbsent(
             settings.ucxDiscoveryTimeoutMs(),
             timeoutMs -> new Discovery(new RecordQuestion(NAME, timeoutMs), System::nanoTime));
-    PluginDialer dialer = new PluginDialer(discovery, Fallback.NOT_SERVED);
+    PluginDialer dialer =
+        new PluginDialer(
+            discovery, Fallback.NOT_SERVED, settings.ucx().connectMs(), System::nanoTime);
     try (UcxNodes.Use use = UcxNodes.acquire(settings.ucx())) {
       return dialer.connect(dial, (plugin, limitMs) -> connect(use, plugin, limitMs));
     } catch (UcxUnavailableException e) {

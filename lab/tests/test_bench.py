@@ -1,0 +1,41 @@
+"""What a bench keeps when a part of it fails, and what its figures are not believed without."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from trunkline_lab import bench, hbase
+from trunkline_lab.figures import Figure
+
+
+def figure(name: str) -> Figure:
+    return Figure(name, 1.0, "s", "", None, 1)
+
+
+def test_what_was_measured_outlives_a_part_that_fails():
+    def fails() -> Iterator[Figure]:
+        yield figure("b.first")
+        raise RuntimeError("no such host")
+
+    groups = {
+        ("a.",): lambda: iter([figure("a.one"), figure("a.two")]),
+        ("b.",): fails,
+        ("c.",): lambda: iter([figure("c.one")]),
+    }
+    found, failed = bench.measured(groups, "")
+    assert [f.name for f in found][:2] == ["a.one", "a.two"]
+    assert found[-1].name == "c.one"
+    assert failed == ["b.: no such host"]
+    found, failed = bench.measured({("a.",): groups["a.",]}, "a.t")
+    assert [f.name for f in found] == ["a.two"]
+    assert not failed
+
+
+def test_puts_that_did_not_go_over_ucx_are_no_figure_of_it():
+    puts = hbase.Puts(
+        puts=100, seconds=1.0, mean_us=1, p50_us=1, p95_us=1, p99_us=1, max_us=1, rows_verified=100
+    )  # 100 KiB of values
+    hbase.prove("tcp", puts, 0, 3)
+    hbase.prove("ucx", puts, 3 * 102_400, 3)
+    with pytest.raises(RuntimeError, match="did not carry the Puts"):
+        hbase.prove("ucx", puts, 3 * 102_400 - 1, 3)
