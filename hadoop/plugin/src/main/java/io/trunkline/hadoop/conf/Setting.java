@@ -185,7 +185,7 @@ public enum Setting {
   UCX_RENDEZVOUS_BYTES(
       UcxSettings.Key.RENDEZVOUS_BYTES,
       Kind.BYTES,
-      "Messages of this size and larger go by rendezvous."),
+      "Messages of this size and larger go by rendezvous; at most trunkline.ucx.message.bytes."),
   /** Largest message. */
   UCX_MESSAGE_BYTES(
       UcxSettings.Key.MESSAGE_BYTES,
@@ -193,15 +193,22 @@ public enum Setting {
       "Largest message; the size of a large registered buffer."),
   /** Registered memory. */
   UCX_POOL_BYTES(
-      UcxSettings.Key.POOL_BYTES, Kind.BYTES, "Bound of the memory that is registered with UCX."),
+      UcxSettings.Key.POOL_BYTES,
+      Kind.BYTES,
+      "Bound of the memory that is registered with UCX; at least 4 times"
+          + " trunkline.ucx.message.bytes."),
   /** Unread bytes of a stream. */
   UCX_WINDOW_BYTES(
       UcxSettings.Key.WINDOW_BYTES,
       Kind.BYTES,
-      "Most bytes that a connection holds unread, for each direction."),
+      "Most bytes that a connection holds unread, for each direction; at least twice"
+          + " trunkline.ucx.message.bytes."),
   /** Streams. */
   UCX_STREAMS_MAX(
-      UcxSettings.Key.STREAMS_MAX, Kind.COUNT, "Most open data connections by UCX of this JVM."),
+      UcxSettings.Key.STREAMS_MAX,
+      Kind.COUNT,
+      "Most open data connections by UCX of this JVM; with as many endpoints open, further ones of"
+          + " peers are refused."),
   /** When what nobody uses is closed. */
   UCX_IDLE_MS(
       UcxSettings.Key.IDLE_MS,
