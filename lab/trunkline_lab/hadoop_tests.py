@@ -83,6 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    if arguments.plane == "ucx" and (lack := planes.ucx_missing()):
+        raise RuntimeError(f"hadoop-tests: UCX can't be used here: {lack}")
     jars = stock.classpath("test")
     wanted = find_classes(jars, arguments.classes or list(DEFAULT_CLASSES))
     columns = ["tcp"] if arguments.plane == "tcp" else [arguments.plane, "tcp"]

@@ -6,6 +6,7 @@ What goes wrong in mid-write is in test_faults.py, for all planes.
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import MIB, SlowWriter, in_mid_write, under_way
@@ -26,6 +27,8 @@ def test_many_writers_with_one_worker_and_hardly_any_memory(make_bed, data, tmp_
     bed = make_bed(extra=extra)
     bed.write_at_once(data, tmp_path)
     bed.assert_carried()
+    if bed.plane.name == "ucx":
+        assert bed.total("ucx_pool_waits") > 0, "there was memory enough for all"
     for host in bed.cluster.hosts.values():
         for record in planes.stats(bed.cluster.directory, host):
             assert record.get("ucx_registered_bytes", 0) <= 4 * MIB
@@ -118,6 +121,7 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
     bed.cluster.client(FSSHELL, "-D", f"dfs.blocksize={small}", "-put", str(source), "/small", name="put")
     assert bed.read("/small", tmp_path) == source.read_bytes()
     bed.assert_carried()
+    before = {datanode.host: held(datanode.process.pid) for datanode in bed.cluster.datanodes}
     for ten in range(10):
         paths = [f"/killed-{ten}{number}" for number in range(10)]
         writers = [SlowWriter(bed.cluster, path) for path in paths]
@@ -139,3 +143,13 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
             pause_s=0.5,
         )
         assert bed.transport(datanode.host)["ucx_receives"] > 0
+        files, threads = held(datanode.process.pid)
+        # Threads of stock code's own pools come and go; a hundred clients had hundreds of connections.
+        assert files <= before[datanode.host][0] + 20
+        assert threads <= before[datanode.host][1] + 20
+
+
+def held(pid: int) -> tuple[int, int]:
+    """Descriptors and threads of a process."""
+    process = Path("/proc") / str(pid)
+    return len(list((process / "fd").iterdir())), len(list((process / "task").iterdir()))
