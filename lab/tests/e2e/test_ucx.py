@@ -1,15 +1,16 @@
 """What only UCX has, on real daemons that share memory: bounded memory, connections that are kept, hosts without it.
 
-What goes wrong in mid-write is in test_faults.py, for all planes.
+What goes wrong in mid-write is in test_faults.py, for all planes; hosts that lack UCX alone are in test_without_ucx.py.
 """
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import MIB, SlowWriter, in_mid_write, under_way
+from conftest import MIB, SlowReader, SlowWriter, in_mid_write, under_way
 
 from trunkline_lab import planes, replicas
 from trunkline_lab.cluster import FSSHELL
@@ -153,3 +154,58 @@ def held(pid: int) -> tuple[int, int]:
     """Descriptors and threads of a process."""
     process = Path("/proc") / str(pid)
     return len(list((process / "fd").iterdir())), len(list((process / "task").iterdir()))
+
+
+def of_datanodes(bed, counter):
+    """A counter of each DataNode, by host; 0 where nothing has been counted yet."""
+    return {datanode.host: bed.transport(datanode.host).get(counter, 0) for datanode in bed.cluster.datanodes}
+
+
+def test_a_replica_that_is_missing_is_copied_over_ucx(bed, data, tmp_path):
+    """No client has a part in it: one DataNode writes to another what the NameNode wants to be there once more."""
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file", replication=2)
+    bed.assert_whole("/file", data, tmp_path, replication=2)
+    counters = ("ucx_writes", "ucx_receives", "ucx_bytes_received")
+    if bed.plane.name == "ucx":
+        wait_until("what the put counted", lambda: sum(of_datanodes(bed, "ucx_receives").values()) == 2, 10)
+        wait_until("no stream", lambda: not any(of_datanodes(bed, "ucx_streams_open").values()), 10)
+    before = {counter: sum(of_datanodes(bed, counter).values()) for counter in counters}
+    bed.cluster.client(FSSHELL, "-setrep", "-w", "3", "/file", name="setrep")
+    bed.assert_whole("/file", data, tmp_path, replication=3)
+    if bed.plane.name != "ucx":
+        return
+    for counter, least in zip(counters, (1, 1, len(data)), strict=True):
+        wait_until(
+            f"{counter} of the copy",
+            lambda name=counter, least=least: sum(of_datanodes(bed, name).values()) >= before[name] + least,
+            10,
+        )
+    assert bed.total("fallback") == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_the_datanode_that_is_read_from_is_lost_in_mid_read(make_bed, data, tmp_path, how):
+    """The reader goes on at another replica, over UCX again; a stopped one is found out by HDFS's own time-out."""
+    bed = make_bed(extra={"dfs.client.socket-timeout": "3000"})
+    if bed.plane.name != "ucx":
+        pytest.skip("the counters of UCX tell which DataNode is read from")
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    wait_until("all that the put counted", lambda: sum(of_datanodes(bed, "ucx_receives").values()) == 3, 10)
+    wait_until("no stream", lambda: not any(of_datanodes(bed, "ucx_streams_open").values()), 10)
+    reader = SlowReader(bed.cluster, "/file")
+    first = reader.read(8 * MIB)
+    wait_until("a stream", lambda: any(of_datanodes(bed, "ucx_streams_open").values()), 10)
+    (victim,) = (d for d in bed.cluster.datanodes if of_datanodes(bed, "ucx_streams_open")[d.host])
+    victim.process.signal(how)
+    try:
+        assert first + reader.finish() == data
+    finally:
+        if how == signal.SIGSTOP:
+            victim.process.signal(signal.SIGCONT)
+    assert bed.transport("client")["ucx_reads"] >= 2, "it was in mid-read"
+    if how == signal.SIGSTOP:
+        bed.assert_all_alive()
