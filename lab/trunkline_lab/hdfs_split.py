@@ -13,10 +13,9 @@ import csv
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from . import paths, payload, planes, replicas, report, transfer
@@ -29,7 +28,6 @@ DATANODES = 4
 WARM_UPS = 3
 UNIT_BYTES = 64 << 20  # the paper's blocks
 TOLERANCE = 0.15  # by which the samples' sum may miss the count beside it
-ATTEMPTS = 4  # on a machine that is short of cores for a moment the profiler misses samples
 
 COMMUNICATION, PROCESSING, IO, REST = "communication", "processing", "io", "rest"
 PARTS = (COMMUNICATION, PROCESSING, IO)
@@ -70,7 +68,6 @@ FRAMES = {
 }
 
 Split = dict[str, float]  # seconds of each part
-Taken = tuple[Split, float]  # and what their sum should be
 
 
 def part(frames: list[str]) -> str:
@@ -122,29 +119,15 @@ def logged_s(rig: transfer.Rig, path: str) -> float:
     )
 
 
-class SamplesMissedError(RuntimeError):
-    """The profiler did not see what there was."""
-
-
 def check(what: str, sampled: float, counted: float) -> None:
-    """Raises SamplesMissedError when the samples' sum is not what was counted."""
+    """Raises RuntimeError when the profiler did not see what there was."""
     if abs(sampled - counted) > TOLERANCE * counted:
-        raise SamplesMissedError(f"{what}: the profiler saw {sampled:.2f} s of {counted:.2f} s; is the machine busy?")
+        raise RuntimeError(f"{what}: the profiler saw {sampled:.2f} s of {counted:.2f} s; is the machine busy?")
 
 
-def attempted(take: Callable[[int], Taken]) -> Taken:
-    """What `take`, told how often it was asked before, gives; again where samples are missed, ATTEMPTS times in all."""
-    for attempt in range(ATTEMPTS - 1):
-        try:
-            return take(attempt)
-        except SamplesMissedError as missed:
-            say(f"hdfs.split: {missed} Not counted, once more")
-    return take(ATTEMPTS - 1)
-
-
-def profiled(rig: transfer.Rig, source: Path, event: str, number: int, attempt: int) -> Taken:
+def profiled(rig: transfer.Rig, source: Path, event: str, number: int) -> tuple[Split, float]:
     """Puts the file once; returns the split, and what the sum of its parts should be."""
-    path = f"/{event}-{number}-{attempt}"  # a name of its own: the logs tell of removed files, too
+    path = f"/{event}-{number}"
     profile = Profile(rig.cluster.directory / "profile", event)
     daemons = [datanode.process for datanode in rig.cluster.datanodes]
     for daemon in daemons:
@@ -175,7 +158,7 @@ class Measured:
     counted_s: float
 
 
-def _medians(size: int, taken: dict[str, list[Taken]]) -> Measured:
+def _medians(size: int, taken: dict[str, list[tuple[Split, float]]]) -> Measured:
     """Of what `profiled` gave, by event."""
     units = REPLICATION * size / UNIT_BYTES
 
@@ -192,7 +175,7 @@ def _medians(size: int, taken: dict[str, list[Taken]]) -> Measured:
 
 def _take(size: int, runs: int, names: list[str], source: Path) -> dict[str, Measured]:
     """Profiled puts on each plane by turns."""
-    taken: dict[str, dict[str, list[Taken]]] = {name: defaultdict(list) for name in names}
+    taken: dict[str, dict[str, list[tuple[Split, float]]]] = {name: defaultdict(list) for name in names}
     with ExitStack() as stack:
         rigs = {
             name: stack.enter_context(
@@ -208,8 +191,7 @@ def _take(size: int, runs: int, names: list[str], source: Path) -> dict[str, Mea
             for event in ("wall", "cpu"):
                 for name in names if number % 2 else names[::-1]:
                     say(f"hdfs.split {name}: {event}, run {number + 1} of {runs}")
-                    rig = rigs[name]
-                    taken[name][event].append(attempted(partial(profiled, rig, source, event, number)))
+                    taken[name][event].append(profiled(rigs[name], source, event, number))
     return {name: _medians(size, by_event) for name, by_event in taken.items()}
 
 

@@ -26,6 +26,9 @@ public final class NdnTransport implements Transport {
   /** As in {@code trunkline.transport}. */
   public static final String NAME = "ndn";
 
+  /** A plug-in that does not answer by then is given up for the next transport. */
+  private static final int CONNECT_MS = 5000;
+
   private final Settings settings;
   private final PacketsInFlight inFlight;
 
@@ -62,8 +65,7 @@ public final class NdnTransport implements Transport {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
       }
       SocketChannel control =
-          new PluginDialer(
-                  node.discovery(), Fallback.NOT_NAMED, PluginDialer.CONNECT_MS, System::nanoTime)
+          new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
               .connect(dial, dial::tcp);
       WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
       return new TapChannel(dial.socket(), control, tap);

@@ -12,9 +12,6 @@ import java.util.function.LongSupplier;
  * elsewhere, so a plug-in that is gone is looked for once more.
  */
 public final class PluginDialer {
-  /** A plug-in that does not answer by then is given up, unless a transport has a setting. */
-  public static final int CONNECT_MS = 5000;
-
   /** Connects by one transport. */
   @FunctionalInterface
   public interface Connector {
