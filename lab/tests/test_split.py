@@ -35,24 +35,6 @@ def test_samples_that_miss_what_was_counted_are_no_result():
         hdfs_split.check("cpu", 0.8, 1.0)
 
 
-def test_a_put_whose_samples_do_not_add_up_is_not_counted_and_made_again_but_not_for_ever():
-    attempts: list[int] = []
-    sampled = iter([0.8, 0.9])
-
-    def take(attempt: int) -> hdfs_split.Taken:
-        attempts.append(attempt)
-        seconds = next(sampled)
-        hdfs_split.check("wall", seconds, 1.0)
-        return {"io": seconds}, 1.0
-
-    assert hdfs_split.attempted(take) == ({"io": 0.9}, 1.0)
-    sampled = iter([0.8] * hdfs_split.ATTEMPTS)
-    with pytest.raises(RuntimeError, match=r"0\.80 s of 1\.00 s"):
-        hdfs_split.attempted(take)
-    assert next(sampled, None) is None
-    assert attempts == [0, 1, *range(hdfs_split.ATTEMPTS)]
-
-
 def test_the_smallest_packet_that_is_as_quick_as_any_is_recommended():
     assert packet_sweep.recommended({64: 4.5, 128: 3.9, 256: 3.42, 512: 3.3, 1024: 3.31}) == 256
     assert packet_sweep.recommended({64: 3.0, 512: 2.99}) == 64

@@ -134,7 +134,7 @@ class Rig:
     def received_over_ucx(self) -> int:
         """Bytes that the DataNodes have got by UCX so far."""
         counters = self._counters()
-        return sum(counters[host].get("ucx_bytes_received", 0) for host in self.datanodes if host in counters)
+        return sum(counters.get(host, {}).get("ucx_bytes_received", 0) for host in self.datanodes)
 
     def measure(self, work: Callable[[], Process]) -> Cost:
         """What `work` cost; the seconds are those of the process that it returns, which has ended."""
