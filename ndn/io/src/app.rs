@@ -7,8 +7,8 @@ use std::time::Duration;
 use ndn_forwarder::FaceId;
 use ndn_packet::{Name, NetPacket};
 
+use crate::driver::shared::{Command, Shared};
 use crate::error::NodeError;
-use crate::shared::{Command, Shared};
 
 /// An application driven by a node's (or a client's) loop.
 ///

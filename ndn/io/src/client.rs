@@ -13,15 +13,15 @@ use ndn_packet::NetPacket;
 
 use crate::app::App;
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
-use crate::conn::Conn;
 use crate::error::ClientError;
-use crate::link::{LinkCounters, Received};
-use crate::reader::ReadBuffers;
-use crate::room::NodeRoom;
-use crate::shm::Side;
-use crate::socket::{self, StreamPeer};
-use crate::stream::StreamFace;
-use crate::udp::{UdpBuffers, UdpFace, UdpPort};
+use crate::face::link::{LinkCounters, Received};
+use crate::face::reader::ReadBuffers;
+use crate::face::send_budget::SendBudget;
+use crate::transport::conn::Conn;
+use crate::transport::shm::Side;
+use crate::transport::socket::{self, StreamPeer};
+use crate::transport::stream::StreamFace;
+use crate::transport::udp::{UdpBuffers, UdpFace, UdpPort};
 use crate::uri::FaceUri;
 
 /// Bytes read before the application's deadlines are looked at again.
@@ -126,7 +126,7 @@ impl Client {
                     Side::Connector,
                     unix,
                     &options.link,
-                    NodeRoom::unbounded().queue(),
+                    SendBudget::unbounded().share(),
                 );
                 (Face::Stream(Box::new(face)), fd)
             }
@@ -338,7 +338,7 @@ impl Datagrams {
             face: UdpFace::new(
                 peer,
                 &options.link,
-                NodeRoom::unbounded().queue(),
+                SendBudget::unbounded().share(),
                 u64::from_ne_bytes(seed),
             ),
             port: UdpPort::new(socket)?,

@@ -20,36 +20,25 @@
 //! ```
 
 mod app;
-mod chunk;
 mod client;
 mod command;
 mod config;
-mod conn;
 mod driver;
 mod error;
+mod face;
 mod find;
-mod foreign;
-mod hello;
-mod link;
 mod node;
-mod queue;
-mod reader;
-mod room;
-mod seldom;
-mod shared;
-mod shm;
-mod socket;
+mod rate_limit;
 mod status;
-mod stream;
-mod udp;
+mod transport;
 mod uri;
 
 pub use app::{App, AppHandle, AppWaker};
 pub use client::{Client, ClientOptions};
 pub use config::{ConfigErrors, FaceConfig, LinkOptions, ListenConfig, NodeConfig, SettingError};
 pub use error::{ClientError, NodeError, StartError};
+pub use face::link::LinkCounters;
 pub use find::find_forwarder;
-pub use link::LinkCounters;
 pub use node::Node;
 pub use status::{FaceStatus, ListenerStatus, NodeStatus};
 pub use uri::{

@@ -10,8 +10,8 @@ use ndn_forwarder::Forwarder;
 use crate::app::{App, AppHandle};
 use crate::config::NodeConfig;
 use crate::driver::Driver;
+use crate::driver::shared::{Command, Shared};
 use crate::error::{NodeError, StartError};
-use crate::shared::{Command, Shared};
 use crate::status::NodeStatus;
 use crate::uri::FaceUri;
 

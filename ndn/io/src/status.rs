@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ndn_forwarder::{FaceCounters, FaceId, FaceSpec};
 
-use crate::link::LinkCounters;
+use crate::face::link::LinkCounters;
 use crate::uri::FaceUri;
 
 /// A node at one moment.

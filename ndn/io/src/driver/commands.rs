@@ -2,8 +2,8 @@
 
 use super::Driver;
 use super::slots::{AppSlot, Face, FaceKind, Port, PortOwner, Slot, StreamState};
-use crate::link::LinkCounters;
-use crate::shared::Command;
+use crate::driver::shared::Command;
+use crate::face::link::LinkCounters;
 use crate::status::{FaceStatus, ListenerStatus, NodeStatus};
 
 impl Driver {

@@ -18,11 +18,11 @@ use socket2::Socket;
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
 use super::{Driver, random_u64};
-use crate::conn::Conn;
-use crate::shared::Command;
-use crate::shm::Side;
-use crate::socket::{self, StreamPeer};
-use crate::stream::StreamFace;
+use crate::driver::shared::Command;
+use crate::transport::conn::Conn;
+use crate::transport::shm::Side;
+use crate::transport::socket::{self, StreamPeer};
+use crate::transport::stream::StreamFace;
 use crate::uri::FaceUri;
 
 /// A connection that lasted this long ends the back-off; a peer that takes connections only to
@@ -159,7 +159,7 @@ impl Driver {
             Side::Connector,
             unix,
             &connector.config.link,
-            self.room.queue(),
+            self.send_budget.share(),
         );
         stream.link.local_fields = *local_fields;
         *state = StreamState::Up(stream);
@@ -226,7 +226,7 @@ impl Driver {
         let jitter = random_u64().unwrap_or(0) as f64 / u64::MAX as f64;
         let wait = backoff.mul_f64(0.5 + jitter / 2.0);
         let wait_ms = wait.as_millis();
-        if connector.said.says(self.now) {
+        if connector.complaints.allows(self.now) {
             tracing::warn!(face = id.0, %uri, %error, wait_ms, "face is down; connecting again and again");
         } else {
             tracing::debug!(face = id.0, %uri, %error, wait_ms, "face is still down");

@@ -15,13 +15,13 @@ use super::slots::{
 use super::timers::Timer;
 use super::{Driver, is_loopback, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
-use crate::conn::Conn;
-use crate::link::LinkCounters;
-use crate::seldom::Seldom;
-use crate::shm::Side;
-use crate::socket;
-use crate::stream::StreamFace;
-use crate::udp::{UdpFace, UdpPort};
+use crate::face::link::LinkCounters;
+use crate::rate_limit::RateLimit;
+use crate::transport::conn::Conn;
+use crate::transport::shm::Side;
+use crate::transport::socket;
+use crate::transport::stream::StreamFace;
+use crate::transport::udp::{UdpFace, UdpPort};
 use crate::uri::FaceUri;
 
 /// A listener without room for a peer looks again after this long.
@@ -61,7 +61,7 @@ impl Driver {
             config,
             open_faces: 0,
             refused: 0,
-            said: Seldom::default(),
+            complaints: RateLimit::default(),
         }));
         self.register(fd, at)
     }
@@ -99,7 +99,7 @@ impl Driver {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     listener.refused += 1;
-                    if listener.said.says(self.now) {
+                    if listener.complaints.allows(self.now) {
                         tracing::warn!(%error, uri = %listener.config.uri, "cannot accept a peer");
                     }
                     self.timers.set(self.now + ACCEPT_AGAIN, Timer::Accept(at));
@@ -143,7 +143,7 @@ impl Driver {
                 Side::Listener,
                 unix,
                 &link,
-                self.room.queue(),
+                self.send_budget.share(),
             )),
             past: LinkCounters::default(),
             origin: StreamOrigin::Accepted(listener_at),
@@ -230,7 +230,7 @@ impl Driver {
                     config,
                     backoff,
                     up_since: None,
-                    said: Seldom::default(),
+                    complaints: RateLimit::default(),
                     attempts: 0,
                     request,
                 })),
@@ -300,7 +300,7 @@ impl Driver {
         origin: UdpOrigin,
         persistency: FacePersistency,
     ) -> Option<usize> {
-        let face = UdpFace::new(peer, link, self.room.queue(), random_u64().ok()?);
+        let face = UdpFace::new(peer, link, self.send_budget.share(), random_u64().ok()?);
         let multicast = peer.ip().is_multicast();
         let (remote, local_uri) = (
             FaceUri::udp(peer).to_string(),

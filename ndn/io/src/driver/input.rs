@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use super::slots::{Face, FaceKind, PortOwner, Slot, StreamState, UdpOrigin};
 use super::timers::Timer;
 use super::{Driver, OUTPUTS_A_ROUND};
-use crate::link::Received;
+use crate::face::link::Received;
 
 /// Bytes read from one face before the next one's turn.
 const READ_BUDGET: usize = 256 * 1024;

@@ -7,8 +7,8 @@ use ndn_forwarder::{CreateFace, CreateFaceError, FaceId, FacePersistency, Update
 use super::Driver;
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use crate::config::{FaceConfig, LinkOptions};
-use crate::link::Link;
-use crate::socket::StreamPeer;
+use crate::face::link::Link;
+use crate::transport::socket::StreamPeer;
 use crate::uri::FaceUri;
 
 impl Driver {

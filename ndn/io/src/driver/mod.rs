@@ -11,6 +11,7 @@ mod faces;
 mod input;
 mod manage;
 mod output;
+pub(crate) mod shared;
 mod slots;
 mod timers;
 
@@ -29,11 +30,11 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::config::{LinkOptions, NodeConfig};
+use crate::driver::shared::{Command, Shared, poll_and_shared};
 use crate::error::StartError;
-use crate::reader::ReadBuffers;
-use crate::room::NodeRoom;
-use crate::shared::{Command, Shared, poll_and_shared};
-use crate::udp::UdpBuffers;
+use crate::face::reader::ReadBuffers;
+use crate::face::send_budget::SendBudget;
+use crate::transport::udp::UdpBuffers;
 use crate::uri::FaceUri;
 use slots::{Face, PortOwner, Slot};
 use timers::Timers;
@@ -68,7 +69,7 @@ pub(crate) struct Driver {
     udp_buffers: UdpBuffers,
     managed_faces: LinkOptions,
     /// For what waits to be sent on all faces.
-    room: Arc<NodeRoom>,
+    send_budget: Arc<SendBudget>,
     commands: Vec<Command>,
     packets: Vec<NetPacket>,
     datagrams: Vec<(SocketAddr, Bytes)>,
@@ -113,7 +114,7 @@ impl Driver {
             buffers: ReadBuffers::new(max_live),
             udp_buffers: UdpBuffers::new(max_live),
             managed_faces: config.managed_faces,
-            room: NodeRoom::new(config.send_queues_bytes),
+            send_budget: SendBudget::new(config.send_queues_bytes),
             commands: Vec::new(),
             packets: Vec::new(),
             datagrams: Vec::new(),
@@ -219,9 +220,9 @@ impl Driver {
     /// What waits to be sent on all faces, and what may.
     fn queues(&self) -> Queues {
         Queues {
-            bytes: self.room.used(),
-            capacity_bytes: self.room.capacity(),
-            refused: self.room.refused(),
+            bytes: self.send_budget.used(),
+            capacity_bytes: self.send_budget.capacity(),
+            refused: self.send_budget.refused(),
         }
     }
 

@@ -11,10 +11,10 @@ use socket2::Socket;
 
 use crate::app::App;
 use crate::config::{FaceConfig, ListenConfig};
-use crate::link::LinkCounters;
-use crate::seldom::Seldom;
-use crate::stream::StreamFace;
-use crate::udp::{UdpFace, UdpPort};
+use crate::face::link::LinkCounters;
+use crate::rate_limit::RateLimit;
+use crate::transport::stream::StreamFace;
+use crate::transport::udp::{UdpFace, UdpPort};
 
 /// Something with a token of its own.
 #[expect(
@@ -34,7 +34,7 @@ pub(super) struct Listener {
     pub open_faces: usize,
     pub refused: u64,
     /// Complaints about accepting.
-    pub said: Seldom,
+    pub complaints: RateLimit,
 }
 
 /// A UDP socket and whose datagrams it receives.
@@ -111,7 +111,7 @@ pub(super) struct Connector {
     /// When the connection came about, while it stands.
     pub up_since: Option<Duration>,
     /// Complaints about being down.
-    pub said: Seldom,
+    pub complaints: RateLimit,
     /// Attempts so far: a time-out concerns the one it was set for.
     pub attempts: u64,
     /// A management command waits to hear whether the first attempt succeeded.

@@ -9,7 +9,7 @@ use ndn_packet::lp::{LpPacket, Reassembler, ReassemblerConfig};
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
 
 use crate::config::LinkOptions;
-use crate::hello::{Hello, MAX_HELLO_BYTES};
+use crate::face::hello::{Hello, MAX_HELLO_BYTES};
 
 /// An incomplete packet is given up this long after its last fragment.
 const REASSEMBLY_TIMEOUT: Duration = Duration::from_millis(500);

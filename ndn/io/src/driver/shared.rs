@@ -10,8 +10,8 @@ use ndn_forwarder::{FaceId, Forwarder};
 
 use crate::app::App;
 use crate::error::NodeError;
-use crate::socket::StreamPeer;
 use crate::status::NodeStatus;
+use crate::transport::socket::StreamPeer;
 
 /// Something done to the forwarder on the loop's thread.
 pub(crate) type ForwarderCall = Box<dyn FnOnce(&mut Forwarder, Duration) + Send>;

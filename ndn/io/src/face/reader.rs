@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ndn_packet::{DecodeError, tlv};
 
-use crate::chunk::{Chunk, ChunkPool, SmallFrames};
+use crate::face::chunk::{Chunk, ChunkPool, SmallFrames};
 
 /// Size of the chunks that streams are read into.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
@@ -66,8 +66,8 @@ impl FrameReader {
         }
     }
 
-    /// Room to read into; never empty.
-    pub fn room(&mut self, pool: &ChunkPool) -> &mut [u8] {
+    /// Spare bytes to read into; never none.
+    pub fn spare(&mut self, pool: &ChunkPool) -> &mut [u8] {
         if let State::Empty = self.state {
             self.state = State::Filling {
                 chunk: pool.take(),
@@ -82,7 +82,7 @@ impl FrameReader {
         }
     }
 
-    /// `n` bytes were read into the room.
+    /// `n` bytes were read into the spare ones.
     pub fn filled(&mut self, n: usize) {
         if let State::Filling { filled, .. } = &mut self.state {
             *filled += n;
@@ -222,12 +222,12 @@ mod tests {
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
         while at < stream.len() {
-            let room = reader.room(&buffers.pool);
+            let spare = reader.spare(&buffers.pool);
             let n = reads[turn % reads.len()]
-                .min(room.len())
+                .min(spare.len())
                 .min(stream.len() - at);
             assert!(n > 0);
-            room[..n].copy_from_slice(&stream[at..at + n]);
+            spare[..n].copy_from_slice(&stream[at..at + n]);
             reader.filled(n);
             (at, turn) = (at + n, turn + 1);
             loop {
@@ -280,7 +280,7 @@ mod tests {
         let many = one.repeat(CHUNK_BYTES / one.len());
         let mut kept = Vec::new();
         for round in 0..100 {
-            reader.room(&buffers.pool)[..many.len()].copy_from_slice(&many);
+            reader.spare(&buffers.pool)[..many.len()].copy_from_slice(&many);
             reader.filled(many.len());
             let mut first = true;
             while let Next::Frame(frame) = reader.next(8800, &mut buffers).unwrap() {
@@ -305,7 +305,7 @@ mod tests {
             &[0x06, 0xfd, 0, 1],
         ] {
             let mut reader = FrameReader::new();
-            reader.room(&buffers.pool)[..bytes.len()].copy_from_slice(bytes);
+            reader.spare(&buffers.pool)[..bytes.len()].copy_from_slice(bytes);
             reader.filled(bytes.len());
             assert!(reader.next(8800, &mut buffers).is_err(), "{bytes:?}");
         }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use ndn_packet::NetPacket;
 
 use crate::config::LinkOptions;
-use crate::conn::Conn;
-use crate::hello::Hello;
-use crate::link::{Link, Received};
-use crate::queue::SendQueue;
-use crate::reader::{FrameReader, Next, ReadBuffers};
-use crate::room::QueueRoom;
-use crate::shm::Side;
+use crate::face::hello::Hello;
+use crate::face::link::{Link, Received};
+use crate::face::queue::SendQueue;
+use crate::face::reader::{FrameReader, Next, ReadBuffers};
+use crate::face::send_budget::QueueShare;
+use crate::transport::conn::Conn;
+use crate::transport::shm::Side;
 
 /// A stream face that is connected.
 pub(crate) struct StreamFace {
@@ -27,12 +27,18 @@ pub(crate) struct StreamFace {
 
 impl StreamFace {
     /// The face of a fresh connection. The connector introduces itself at once.
-    pub fn new(conn: Conn, side: Side, unix: bool, options: &LinkOptions, room: QueueRoom) -> Self {
+    pub fn new(
+        conn: Conn,
+        side: Side,
+        unix: bool,
+        options: &LinkOptions,
+        share: QueueShare,
+    ) -> Self {
         let mut face = Self {
             link: Link::new(options, false),
             conn,
             // Where shared memory takes over, the bytes before the switch are to stay before it.
-            queue: SendQueue::new(options.send_queue_bytes, room, !unix),
+            queue: SendQueue::new(options.send_queue_bytes, share, !unix),
             reader: FrameReader::new(),
             side,
             ring_bytes: (unix && options.shared_memory).then_some(options.ring_bytes),
@@ -90,8 +96,8 @@ impl StreamFace {
             if budget == 0 {
                 return Ok(true);
             }
-            let room = self.reader.room(&buffers.pool);
-            let n = self.conn.read(room)?;
+            let spare = self.reader.spare(&buffers.pool);
+            let n = self.conn.read(spare)?;
             if n == 0 {
                 self.reader.rest();
                 return Ok(false);

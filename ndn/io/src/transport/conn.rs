@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
 
-use crate::foreign;
-use crate::queue::{GATHER, SendQueue};
-use crate::shm::{self, Rings};
+use crate::face::queue::{GATHER, SendQueue};
+use crate::transport::fd_passing;
+use crate::transport::shm::{self, Rings};
 
 /// Neither a signal for a peer that has gone, nor a wait.
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
@@ -132,7 +132,7 @@ impl Conn {
             return (&self.socket).read(buf).map(|n| (n, false));
         }
         let wanted = self.memory.is_none().then_some(&mut self.received);
-        foreign::read(&self.socket, buf, wanted)
+        fd_passing::read(&self.socket, buf, wanted)
     }
 
     fn read_memory(&mut self, buf: &mut [u8]) -> io::Result<usize> {
@@ -306,7 +306,7 @@ impl Conn {
             )
         })?;
         let opened = shm::open(&file, ring_bytes);
-        foreign::close(file);
+        fd_passing::close(file);
         self.set_memory(opened?);
         Ok(())
     }
@@ -343,10 +343,10 @@ impl Conn {
 impl Drop for Conn {
     fn drop(&mut self) {
         if let Some(file) = self.received.take() {
-            foreign::close(file);
+            fd_passing::close(file);
         }
         if self.brings_descriptors {
-            foreign::empty(&self.socket);
+            fd_passing::empty(&self.socket);
         }
     }
 }

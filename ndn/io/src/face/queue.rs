@@ -14,7 +14,7 @@ use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
 
-use crate::room::QueueRoom;
+use crate::face::send_budget::QueueShare;
 
 /// Payloads up to this many bytes are small: they are copied into the run of small bytes.
 const INLINE_PAYLOAD: usize = 512;
@@ -130,13 +130,13 @@ pub(crate) struct SendQueue {
     may_overtake: usize,
     bytes: usize,
     limit: usize,
-    room: QueueRoom,
+    share: QueueShare,
 }
 
 impl SendQueue {
-    /// A queue that holds at most `limit` bytes (but always one packet) and what `room` admits; `overtaking` lets small
+    /// A queue that holds at most `limit` bytes (but always one packet) and what `share` admits; `overtaking` lets small
     /// packets go first.
-    pub fn new(limit: usize, room: QueueRoom, overtaking: bool) -> Self {
+    pub fn new(limit: usize, share: QueueShare, overtaking: bool) -> Self {
         Self {
             large: Lane::default(),
             lengths: VecDeque::new(),
@@ -147,7 +147,7 @@ impl SendQueue {
             may_overtake: MOST_OVERTAKING,
             bytes: 0,
             limit,
-            room,
+            share,
         }
     }
 
@@ -161,7 +161,7 @@ impl SendQueue {
 
     /// Whether a packet of `len` bytes finds room.
     pub fn has_room(&self, len: usize) -> bool {
-        (self.bytes == 0 || self.bytes + len <= self.limit) && self.room.ask(len)
+        (self.bytes == 0 || self.bytes + len <= self.limit) && self.share.admits(len)
     }
 
     /// Adds one packet, its link header written by `header`. The caller has asked
@@ -183,7 +183,7 @@ impl SendQueue {
             added
         };
         self.bytes += added;
-        self.room.take(added);
+        self.share.take(added);
         added
     }
 
@@ -217,7 +217,7 @@ impl SendQueue {
     /// Takes `written` bytes off the front, of what [`Self::gather`] has given since the last push.
     pub fn advance(&mut self, written: usize) {
         self.bytes -= written;
-        self.room.give_back(written);
+        self.share.give_back(written);
         let finishing = written.min(self.begun);
         self.advance_large(finishing);
         let express = (written - finishing).min(self.express_bytes);
@@ -279,7 +279,7 @@ fn fill<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::NodeRoom;
+    use crate::face::send_budget::SendBudget;
 
     fn drain(queue: &mut SendQueue, step: usize) -> Vec<u8> {
         let mut all = Vec::new();
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_kernel_takes() {
         for step in [1, 7, 600, 1500, 100_000] {
-            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), false);
+            let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), false);
             let mut sent = Vec::new();
             for i in 0..200usize {
                 let header = vec![i as u8; i % 5];
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn bounded_but_one_packet_always_fits() {
-        let mut queue = SendQueue::new(1000, NodeRoom::unbounded().queue(), true);
+        let mut queue = SendQueue::new(1000, SendBudget::unbounded().share(), true);
         assert!(queue.has_room(5000));
         queue.push(
             |small| small.extend_from_slice(b"hh"),
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn small_packets_go_before_large_ones_that_have_not_begun() {
-        let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+        let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
         let mut push = |byte: u8, len| queue.push(|_| {}, Bytes::from(vec![byte; len]));
         push(1, 1000);
         push(2, 1000);
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn small_packets_do_not_keep_large_ones_back_for_ever() {
-        let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+        let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
         let large = 100 * 1000;
         for _ in 0..100 {
             queue.push(|_| {}, Bytes::from(vec![1; 1000]));
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn no_packet_is_split_by_one_that_overtakes() {
         for step in [1, 7, 33, 600, 1500] {
-            let mut queue = SendQueue::new(1 << 20, NodeRoom::unbounded().queue(), true);
+            let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
             let mut wire = Vec::new();
             for i in 0..120u8 {
                 let len: u16 = if i % 3 == 0 { 900 } else { 20 };

@@ -13,10 +13,10 @@ use ndn_packet::lp::{Fragmenter, LpPacket};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::Socket;
 
-use crate::chunk::{Chunk, ChunkPool, SmallFrames};
 use crate::config::LinkOptions;
-use crate::link::Link;
-use crate::room::QueueRoom;
+use crate::face::chunk::{Chunk, ChunkPool, SmallFrames};
+use crate::face::link::Link;
+use crate::face::send_budget::QueueShare;
 
 /// One buffer takes the largest datagram, or what the kernel has coalesced.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -174,14 +174,14 @@ impl UdpFace {
     pub fn new(
         peer: SocketAddr,
         options: &LinkOptions,
-        room: QueueRoom,
+        share: QueueShare,
         first_sequence: u64,
     ) -> Self {
         Self {
             link: Link::new(options, true),
             peer,
             mtu: options.mtu_for(peer.ip().to_canonical().is_ipv4()),
-            queue: DatagramQueue::new(options.send_queue_bytes, room),
+            queue: DatagramQueue::new(options.send_queue_bytes, share),
             fragmenter: Fragmenter::new(first_sequence),
             pieces: Vec::new(),
         }
@@ -272,17 +272,17 @@ struct DatagramQueue {
     head: usize,
     lengths: VecDeque<usize>,
     limit: usize,
-    room: QueueRoom,
+    share: QueueShare,
 }
 
 impl DatagramQueue {
-    fn new(limit: usize, room: QueueRoom) -> Self {
+    fn new(limit: usize, share: QueueShare) -> Self {
         Self {
             bytes: Vec::new(),
             head: 0,
             lengths: VecDeque::new(),
             limit,
-            room,
+            share,
         }
     }
 
@@ -295,7 +295,7 @@ impl DatagramQueue {
     }
 
     fn has_room(&self, len: usize) -> bool {
-        (self.is_empty() || self.bytes() + len <= self.limit) && self.room.ask(len)
+        (self.is_empty() || self.bytes() + len <= self.limit) && self.share.admits(len)
     }
 
     fn push(&mut self, parts: &[&[u8]]) {
@@ -305,7 +305,7 @@ impl DatagramQueue {
         }
         let added = self.bytes.len() - before;
         self.lengths.push_back(added);
-        self.room.take(added);
+        self.share.take(added);
     }
 
     fn push_packet(&mut self, lp: &LpPacket) -> usize {
@@ -315,7 +315,7 @@ impl DatagramQueue {
         self.bytes.extend_from_slice(payload);
         let added = self.bytes.len() - before;
         self.lengths.push_back(added);
-        self.room.take(added);
+        self.share.take(added);
         added
     }
 
@@ -338,7 +338,7 @@ impl DatagramQueue {
 
     fn advance(&mut self, mut sent: usize) {
         self.head += sent;
-        self.room.give_back(sent);
+        self.share.give_back(sent);
         while sent > 0 {
             let Some(len) = self.lengths.pop_front() else {
                 break;
@@ -358,7 +358,7 @@ impl DatagramQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::NodeRoom;
+    use crate::face::send_budget::SendBudget;
 
     #[test]
     fn empty_datagrams_use_a_turn_up() {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn runs_of_equal_datagrams() {
-        let mut queue = DatagramQueue::new(1 << 20, NodeRoom::unbounded().queue());
+        let mut queue = DatagramQueue::new(1 << 20, SendBudget::unbounded().share());
         for len in [100, 100, 40, 100, 200, 50, 30_000, 30_000, 30_000] {
             queue.push(&[&vec![len as u8; len]]);
         }

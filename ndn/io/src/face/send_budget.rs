@@ -1,0 +1,161 @@
+//! The budget of a node for what waits to be sent on all its faces together.
+//!
+//! A queue may be as long as the budget that is left (the dynamic thresholds of Choudhury and Hahne, "Dynamic queue
+//! length thresholds for shared-memory packet switches", 1998). So the longest queue is the first whose packets are
+//! dropped, the bound is never passed, and there is always something left for a face that has none yet: `n` faces that
+//! take nothing hold equal shares in the end, and another such share is free. With budget in plenty it is each face's own
+//! bound that holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// The send budget of one node. Only the node's own thread changes it.
+#[derive(Debug)]
+pub(crate) struct SendBudget {
+    capacity: usize,
+    used: AtomicUsize,
+    refused: AtomicU64,
+}
+
+impl SendBudget {
+    /// A budget of `capacity` bytes.
+    pub fn new(capacity: usize) -> Arc<Self> {
+        Arc::new(Self {
+            capacity,
+            used: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    /// For one face by itself, whose own bound will do.
+    pub fn unbounded() -> Arc<Self> {
+        Self::new(usize::MAX)
+    }
+
+    /// Bytes that may wait.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes that wait.
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    /// Packets that their face's own bound would have admitted and the budget did not.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// The share of one more queue; empty so far.
+    pub fn share(self: &Arc<Self>) -> QueueShare {
+        QueueShare {
+            budget: self.clone(),
+            own: 0,
+        }
+    }
+}
+
+/// What one queue takes of the budget; given back when the queue goes.
+#[derive(Debug)]
+pub(crate) struct QueueShare {
+    budget: Arc<SendBudget>,
+    own: usize,
+}
+
+impl QueueShare {
+    /// Whether `len` bytes more are within the budget; counted where they are not.
+    pub fn admits(&self, len: usize) -> bool {
+        let left = self.budget.capacity.saturating_sub(self.budget.used());
+        let admitted = self.own.saturating_add(len) <= left;
+        if !admitted {
+            self.budget
+                .refused
+                .store(self.budget.refused() + 1, Relaxed);
+        }
+        admitted
+    }
+
+    /// Takes `bytes`, whether or not they were admitted.
+    pub fn take(&mut self, bytes: usize) {
+        self.own += bytes;
+        self.budget.used.store(self.budget.used() + bytes, Relaxed);
+    }
+
+    /// Gives `bytes` back.
+    pub fn give_back(&mut self, bytes: usize) {
+        self.own -= bytes;
+        self.budget.used.store(self.budget.used() - bytes, Relaxed);
+    }
+}
+
+impl Drop for QueueShare {
+    fn drop(&mut self) {
+        self.give_back(self.own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offers packets in turn to queues that send nothing, as long as any is let in.
+    fn fill(queues: &mut [QueueShare], len: usize) {
+        let mut let_in = true;
+        while let_in {
+            let_in = false;
+            for queue in queues.iter_mut() {
+                if queue.admits(len) {
+                    queue.take(len);
+                    let_in = true;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn full_queues_have_equal_shares_and_one_more_is_left() {
+        let budget = SendBudget::new(1_000_000);
+        let mut queues: Vec<_> = (0..9).map(|_| budget.share()).collect();
+        fill(&mut queues, 100);
+        for queue in &queues {
+            assert!((99_000..=101_000).contains(&queue.own), "{}", queue.own);
+        }
+        let mut late = [budget.share()];
+        fill(&mut late, 100);
+        assert!(late[0].own >= 49_000, "{}", late[0].own);
+        assert!(budget.used() <= budget.capacity());
+    }
+
+    #[test]
+    fn the_longest_queue_is_the_first_to_be_refused() {
+        let budget = SendBudget::new(1_000);
+        let (mut long, mut short) = (budget.share(), budget.share());
+        long.take(400);
+        assert!(long.admits(200));
+        short.take(200);
+        assert!(!long.admits(100), "400 of its own, and 400 are left");
+        assert!(short.admits(100));
+        assert_eq!(budget.refused(), 1);
+        long.give_back(300);
+        assert!(long.admits(100));
+    }
+
+    #[test]
+    fn a_queue_that_goes_gives_its_share_back() {
+        let budget = SendBudget::new(1_000);
+        let mut queue = budget.share();
+        queue.take(700);
+        assert_eq!(budget.used(), 700);
+        drop(queue);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_budget_without_bound_refuses_nothing() {
+        let budget = SendBudget::unbounded();
+        let mut queue = budget.share();
+        queue.take(1 << 40);
+        assert!(queue.admits(1 << 40));
+    }
+}
