@@ -495,6 +495,16 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "self_learning",
+        key: "memory",
+        kind: Kind::Size {
+            min: 65_536,
+            max: 16 << 40,
+        },
+        default: Some("32MiB"),
+        help: "Bytes that what is remembered may take, names included.",
+    },
+    Setting {
+        section: "self_learning",
         key: "flood_interval",
         kind: Kind::Time {
             min_ms: 1,

@@ -18,8 +18,8 @@ impl Forwarder {
     ///
     /// Does what [`Forwarder::receive`] does for each, faster when the tables are large.
     pub fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {
-        self.set_now(now);
-        if let Some(slot) = self.faces.slot(face) {
+        self.state.set_now(now);
+        if let Some(slot) = self.state.faces.slot(face) {
             for burst in packets.chunks(BURST) {
                 self.process_burst(slot, burst);
             }
@@ -36,7 +36,7 @@ impl Forwarder {
         places.extend(
             packets
                 .iter()
-                .map(|packet| hashes.push(&self.key, packet.name())),
+                .map(|packet| hashes.push(&self.state.key, packet.name())),
         );
         let named = || {
             packets
@@ -56,14 +56,15 @@ impl Forwarder {
     fn prefetch<'a>(&self, packets: impl Iterator<Item = (&'a NetPacket, HashedName<'a>)> + Clone) {
         for (packet, name) in packets.clone() {
             self.cs.prefetch_index(name.full());
-            self.pit.prefetch_index(name.full());
+            self.state.pit.prefetch_index(name.full());
             match (&packet.packet, &packet.pit_token) {
                 (NetKind::Interest(interest), _) => {
-                    self.fib.prefetch_index(&name);
-                    self.dead_nonces
-                        .prefetch(self.fingerprint(&name, interest.nonce().unwrap_or(0)));
+                    self.state.fib.prefetch_index(&name);
+                    self.state
+                        .dead_nonces
+                        .prefetch(self.state.fingerprint(&name, interest.nonce().unwrap_or(0)));
                 }
-                (NetKind::Data(_), Some(token)) => self.pit.prefetch_entry(token),
+                (NetKind::Data(_), Some(token)) => self.state.pit.prefetch_entry(token),
                 _ => {}
             }
         }
@@ -74,13 +75,15 @@ impl Forwarder {
                 match self.cs.prefetch_data(name.full()) {
                     Some(id) => cached.push(id),
                     None => {
-                        self.fib.prefetch_entry(&name);
+                        self.state.fib.prefetch_entry(&name);
                         routed.push(name);
                     }
                 }
             }
         }
-        routed.iter().for_each(|name| self.fib.prefetch_key(name));
+        routed
+            .iter()
+            .for_each(|name| self.state.fib.prefetch_key(name));
         cached.iter().for_each(|&id| self.cs.prefetch_rest(id));
     }
 
@@ -89,14 +92,22 @@ impl Forwarder {
     pub fn lookup_routes(&self, names: &[Name], mut f: impl FnMut(&Name, &[(FaceId, u64)])) {
         let mut found: SmallVec<[(FaceId, u64); 8]> = SmallVec::new();
         self.for_hashed(names, |names, hashed| {
-            hashed.iter().for_each(|name| self.fib.prefetch_index(name));
-            hashed.iter().for_each(|name| self.fib.prefetch_entry(name));
-            hashed.iter().for_each(|name| self.fib.prefetch_key(name));
+            hashed
+                .iter()
+                .for_each(|name| self.state.fib.prefetch_index(name));
+            hashed
+                .iter()
+                .for_each(|name| self.state.fib.prefetch_entry(name));
+            hashed
+                .iter()
+                .for_each(|name| self.state.fib.prefetch_key(name));
             for (name, hashed) in names.iter().zip(hashed) {
-                let hops = self.fib.lookup(hashed).1.iter();
+                let hops = self.state.fib.lookup(hashed).1.iter();
                 found.clear();
                 found.extend(
-                    hops.filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost)))),
+                    hops.filter_map(|h| {
+                        Some((self.state.faces.get(h.face)?.id, u64::from(h.cost)))
+                    }),
                 );
                 f(name, &found);
             }
@@ -123,7 +134,7 @@ impl Forwarder {
             hashes.clear();
             let places: SmallVec<[(u32, u32); BURST]> = burst
                 .iter()
-                .map(|name| hashes.push(&self.key, name.as_ref()))
+                .map(|name| hashes.push(&self.state.key, name.as_ref()))
                 .collect();
             let hashed: SmallVec<[HashedName<'_>; BURST]> = burst
                 .iter()

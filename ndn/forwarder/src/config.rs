@@ -1,7 +1,8 @@
 //! Settings of a forwarder.
 
 use crate::mgmt::CommandPolicy;
-use crate::strategy::StrategyKind;
+use crate::state::nanos;
+use crate::strategy::{StrategyKind, StrategySettings};
 use crate::table::cs::CachePolicy;
 use ndn_packet::Name;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct Config {
     /// Self-learning: prefixes for which the answering face is remembered, the least recently used being forgotten.
     /// Default 65,536.
     pub learned_max_entries: usize,
+    /// Self-learning: bytes of what is remembered, names included. Default 32 MiB.
+    pub learned_max_bytes: usize,
     /// Self-learning: how long after a flood no other Interest under the same prefix is flooded, when there is still a
     /// face to send it to. Default 50 ms.
     pub learned_flood_interval: Duration,
@@ -76,12 +79,26 @@ impl Default for Config {
             retx_suppression_min: Duration::from_millis(10),
             retx_suppression_max: Duration::from_millis(250),
             learned_max_entries: 1 << 16,
+            learned_max_bytes: 32 << 20,
             learned_flood_interval: Duration::from_millis(50),
             rib_max_routes: 4_000_000,
             seed: 0,
             unix_time_at_zero: Duration::ZERO,
             commands: CommandPolicy::default(),
             version: concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// What strategies are told of it.
+    pub(crate) fn strategy_settings(&self) -> StrategySettings {
+        StrategySettings {
+            retx_suppression_min: nanos(self.retx_suppression_min),
+            retx_suppression_max: nanos(self.retx_suppression_max),
+            learned_max_entries: self.learned_max_entries,
+            learned_max_bytes: self.learned_max_bytes,
+            learned_flood_interval: nanos(self.learned_flood_interval),
         }
     }
 }

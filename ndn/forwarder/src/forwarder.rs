@@ -1,27 +1,22 @@
 //! The forwarder: its state, and how a driver reaches it.
 
 use crate::config::Config;
-use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceSpec, FaceTable, INTERNAL_SLOT};
+use crate::face::{FaceCounters, FaceId, FaceSlot, FaceSpec, FaceTable, INTERNAL_SLOT};
 use crate::mgmt::server::Manager;
 use crate::output::Output;
 use crate::rib::Rib;
+use crate::state::{State, nanos};
 use crate::status::{Queues, Status};
-use crate::strategy::StrategyKind;
+use crate::strategy::Strategies;
 use crate::table::cs::ContentStore;
 use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes, splitmix64};
-use crate::table::learned::LearnedTable;
-use crate::table::name_table::NameTable;
 use crate::table::pit::Pit;
-use ndn_packet::{NackReason, Name, NetKind, NetPacket};
+use crate::table::strategy_choice::StrategyChoices;
+use ndn_packet::{NetKind, NetPacket};
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Nanoseconds of a duration; some 584 years fit.
-pub(crate) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// A forwarder. See the [crate's page](crate) for how to drive it.
 ///
@@ -30,25 +25,12 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 #[derive(Debug)]
 pub struct Forwarder {
     pub(crate) config: Config,
-    pub(crate) key: HashKey,
-    pub(crate) faces: FaceTable,
-    pub(crate) fib: Fib,
+    pub(crate) state: State,
     pub(crate) rib: Rib,
-    pub(crate) pit: Pit,
     pub(crate) cs: ContentStore,
-    pub(crate) dead_nonces: DeadNonces,
-    pub(crate) learned: LearnedTable,
-    pub(crate) strategies: NameTable<StrategyKind>,
+    pub(crate) strategies: Strategies,
+    pub(crate) strategy_choices: StrategyChoices,
     pub(crate) manager: Manager,
-    /// Packets for the internal face.
-    pub(crate) internal: VecDeque<NetPacket>,
-    pub(crate) outputs: VecDeque<Output>,
-    /// The time of the call in progress, nanoseconds.
-    pub(crate) now: u64,
-    pub(crate) totals: FaceCounters,
-    pub(crate) floods: u64,
-    pub(crate) satisfied: u64,
-    pub(crate) unsatisfied: u64,
     queues: Queues,
     random: u64,
     /// Room for the names of the packets in progress.
@@ -61,31 +43,36 @@ impl Forwarder {
     pub fn new(config: Config) -> Self {
         let mut random = config.seed;
         let key = HashKey::new(splitmix64(&mut random));
-        let mut forwarder = Forwarder {
+        let state = State {
             key,
             faces: FaceTable::new(),
             fib: Fib::new(),
-            rib: Rib::default(),
             pit: Pit::new(),
+            dead_nonces: DeadNonces::new(
+                nanos(config.dead_nonce_lifetime),
+                config.dead_nonce_max_entries,
+            ),
+            internal: VecDeque::new(),
+            outputs: VecDeque::new(),
+            now: 0,
+            max_interest_lifetime: nanos(config.max_interest_lifetime),
+            producer_regions: config.producer_regions.clone(),
+            totals: FaceCounters::default(),
+            satisfied: 0,
+            unsatisfied: 0,
+            floods: 0,
+        };
+        let mut forwarder = Forwarder {
+            state,
+            rib: Rib::default(),
             cs: ContentStore::new(
                 config.cs_capacity_bytes,
                 config.cs_copy_below_bytes,
                 config.cs_policy,
             ),
-            dead_nonces: DeadNonces::new(
-                nanos(config.dead_nonce_lifetime),
-                config.dead_nonce_max_entries,
-            ),
-            learned: LearnedTable::new(config.learned_max_entries),
-            strategies: NameTable::new(),
+            strategies: Strategies::new(&config.strategy_settings()),
+            strategy_choices: StrategyChoices::new(config.default_strategy.index()),
             manager: Manager::new(&config),
-            internal: VecDeque::new(),
-            outputs: VecDeque::new(),
-            now: 0,
-            totals: FaceCounters::default(),
-            floods: 0,
-            satisfied: 0,
-            unsatisfied: 0,
             queues: Queues::default(),
             random,
             hashes: NameHashes::default(),
@@ -98,8 +85,8 @@ impl Forwarder {
 
     /// Adds a face that is up.
     pub fn add_face(&mut self, now: Duration, spec: FaceSpec) -> FaceId {
-        self.set_now(now);
-        let (_, id) = self.faces.add(spec);
+        self.state.set_now(now);
+        let (_, id) = self.state.faces.add(spec);
         self.announce_face(id, crate::mgmt::FaceEventKind::Created);
         self.run_management();
         id
@@ -107,8 +94,13 @@ impl Forwarder {
 
     /// Removes a face and all that depends on it: what it waited for, what was expected of it, its routes.
     pub fn remove_face(&mut self, now: Duration, face: FaceId) {
-        self.set_now(now);
-        let Some(slot) = self.faces.slot(face).filter(|&slot| slot != INTERNAL_SLOT) else {
+        self.state.set_now(now);
+        let Some(slot) = self
+            .state
+            .faces
+            .slot(face)
+            .filter(|&slot| slot != INTERNAL_SLOT)
+        else {
             return;
         };
         self.announce_face(face, crate::mgmt::FaceEventKind::Destroyed);
@@ -116,25 +108,25 @@ impl Forwarder {
         self.drop_downstream(slot);
         let affected = self.rib.remove_face(slot);
         self.update_fib(affected);
-        self.learned.forget_face(slot);
-        self.faces.remove(slot);
+        self.strategies.after_face_down(slot);
+        self.state.faces.remove(slot);
         self.run_management();
     }
 
     /// Tells that a face went down or came up again. While it is down no Interest is sent to it, and what it was asked
     /// is asked of others.
     pub fn set_face_up(&mut self, now: Duration, face: FaceId, up: bool) {
-        self.set_now(now);
-        let Some(slot) = self.faces.slot(face) else {
+        self.state.set_now(now);
+        let Some(slot) = self.state.faces.slot(face) else {
             return;
         };
-        let Some(entry) = self.faces.get_mut(slot).filter(|f| f.up != up) else {
+        let Some(entry) = self.state.faces.get_mut(slot).filter(|f| f.up != up) else {
             return;
         };
         entry.up = up;
         if !up {
             self.fail_upstream(slot);
-            self.learned.forget_face(slot);
+            self.strategies.after_face_down(slot);
         }
         let kind = if up {
             crate::mgmt::FaceEventKind::Up
@@ -148,9 +140,10 @@ impl Forwarder {
     /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement).
     pub fn face_updated(&mut self, face: FaceId, spec: FaceSpec) {
         if let Some(entry) = self
+            .state
             .faces
             .slot(face)
-            .and_then(|slot| self.faces.get_mut(slot))
+            .and_then(|slot| self.state.faces.get_mut(slot))
         {
             entry.spec = spec;
         }
@@ -158,42 +151,43 @@ impl Forwarder {
 
     /// What is known of a face.
     pub fn face(&self, face: FaceId) -> Option<&FaceSpec> {
-        self.faces.by_id(face).map(|f| &f.spec)
+        self.state.faces.by_id(face).map(|f| &f.spec)
     }
 
     /// All faces, the internal one included: number, description, whether it is up, counters.
     pub fn faces(&self) -> impl Iterator<Item = (FaceId, &FaceSpec, bool, FaceCounters)> {
-        self.faces
+        self.state
+            .faces
             .iter()
             .map(|(_, f)| (f.id, &f.spec, f.up, f.counters))
     }
 
     /// Counters of a face.
     pub fn counters(&self, face: FaceId) -> Option<FaceCounters> {
-        self.faces.by_id(face).map(|f| f.counters)
+        self.state.faces.by_id(face).map(|f| f.counters)
     }
 
     /// Figures of the whole forwarder.
     pub fn status(&self) -> Status {
         Status {
-            faces: self.faces.iter().count(),
-            fib_entries: self.fib.len(),
-            fib_bytes: self.fib.memory(),
+            faces: self.state.faces.iter().count(),
+            fib_entries: self.state.fib.len(),
+            fib_bytes: self.state.fib.memory(),
             rib_routes: self.rib.len(),
-            pit_entries: self.pit.len(),
-            pit_bytes: self.pit.bytes(),
+            pit_entries: self.state.pit.len(),
+            pit_bytes: self.state.pit.bytes(),
             cs_entries: self.cs.len(),
             cs_bytes: self.cs.bytes(),
             cs_table_bytes: self.cs.memory(),
             cs_capacity_bytes: self.cs.capacity(),
             cs_hits: self.cs.hits,
             cs_misses: self.cs.misses,
-            learned_prefixes: self.learned.len(),
-            floods: self.floods,
-            satisfied_interests: self.satisfied,
-            unsatisfied_interests: self.unsatisfied,
+            learned_prefixes: self.strategies.memory().entries,
+            floods: self.state.floods,
+            satisfied_interests: self.state.satisfied,
+            unsatisfied_interests: self.state.unsatisfied,
             queues: self.queues,
-            packets: self.totals,
+            packets: self.state.totals,
         }
     }
 
@@ -204,8 +198,8 @@ impl Forwarder {
 
     /// Takes in one packet from a face. One from a face that does not exist is ignored.
     pub fn receive(&mut self, now: Duration, face: FaceId, packet: NetPacket) {
-        self.set_now(now);
-        if let Some(slot) = self.faces.slot(face) {
+        self.state.set_now(now);
+        if let Some(slot) = self.state.faces.slot(face) {
             self.process(slot, &packet);
         }
         self.run_management();
@@ -213,12 +207,12 @@ impl Forwarder {
 
     /// What the driver must do next, if anything.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.state.outputs.pop_front()
     }
 
     /// When [`Forwarder::on_deadline`] wants to be called.
     pub fn deadline(&self) -> Option<Duration> {
-        let due = [self.pit.deadline(), self.rib.deadline()]
+        let due = [self.state.pit.deadline(), self.rib.deadline()]
             .into_iter()
             .flatten()
             .min()?;
@@ -227,18 +221,14 @@ impl Forwarder {
 
     /// Does what is due by now: ends pending Interests and routes that have expired.
     pub fn on_deadline(&mut self, now: Duration) {
-        self.set_now(now);
-        while let Some(id) = self.pit.pop_expired(self.now) {
+        self.state.set_now(now);
+        while let Some(id) = self.state.pit.pop_expired(self.state.now) {
             self.expire(id);
         }
-        while let Some((name, face, origin)) = self.rib.pop_expired(self.now) {
+        while let Some((name, face, origin)) = self.rib.pop_expired(self.state.now) {
             let affected = self.rib.remove(&name, face, origin);
             self.update_fib(affected);
         }
-    }
-
-    pub(crate) fn set_now(&mut self, now: Duration) {
-        self.now = self.now.max(nanos(now));
     }
 
     /// A random number; not for secrets.
@@ -249,7 +239,7 @@ impl Forwarder {
     fn process(&mut self, face: FaceSlot, packet: &NetPacket) {
         let mut hashes = std::mem::take(&mut self.hashes);
         hashes.clear();
-        hashes.push(&self.key, packet.name());
+        hashes.push(&self.state.key, packet.name());
         self.dispatch(face, packet, &hashes.last(packet.name()));
         self.hashes = hashes;
     }
@@ -265,66 +255,6 @@ impl Forwarder {
             NetKind::Nack { reason, interest } => {
                 self.on_nack(face, packet, *reason, interest, name)
             }
-        }
-    }
-
-    /// Counts for a face and for all.
-    #[inline]
-    pub(crate) fn count(&mut self, face: FaceSlot, change: impl Fn(&mut FaceCounters)) {
-        self.faces.count(face, &change);
-        change(&mut self.totals);
-    }
-
-    /// Hashes a name and calls `f` with it.
-    pub(crate) fn with_hashes<R>(&self, name: &Name, f: impl FnOnce(&HashedName<'_>) -> R) -> R {
-        let mut hashes = NameHashes::default();
-        hashes.push(&self.key, name.as_ref());
-        f(&hashes.last(name.as_ref()))
-    }
-
-    /// Puts a packet out on a face, filling in and taking out what is between us and local applications.
-    pub(crate) fn send(&mut self, to: FaceSlot, from: Option<FaceId>, mut packet: NetPacket) {
-        let Some(face) = self.faces.get_mut(to) else {
-            return;
-        };
-        packet.incoming_face = if face.spec.local_fields {
-            from.map(|id| id.0)
-        } else {
-            None
-        };
-        packet.next_hop_face = None;
-        let bytes = packet.wire().len() as u64;
-        let id = face.id;
-        let kind = match packet.packet {
-            NetKind::Interest(_) => |c: &mut FaceCounters| c.out_interests += 1,
-            NetKind::Data(_) => |c: &mut FaceCounters| c.out_data += 1,
-            NetKind::Nack { .. } => |c: &mut FaceCounters| c.out_nacks += 1,
-        };
-        for counters in [&mut face.counters, &mut self.totals] {
-            kind(counters);
-            counters.out_bytes += bytes;
-        }
-        if to == INTERNAL_SLOT {
-            self.internal.push_back(packet);
-        } else {
-            self.outputs.push_back(Output::Send { face: id, packet });
-        }
-    }
-
-    /// Sends a Nack for an Interest, unless the link is one where Nacks have no place.
-    pub(crate) fn send_nack(
-        &mut self,
-        to: FaceSlot,
-        reason: NackReason,
-        interest: ndn_packet::Interest,
-        token: Option<ndn_packet::PitToken>,
-    ) {
-        if self.faces.get(to).is_some_and(Face::is_point_to_point) {
-            self.send(
-                to,
-                None,
-                NetPacket::nack(reason, interest).with_pit_token(token),
-            );
         }
     }
 }

@@ -44,6 +44,7 @@ mod nack;
 mod output;
 mod rib;
 mod routes;
+mod state;
 mod status;
 mod strategy;
 mod table;

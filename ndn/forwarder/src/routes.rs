@@ -5,7 +5,7 @@ use crate::forwarder::Forwarder;
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, origin};
 use crate::strategy::StrategyKind;
-use crate::table::hash::{HashedName, NameHashes};
+use crate::table::hash::NameHashes;
 use crate::table::name_table::MAX_COMPONENTS;
 use ndn_packet::Name;
 
@@ -15,7 +15,11 @@ impl Forwarder {
     /// # Errors
     /// When there is no such face, the prefix is too long, or the RIB is full.
     pub fn add_route(&mut self, prefix: &Name, face: FaceId, cost: u64) -> Result<(), RouteError> {
-        let slot = self.faces.slot(face).ok_or(RouteError::NoSuchFace(face))?;
+        let slot = self
+            .state
+            .faces
+            .slot(face)
+            .ok_or(RouteError::NoSuchFace(face))?;
         let route = Route {
             face: slot,
             origin: origin::STATIC,
@@ -28,7 +32,7 @@ impl Forwarder {
 
     /// Removes a static route; false when there was none.
     pub fn remove_route(&mut self, prefix: &Name, face: FaceId) -> bool {
-        match self.faces.slot(face) {
+        match self.state.faces.slot(face) {
             Some(slot) => self.withdraw_route(prefix, slot, origin::STATIC),
             None => false,
         }
@@ -58,59 +62,49 @@ impl Forwarder {
         for prefix in prefixes {
             let hops = self.rib.next_hops(&prefix);
             let mut hashes = NameHashes::default();
-            hashes.push(&self.key, prefix.as_ref());
-            self.fib.set(&hashes.last(prefix.as_ref()), hops);
+            hashes.push(&self.state.key, prefix.as_ref());
+            self.state.fib.set(&hashes.last(prefix.as_ref()), hops);
         }
     }
 
     /// The next hops that Interests of this very prefix or, without an entry of its own, of its longest prefix go to:
     /// face and cost, the cheapest first.
     pub fn lookup_route(&self, name: &Name) -> Vec<(FaceId, u64)> {
-        let hops = self.with_hashes(name, |name| self.fib.lookup(name).1);
+        let hops = self
+            .state
+            .with_hashes(name, |name| self.state.fib.lookup(name).1);
         hops.iter()
-            .filter_map(|h| Some((self.faces.get(h.face)?.id, u64::from(h.cost))))
+            .filter_map(|h| Some((self.state.faces.get(h.face)?.id, u64::from(h.cost))))
             .collect()
     }
 
     /// Chooses the strategy for a prefix and all names under it that have no choice of their own; false when the
     /// prefix is too long.
     pub fn set_strategy(&mut self, prefix: &Name, strategy: StrategyKind) -> bool {
-        if prefix.is_empty() {
-            self.config.default_strategy = strategy;
-            return true;
-        }
-        let mut hashes = NameHashes::default();
-        hashes.push(&self.key, prefix.as_ref());
-        self.strategies
-            .insert(&hashes.last(prefix.as_ref()), strategy)
-            .is_ok()
+        let (choices, index) = (&mut self.strategy_choices, strategy.index());
+        self.state
+            .with_hashes(prefix, |prefix| choices.set(prefix, index))
     }
 
     /// Takes the choice for a prefix back; false when there was none. That for `/` stays.
     pub fn unset_strategy(&mut self, prefix: &Name) -> bool {
-        let mut hashes = NameHashes::default();
-        hashes.push(&self.key, prefix.as_ref());
-        self.strategies
-            .remove(&hashes.last(prefix.as_ref()))
-            .is_some()
+        let choices = &mut self.strategy_choices;
+        self.state
+            .with_hashes(prefix, |prefix| choices.unset(prefix))
     }
 
     /// The strategy that is in charge of a name.
     pub fn strategy(&self, name: &Name) -> StrategyKind {
-        self.with_hashes(name, |name| self.strategy_of(name))
-    }
-
-    #[inline]
-    pub(crate) fn strategy_of(&self, name: &HashedName<'_>) -> StrategyKind {
-        self.strategies
-            .longest_prefix(name)
-            .map_or(self.config.default_strategy, |(_, kind)| *kind)
+        let index = self
+            .state
+            .with_hashes(name, |name| self.strategy_choices.lookup(name));
+        StrategyKind::from_index(index)
     }
 
     /// Drops all content under a prefix from the content store; returns how many packets.
     pub fn erase_cs(&mut self, prefix: &Name) -> usize {
         let mut hashes = NameHashes::default();
-        hashes.push(&self.key, prefix.as_ref());
+        hashes.push(&self.state.key, prefix.as_ref());
         self.cs.erase(&hashes.last(prefix.as_ref()), usize::MAX).0
     }
 

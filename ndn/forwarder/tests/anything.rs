@@ -84,7 +84,7 @@ fn events() -> impl Strategy<Value = Event> {
         2 => (face.clone(), name.clone()).prop_map(|(face, name)| Event::Data { face, name }),
         3 => (face.clone(), name.clone(), 0u64..3).prop_map(|(face, name, cost)| Event::Route { name, face, cost }),
         1 => (face.clone(), name.clone()).prop_map(|(face, name)| Event::Unroute { name, face }),
-        1 => (name.clone(), 0usize..3).prop_map(|(name, kind)| Event::Strategy { name, kind }),
+        1 => (name.clone(), 0..StrategyKind::ALL.len()).prop_map(|(name, kind)| Event::Strategy { name, kind }),
         3 => (0u64..2000).prop_map(Event::Wait),
         1 => (face, 0usize..NAMES.len()).prop_map(|(face, first)| Event::Batch { face, first }),
     ]
@@ -271,7 +271,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn holds_its_promises(events in prop::collection::vec(events(), 1..120), strategy in 0usize..3) {
+    fn holds_its_promises(events in prop::collection::vec(events(), 1..120), strategy in 0..StrategyKind::ALL.len()) {
         let mut w = World::new(|c| {
             c.default_strategy = StrategyKind::ALL[strategy];
             c.cs_capacity_bytes = 3000;

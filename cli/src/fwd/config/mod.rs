@@ -215,6 +215,7 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
         &mut config.learned_max_entries,
         count(&learned, "capacity")?,
     );
+    set(&mut config.learned_max_bytes, size(&learned, "memory")?);
     set(
         &mut config.learned_flood_interval,
         learned.time("flood_interval")?,

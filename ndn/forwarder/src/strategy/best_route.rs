@@ -1,47 +1,67 @@
 //! Best route: one next hop at a time, the cheapest first.
 
-use crate::forwarder::Forwarder;
-use crate::interest::{Arrival, Hops};
+use super::hooks::Strategy;
+use super::nack::process_nack;
+use super::retx_suppression::RetxSuppression;
+use super::settings::StrategySettings;
+use crate::face::FaceSlot;
+use crate::state::{Arrival, Hops, State};
+use crate::table::hash::HashedName;
 use crate::table::pit::Entry;
 
-impl Forwarder {
-    pub(super) fn best_route(&mut self, id: u32, arrival: &Arrival<'_>) {
-        let is_new = !self.pit.get(id).has_pending_out(self.now);
-        if !is_new && self.is_suppressed(id, arrival) {
+/// The strategy; remembers nothing.
+#[derive(Debug)]
+pub(crate) struct BestRoute {
+    suppression: RetxSuppression,
+}
+
+impl BestRoute {
+    pub(crate) fn new(settings: &StrategySettings) -> Self {
+        BestRoute {
+            suppression: RetxSuppression::new(settings),
+        }
+    }
+}
+
+impl Strategy for BestRoute {
+    fn after_receive_interest(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) {
+        let is_new = !fw.pit.get(id).has_pending_out(fw.now);
+        if !is_new && self.suppression.holds_back(fw, id, arrival) {
             return;
         }
-        let (hops, _) = self.next_hops(arrival);
+        let (hops, _) = fw.next_hops(arrival);
         let chosen = if is_new {
             hops.first().map(|h| h.face)
         } else {
-            let entry = self.pit.get(id);
-            let unused = hops.iter().find(|h| {
-                !entry
-                    .outs
-                    .iter()
-                    .any(|r| r.face == h.face && r.expiry > self.now)
-            });
-            unused
-                .map(|h| h.face)
-                .or_else(|| longest_unasked(entry, &hops))
+            let entry = fw.pit.get(id);
+            let is_asked = |face| (entry.outs.iter()).any(|r| r.face == face && r.expiry > fw.now);
+            let unused = hops.iter().map(|h| h.face).find(|&face| !is_asked(face));
+            unused.or_else(|| longest_unasked(entry, &hops))
         };
-        let sent = chosen.is_some_and(|face| self.forward(id, face, arrival));
+        let sent = chosen.is_some_and(|face| fw.send_interest(id, face, arrival));
         if !sent && is_new {
-            self.refuse(id);
+            fw.reject(id);
         }
     }
 
-    /// After all upstreams asked so far have refused: the cheapest that was not asked.
-    pub(super) fn next_best_route(&mut self, id: u32, arrival: &Arrival<'_>) -> bool {
-        let (hops, _) = self.next_hops(arrival);
-        let entry = self.pit.get(id);
-        let next = hops.iter().find(|h| !entry.has_out(h.face)).map(|h| h.face);
-        next.is_some_and(|face| self.forward(id, face, arrival))
+    fn after_receive_nack(
+        &mut self,
+        fw: &mut State,
+        id: u32,
+        _from: FaceSlot,
+        name: &HashedName<'_>,
+    ) {
+        process_nack(fw, id, name, |fw, arrival| {
+            let (hops, _) = fw.next_hops(arrival);
+            let entry = fw.pit.get(id);
+            let next = hops.iter().find(|h| !entry.has_out(h.face)).map(|h| h.face);
+            next.is_some_and(|face| fw.send_interest(id, face, arrival))
+        });
     }
 }
 
 /// The next hop whose turn it is when all have been asked: the one that was asked first.
-fn longest_unasked(entry: &Entry, hops: &Hops) -> Option<u32> {
+fn longest_unasked(entry: &Entry, hops: &Hops) -> Option<FaceSlot> {
     let asked = entry
         .outs
         .iter()

@@ -1,42 +1,58 @@
 //! Multicast: all next hops at once; each is asked again only after a growing pause.
 
-use crate::forwarder::{Forwarder, nanos};
-use crate::interest::Arrival;
+use super::hooks::Strategy;
+use super::nack::process_nack;
+use super::retx_suppression::RetxSuppression;
+use super::settings::StrategySettings;
+use crate::face::FaceSlot;
+use crate::state::{Arrival, State};
+use crate::table::hash::HashedName;
 
-impl Forwarder {
-    pub(super) fn multicast(&mut self, id: u32, arrival: &Arrival<'_>) {
-        let (min, max) = (
-            nanos(self.config.retx_suppression_min),
-            nanos(self.config.retx_suppression_max),
-        );
-        for hop in self.next_hops(arrival).0 {
-            let now = self.now;
-            let asked = self.pit.get_mut(id).out_mut(hop.face);
+/// The strategy; remembers nothing.
+#[derive(Debug)]
+pub(crate) struct Multicast {
+    suppression: RetxSuppression,
+}
+
+impl Multicast {
+    pub(crate) fn new(settings: &StrategySettings) -> Self {
+        Multicast {
+            suppression: RetxSuppression::new(settings),
+        }
+    }
+}
+
+impl Strategy for Multicast {
+    fn after_receive_interest(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) {
+        let now = fw.now;
+        for hop in fw.next_hops(arrival).0 {
+            let asked = fw.pit.get_mut(id).out_mut(hop.face);
             if !arrival.again && asked.as_ref().is_some_and(|r| r.is_pending(now)) {
                 continue;
             }
-            let pause = asked.map(|r| {
-                (
-                    r.sent,
-                    if r.suppression == 0 {
-                        min
-                    } else {
-                        r.suppression
-                    },
-                )
-            });
+            let pause = asked.map(|r| (r.sent, self.suppression.pause(r.suppression)));
             if pause.is_some_and(|(sent, pause)| now - sent < pause) {
                 continue;
             }
-            self.forward(id, hop.face, arrival);
+            fw.send_interest(id, hop.face, arrival);
             if let Some((_, pause)) = pause
-                && let Some(record) = self.pit.get_mut(id).out_mut(hop.face)
+                && let Some(record) = fw.pit.get_mut(id).out_mut(hop.face)
             {
-                record.suppression = (pause * 2).min(max);
+                record.suppression = self.suppression.next(pause);
             }
         }
-        if !self.pit.get(id).has_pending_out(self.now) {
-            self.refuse(id);
+        if !fw.pit.get(id).has_pending_out(now) {
+            fw.reject(id);
         }
+    }
+
+    fn after_receive_nack(
+        &mut self,
+        fw: &mut State,
+        id: u32,
+        _from: FaceSlot,
+        name: &HashedName<'_>,
+    ) {
+        process_nack(fw, id, name, |_, _| false);
     }
 }

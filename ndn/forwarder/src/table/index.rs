@@ -8,6 +8,8 @@ use super::memory::{large_vec, prefetch_at};
 
 /// Fewest slots of an index that holds anything.
 const MIN_BITS: u32 = 3;
+/// Bytes of a slot.
+const SLOT_BYTES: usize = size_of::<u64>();
 /// Slots beyond the first that few probes go past.
 const PROBE: usize = 4;
 
@@ -30,6 +32,9 @@ impl HashIndex {
         Self::default()
     }
 
+    /// Bytes that an entry takes at most: one that has just grown is three eighths full.
+    pub(crate) const BYTES_PER_ENTRY: usize = SLOT_BYTES * 8 / 3 + 1;
+
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -37,7 +42,7 @@ impl HashIndex {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<u64>()
+        self.slots.capacity() * SLOT_BYTES
     }
 
     #[inline]

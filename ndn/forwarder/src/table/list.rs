@@ -26,6 +26,9 @@ impl List {
         }
     }
 
+    /// Bytes that a slot takes.
+    pub(crate) const BYTES_PER_ENTRY: usize = size_of::<Links>();
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         self.links.capacity() * size_of::<Links>()

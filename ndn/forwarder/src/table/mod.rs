@@ -6,12 +6,12 @@ pub(crate) mod fib;
 pub(crate) mod hash;
 pub(crate) mod id_map;
 pub(crate) mod index;
-pub(crate) mod learned;
 pub(crate) mod list;
 pub(crate) mod memory;
 pub(crate) mod name_table;
 pub(crate) mod pit;
 pub(crate) mod slab;
+pub(crate) mod strategy_choice;
 pub(crate) mod wheel;
 
 /// "None" among slab slots.

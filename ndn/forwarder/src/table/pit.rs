@@ -10,9 +10,9 @@ use super::index::HashIndex;
 use super::memory::prefetch;
 use super::name_table::{Lengths, MAX_COMPONENTS};
 use super::slab::Slab;
+use super::strategy_choice::StrategyIndex;
 use super::wheel::Wheel;
 use crate::face::FaceSlot;
-use crate::strategy::StrategyKind;
 use ndn_packet::{Data, Interest, NackReason, PitToken};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -37,15 +37,28 @@ pub(crate) struct OutRecord {
     pub(crate) sent: u64,
     /// When it is no longer expected to answer, nanoseconds.
     pub(crate) expiry: u64,
-    /// Multicast: interval within which it is not asked again, nanoseconds.
+    /// Interval within which it is not asked again, if the strategy keeps one for each upstream; nanoseconds.
     pub(crate) suppression: u64,
     /// Why it refused.
     pub(crate) nack: Option<NackReason>,
-    /// It was asked because it had answered for the prefix before.
-    pub(crate) learned: bool,
+    /// What the strategy in charge notes; 0 at first.
+    pub(crate) strategy_info: u32,
 }
 
 impl OutRecord {
+    /// Of an upstream that is asked now; times are nanoseconds.
+    pub(crate) fn new(face: FaceSlot, nonce: u32, sent: u64, expiry: u64) -> Self {
+        OutRecord {
+            face,
+            nonce,
+            sent,
+            expiry,
+            suppression: 0,
+            nack: None,
+            strategy_info: 0,
+        }
+    }
+
     /// Whether an answer is still expected.
     pub(crate) fn is_pending(&self, now: u64) -> bool {
         self.nack.is_none() && self.expiry >= now
@@ -73,7 +86,7 @@ pub(crate) struct Entry {
     /// Another entry is, or was, filed under the same name.
     has_sibling: bool,
     /// The strategy in charge.
-    pub(crate) strategy: StrategyKind,
+    pub(crate) strategy: StrategyIndex,
     /// Retransmissions forwarded.
     pub(crate) retransmissions: u32,
     /// Interval within which retransmissions are not forwarded, nanoseconds.

@@ -63,6 +63,7 @@ impl Forwarder {
         check_length(name)?;
         let face = chosen_face(request, &p);
         let slot = self
+            .state
             .faces
             .slot(face)
             .ok_or_else(|| refusal(410, "Face not found"))?;
@@ -84,7 +85,7 @@ impl Forwarder {
     fn remove_next_hop(&mut self, request: &Request, p: ControlParameters) -> Answer {
         let name = required(&p.name)?;
         let face = chosen_face(request, &p);
-        if let Some(slot) = self.faces.slot(face) {
+        if let Some(slot) = self.state.faces.slot(face) {
             let affected = self.rib.remove_direct(name, slot);
             self.update_fib(affected);
         }
@@ -100,12 +101,13 @@ impl Forwarder {
         check_length(name)?;
         let face = chosen_face(request, &p);
         let slot = self
+            .state
             .faces
             .slot(face)
             .ok_or_else(|| refusal(410, "Face not found"))?;
         let expiry = p
             .expiration_ms
-            .map(|ms| self.now.saturating_add(ms.saturating_mul(1_000_000)));
+            .map(|ms| self.state.now.saturating_add(ms.saturating_mul(1_000_000)));
         let route = Route {
             face: slot,
             origin: p.origin.unwrap_or(origin::APP),
@@ -134,7 +136,7 @@ impl Forwarder {
         let name = required(&p.name)?;
         let face = chosen_face(request, &p);
         let origin = p.origin.unwrap_or(origin::APP);
-        if let Some(slot) = self.faces.slot(face) {
+        if let Some(slot) = self.state.faces.slot(face) {
             self.withdraw_route(name, slot, origin);
         }
         Ok(ControlParameters {
@@ -202,7 +204,7 @@ impl Forwarder {
         }
         let limit = p.count.unwrap_or(u64::MAX).min(ERASE_LIMIT);
         let mut hashes = crate::table::hash::NameHashes::default();
-        hashes.push(&self.key, name.as_ref());
+        hashes.push(&self.state.key, name.as_ref());
         let (erased, more) = self.cs.erase(&hashes.last(name.as_ref()), limit as usize);
         // Capacity tells a client that asked for more that it must ask again.
         let again = more && p.count.is_none_or(|count| count > ERASE_LIMIT);

@@ -2,11 +2,13 @@
 
 use super::commands::refusal;
 use super::{FRESHNESS, Request};
-use crate::forwarder::{Forwarder, nanos};
+use crate::forwarder::Forwarder;
 use crate::mgmt::{
     ChannelStatus, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
+use crate::state::nanos;
+use crate::strategy::StrategyKind;
 use bytes::{Bytes, BytesMut};
 use ndn_packet::{ComponentBuf, Data, Name, PitToken, SigningKey, content_type};
 use std::collections::VecDeque;
@@ -96,15 +98,21 @@ impl Forwarder {
         let store = &mut self.manager.datasets;
         store.last += 1;
         let version = store.last;
-        let version = self.unix_ms(self.now).max(version);
+        let version = self.unix_ms(self.state.now).max(version);
         self.manager.datasets.last = version;
         let name = name.append_version(version);
-        self.manager.datasets.push(self.now, name.clone(), content);
+        self.manager
+            .datasets
+            .push(self.state.now, name.clone(), content);
         self.serve_segment(&name, 0, request.token);
     }
 
     fn serve_segment(&mut self, version: &Name, segment: u64, token: Option<PitToken>) {
-        if let Some(wire) = self.manager.datasets.segment(self.now, version, segment) {
+        if let Some(wire) = self
+            .manager
+            .datasets
+            .segment(self.state.now, version, segment)
+        {
             self.answer(wire, token);
         }
     }
@@ -151,16 +159,17 @@ impl Forwarder {
     }
 
     fn face_statuses(&self) -> impl Iterator<Item = FaceStatus> {
-        self.faces
+        self.state
+            .faces
             .iter()
             .map(|(_, face)| FaceStatus::new(face.id, &face.spec, &face.counters))
     }
 
     fn put_fib(&self, buf: &mut BytesMut) {
-        for (prefix, hops) in self.fib.iter() {
+        for (prefix, hops) in self.state.fib.iter() {
             let hop = |h: &crate::table::fib::NextHop| {
                 Some(NextHopRecord {
-                    face_id: self.faces.get(h.face)?.id.0,
+                    face_id: self.state.faces.get(h.face)?.id.0,
                     cost: u64::from(h.cost),
                 })
             };
@@ -176,11 +185,13 @@ impl Forwarder {
         for (prefix, routes) in self.rib.iter() {
             let route = |r: &crate::rib::Route| {
                 Some(Route {
-                    face_id: self.faces.get(r.face)?.id.0,
+                    face_id: self.state.faces.get(r.face)?.id.0,
                     origin: r.origin,
                     cost: r.cost,
                     flags: r.flags,
-                    expires_ms: r.expiry.map(|at| at.saturating_sub(self.now) / 1_000_000),
+                    expires_ms: r
+                        .expiry
+                        .map(|at| at.saturating_sub(self.state.now) / 1_000_000),
                 })
             };
             RibEntry {
@@ -194,13 +205,13 @@ impl Forwarder {
     fn put_strategies(&self, buf: &mut BytesMut) {
         let default = StrategyChoice {
             prefix: Name::new(),
-            strategy: self.config.default_strategy.name(),
+            strategy: StrategyKind::from_index(self.strategy_choices.default).name(),
         };
         default.put(buf);
-        for (prefix, kind) in self.strategies.iter() {
+        for (prefix, index) in self.strategy_choices.iter() {
             StrategyChoice {
                 prefix: prefix.to_name(),
-                strategy: kind.name(),
+                strategy: StrategyKind::from_index(index).name(),
             }
             .put(buf);
         }
@@ -210,8 +221,8 @@ impl Forwarder {
         let status = self.status();
         GeneralStatus {
             version: self.config.version.clone(),
-            start_ms: self.unix_ms(self.manager.started.unwrap_or(self.now)),
-            now_ms: self.unix_ms(self.now),
+            start_ms: self.unix_ms(self.manager.started.unwrap_or(self.state.now)),
+            now_ms: self.unix_ms(self.state.now),
             name_tree_entries: 0,
             fib_entries: status.fib_entries as u64,
             pit_entries: status.pit_entries as u64,

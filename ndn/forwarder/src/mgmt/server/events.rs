@@ -2,8 +2,9 @@
 
 use super::{FRESHNESS, Request};
 use crate::face::FaceId;
-use crate::forwarder::{Forwarder, nanos};
+use crate::forwarder::Forwarder;
 use crate::mgmt::{FaceEvent, FaceEventKind, FaceStatus};
+use crate::state::nanos;
 use bytes::Bytes;
 use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 use std::collections::VecDeque;
@@ -28,7 +29,7 @@ fn stream_name() -> Name {
 impl Forwarder {
     /// Makes a notification, and sends it to those who wait for it.
     pub(crate) fn announce_face(&mut self, face: FaceId, kind: FaceEventKind) {
-        let Some(entry) = self.faces.by_id(face) else {
+        let Some(entry) = self.state.faces.by_id(face) else {
             return;
         };
         let face = FaceStatus::new(entry.id, &entry.spec, &entry.counters);
@@ -42,7 +43,7 @@ impl Forwarder {
         if events.kept.len() == KEPT {
             events.kept.pop_front();
         }
-        events.kept.push_back((seq, self.now, wire.clone()));
+        events.kept.push_back((seq, self.state.now, wire.clone()));
         if std::mem::take(&mut events.wanted) {
             self.answer(wire, None);
         }
@@ -59,7 +60,7 @@ impl Forwarder {
             None => events
                 .kept
                 .back()
-                .filter(|(_, at, _)| self.now - at < nanos(FRESHNESS)),
+                .filter(|(_, at, _)| self.state.now - at < nanos(FRESHNESS)),
         };
         match found.map(|(.., wire)| wire.clone()) {
             Some(wire) => self.answer(wire, request.token),

@@ -52,7 +52,7 @@ impl Forwarder {
             local_fields,
         };
         self.manager.creating.insert(request_id, creating);
-        self.outputs.push_back(Output::CreateFace(CreateFace {
+        self.state.outputs.push_back(Output::CreateFace(CreateFace {
             request_id,
             uri,
             persistency,
@@ -76,20 +76,20 @@ impl Forwarder {
         };
         let response = match result {
             Ok(id) => {
-                let slot = self.faces.slot(id);
+                let slot = self.state.faces.slot(id);
                 if let Some(face) = slot
-                    .and_then(|slot| self.faces.get_mut(slot))
+                    .and_then(|slot| self.state.faces.get_mut(slot))
                     .filter(|f| f.is_local())
                 {
                     face.spec.local_fields |= creating.local_fields;
                 }
-                match self.faces.by_id(id) {
+                match self.state.faces.by_id(id) {
                     Some(face) => ControlResponse::ok(with_uris(face)),
                     None => ControlResponse::error(500, "the face is gone already"),
                 }
             }
             Err(error) => {
-                let existing = error.existing.and_then(|id| self.faces.by_id(id));
+                let existing = error.existing.and_then(|id| self.state.faces.by_id(id));
                 let body = existing.map(with_uris).unwrap_or_default();
                 ControlResponse {
                     code: u64::from(error.code),
@@ -106,8 +106,8 @@ impl Forwarder {
             return Err(refusal(400, "Flags must be accompanied by Mask"));
         }
         let id = chosen_face(request, &p);
-        let slot = self.faces.slot(id).filter(|_| id >= FaceId::FIRST);
-        let face = slot.and_then(|slot| self.faces.get_mut(slot));
+        let slot = self.state.faces.slot(id).filter(|_| id >= FaceId::FIRST);
+        let face = slot.and_then(|slot| self.state.faces.get_mut(slot));
         let face = face.ok_or_else(|| refusal(404, "Specified face does not exist"))?;
         let mut wrong = ControlParameters::default();
         if p.flag(FLAG_LOCAL_FIELDS) == Some(true) && face.spec.scope != FaceScope::Local {
@@ -137,7 +137,7 @@ impl Forwarder {
             .default_congestion_threshold
             .or(spec.default_congestion_threshold);
         let body = properties(face);
-        self.outputs.push_back(Output::UpdateFace(update));
+        self.state.outputs.push_back(Output::UpdateFace(update));
         Ok(body)
     }
 
@@ -147,8 +147,10 @@ impl Forwarder {
         if id < FaceId::FIRST {
             return Err(refusal(400, "the face is reserved"));
         }
-        if self.faces.slot(id).is_some() {
-            self.outputs.push_back(Output::DestroyFace { face: id });
+        if self.state.faces.slot(id).is_some() {
+            self.state
+                .outputs
+                .push_back(Output::DestroyFace { face: id });
         }
         Ok(ControlParameters {
             face_id: Some(id.0),

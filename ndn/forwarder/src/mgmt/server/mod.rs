@@ -10,7 +10,8 @@ use super::parameters::ControlResponse;
 use super::policy::CommandPolicy;
 use crate::config::Config;
 use crate::face::{FaceId, INTERNAL_SLOT};
-use crate::forwarder::{Forwarder, nanos};
+use crate::forwarder::Forwarder;
+use crate::state::nanos;
 use crate::table::fib::NextHop;
 use bytes::Bytes;
 use ndn_packet::{
@@ -148,7 +149,7 @@ impl Forwarder {
         request_id: u64,
         result: Result<FaceId, crate::output::CreateFaceError>,
     ) {
-        self.set_now(now);
+        self.state.set_now(now);
         self.finish_creating(request_id, result);
         self.run_management();
     }
@@ -161,9 +162,9 @@ impl Forwarder {
     /// Does what came in over the internal face.
     pub(crate) fn run_management(&mut self) {
         if self.manager.started.is_none() {
-            self.manager.started = Some(self.now);
+            self.manager.started = Some(self.state.now);
         }
-        while let Some(packet) = self.internal.pop_front() {
+        while let Some(packet) = self.state.internal.pop_front() {
             if let Some(request) = Request::new(packet) {
                 self.manage(request);
             }
@@ -194,7 +195,7 @@ impl Forwarder {
             let wire = wire.clone();
             return self.answer(wire, request.token);
         }
-        if let Err(refusal) = self.manager.authorize(request, self.now) {
+        if let Err(refusal) = self.manager.authorize(request, self.state.now) {
             return self.respond(request, ControlResponse::error(403, refusal));
         }
         if let Some(response) = self.execute(request) {

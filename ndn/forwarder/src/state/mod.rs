@@ -1,0 +1,120 @@
+//! What the forwarding pipelines and the strategies share: faces, FIB, PIT, the packets to be sent, the time.
+//!
+//! The pipelines decide when a strategy is called; a strategy acts through the methods here, those that
+//! [`Strategy`](crate::strategy::hooks::Strategy) names.
+
+mod end;
+mod upstream;
+
+pub(crate) use upstream::{Arrival, Hops, LOCALHOST};
+
+use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceTable, INTERNAL_SLOT};
+use crate::output::Output;
+use crate::table::dead_nonce::DeadNonces;
+use crate::table::fib::Fib;
+use crate::table::hash::{HashKey, HashedName, NameHashes};
+use crate::table::pit::Pit;
+use ndn_packet::{Interest, NackReason, Name, NetKind, NetPacket, PitToken};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Nanoseconds of a duration; some 584 years fit.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The state; see the module.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) key: HashKey,
+    pub(crate) faces: FaceTable,
+    pub(crate) fib: Fib,
+    pub(crate) pit: Pit,
+    pub(crate) dead_nonces: DeadNonces,
+    /// Packets for the internal face.
+    pub(crate) internal: VecDeque<NetPacket>,
+    pub(crate) outputs: VecDeque<Output>,
+    /// The time of the call in progress, nanoseconds.
+    pub(crate) now: u64,
+    /// InterestLifetime is cut down to this, nanoseconds.
+    pub(crate) max_interest_lifetime: u64,
+    /// Names of the regions that this forwarder is in.
+    pub(crate) producer_regions: Vec<Name>,
+    pub(crate) totals: FaceCounters,
+    pub(crate) satisfied: u64,
+    pub(crate) unsatisfied: u64,
+    /// Interests that a strategy sent to several faces at once because it did not know better.
+    pub(crate) floods: u64,
+}
+
+impl State {
+    pub(crate) fn set_now(&mut self, now: Duration) {
+        self.now = self.now.max(nanos(now));
+    }
+
+    /// What the dead nonce list remembers of a name and nonce.
+    #[inline]
+    pub(crate) fn fingerprint(&self, name: &HashedName<'_>, nonce: u32) -> u64 {
+        self.key.pair(name.full(), u64::from(nonce))
+    }
+
+    /// Counts for a face and for all.
+    #[inline]
+    pub(crate) fn count(&mut self, face: FaceSlot, change: impl Fn(&mut FaceCounters)) {
+        self.faces.count(face, &change);
+        change(&mut self.totals);
+    }
+
+    /// Hashes a name and calls `f` with it.
+    pub(crate) fn with_hashes<R>(&self, name: &Name, f: impl FnOnce(&HashedName<'_>) -> R) -> R {
+        let mut hashes = NameHashes::default();
+        hashes.push(&self.key, name.as_ref());
+        f(&hashes.last(name.as_ref()))
+    }
+
+    /// Puts a packet out on a face, filling in and taking out what is between us and local applications.
+    pub(crate) fn send(&mut self, to: FaceSlot, from: Option<FaceId>, mut packet: NetPacket) {
+        let Some(face) = self.faces.get_mut(to) else {
+            return;
+        };
+        packet.incoming_face = if face.spec.local_fields {
+            from.map(|id| id.0)
+        } else {
+            None
+        };
+        packet.next_hop_face = None;
+        let bytes = packet.wire().len() as u64;
+        let id = face.id;
+        let kind = match packet.packet {
+            NetKind::Interest(_) => |c: &mut FaceCounters| c.out_interests += 1,
+            NetKind::Data(_) => |c: &mut FaceCounters| c.out_data += 1,
+            NetKind::Nack { .. } => |c: &mut FaceCounters| c.out_nacks += 1,
+        };
+        for counters in [&mut face.counters, &mut self.totals] {
+            kind(counters);
+            counters.out_bytes += bytes;
+        }
+        if to == INTERNAL_SLOT {
+            self.internal.push_back(packet);
+        } else {
+            self.outputs.push_back(Output::Send { face: id, packet });
+        }
+    }
+
+    /// Sends a Nack for an Interest, unless the link is one where Nacks have no place.
+    pub(crate) fn send_nack(
+        &mut self,
+        to: FaceSlot,
+        reason: NackReason,
+        interest: Interest,
+        token: Option<PitToken>,
+    ) {
+        if self.faces.get(to).is_some_and(Face::is_point_to_point) {
+            self.send(
+                to,
+                None,
+                NetPacket::nack(reason, interest).with_pit_token(token),
+            );
+        }
+    }
+}

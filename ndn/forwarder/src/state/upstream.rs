@@ -1,0 +1,125 @@
+//! How a strategy finds the next hops of an Interest and sends it to one.
+
+use super::{State, nanos};
+use crate::face::{FaceSlot, LinkType};
+use crate::table::fib::NextHop;
+use crate::table::hash::HashedName;
+use crate::table::pit::OutRecord;
+use ndn_packet::{Interest, NetPacket};
+use smallvec::SmallVec;
+
+/// First component `localhost`, as bytes of a name.
+pub(crate) const LOCALHOST: &[u8] = b"\x08\x09localhost";
+/// First component `localhop`, as bytes of a name.
+const LOCALHOP: &[u8] = b"\x08\x08localhop";
+
+/// Next hops that may be used.
+pub(crate) type Hops = SmallVec<[NextHop; 8]>;
+
+/// An Interest on its way to a strategy.
+pub(crate) struct Arrival<'a> {
+    /// Where it came from.
+    pub(crate) face: FaceSlot,
+    /// As it is to be sent on: with a nonce and with one hop less.
+    pub(crate) interest: &'a Interest,
+    pub(crate) name: &'a HashedName<'a>,
+    /// Congestion mark that it came with.
+    pub(crate) mark: Option<u64>,
+    /// Whether this downstream had asked before and asks again: only then has something been lost, perhaps.
+    pub(crate) again: bool,
+}
+
+impl State {
+    /// Sends an Interest on to a face, and puts that down in its PIT entry; false when it can't go there.
+    pub(crate) fn send_interest(&mut self, id: u32, to: FaceSlot, arrival: &Arrival<'_>) -> bool {
+        let Some(egress) = self.faces.get(to).filter(|f| f.up) else {
+            return false;
+        };
+        if arrival.interest.hop_limit() == Some(0) && !egress.is_local() {
+            self.count(to, |c| c.dropped_hop_limit += 1);
+            return false;
+        }
+        let lifetime =
+            nanos(arrival.interest.lifetime_or_default()).min(self.max_interest_lifetime);
+        let nonce = arrival.interest.nonce().unwrap_or(0);
+        let (sent, expiry) = (self.now, self.now.saturating_add(lifetime));
+        let token = self.pit.token(id);
+        let entry = self.pit.get_mut(id);
+        match entry.out_mut(to) {
+            Some(record) => {
+                *record = OutRecord {
+                    suppression: record.suppression,
+                    ..OutRecord::new(to, nonce, sent, expiry)
+                };
+            }
+            None => {
+                entry.outs.push(OutRecord::new(to, nonce, sent, expiry));
+                self.count(to, |c| c.pending_out += 1);
+            }
+        }
+        let from = self.faces.get(arrival.face).map(|f| f.id);
+        let mut packet = NetPacket::interest(arrival.interest.clone()).with_pit_token(Some(token));
+        packet.congestion_mark = arrival.mark;
+        self.send(to, from, packet);
+        true
+    }
+
+    /// Whether an Interest from `from` may go to `to`.
+    pub(crate) fn is_eligible(&self, from: FaceSlot, to: FaceSlot, name: &[u8]) -> bool {
+        let Some(egress) = self.faces.get(to).filter(|f| f.up) else {
+            return false;
+        };
+        if from == to && egress.spec.link_type != LinkType::AdHoc {
+            return false;
+        }
+        if egress.is_local() {
+            return true;
+        }
+        if name.starts_with(LOCALHOST) {
+            return false;
+        }
+        !name.starts_with(LOCALHOP) || self.faces.get(from).is_some_and(|f| f.is_local())
+    }
+
+    /// The next hops that the FIB has for an Interest, the cheapest first, and whether it has any entry at all.
+    pub(crate) fn next_hops(&self, arrival: &Arrival<'_>) -> (Hops, bool) {
+        let mut all: &[NextHop] = &[];
+        for hint in arrival.interest.forwarding_hint() {
+            if self
+                .producer_regions
+                .iter()
+                .any(|region| hint.is_prefix_of(region))
+            {
+                all = &[];
+                break;
+            }
+            let (length, hops) = self.with_hashes(&hint.to_name(), |name| self.fib.lookup(name));
+            if length > 0 || all.is_empty() {
+                all = hops;
+            }
+            if length > 0 {
+                break;
+            }
+        }
+        if all.is_empty() {
+            all = self.fib.lookup(arrival.name).1;
+        }
+        let eligible = all.iter().copied();
+        let hops = eligible
+            .filter(|h| self.is_eligible(arrival.face, h.face, arrival.name.value()))
+            .collect();
+        (hops, !all.is_empty())
+    }
+
+    /// The faces open to discovery that an Interest may go to, for one that no route covers.
+    pub(crate) fn discovery_faces(&self, arrival: &Arrival<'_>) -> Hops {
+        let open = self
+            .faces
+            .iter()
+            .filter(|(_, face)| face.spec.discovery)
+            .map(|(slot, _)| slot);
+        open.filter(|&slot| self.is_eligible(arrival.face, slot, arrival.name.value()))
+            .map(|face| NextHop { face, cost: 0 })
+            .collect()
+    }
+}

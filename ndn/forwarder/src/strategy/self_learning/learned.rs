@@ -1,0 +1,265 @@
+//! What self-learning knows: which face answered under a prefix. Bounded in entries and in bytes, names included; the
+//! least recently used is forgotten.
+
+use crate::face::FaceSlot;
+use crate::strategy::hooks::StrategyMemory;
+use crate::table::hash::HashedName;
+use crate::table::index::HashIndex;
+use crate::table::list::List;
+use crate::table::name_table::Key;
+use crate::table::slab::Slab;
+
+/// What is known of a prefix.
+#[derive(Debug)]
+pub(super) struct Learned {
+    key: Key,
+    hash: u64,
+    /// The face that answered last; `None` while a flood waits for its first answer.
+    face: Option<FaceSlot>,
+    /// The life of that face slot in which it answered.
+    life: u32,
+    /// An Interest sent to that face went unanswered.
+    pub(super) suspect: bool,
+    /// When an Interest under the prefix was last flooded, nanoseconds.
+    pub(super) flooded_at: u64,
+}
+
+impl Learned {
+    /// The face that answered last, unless it went down since.
+    pub(super) fn face(&self) -> Option<FaceSlot> {
+        self.face
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub(super) struct LearnedTable {
+    index: HashIndex,
+    entries: Slab<Option<Learned>, 8>,
+    order: List,
+    max_entries: usize,
+    max_bytes: usize,
+    bytes: usize,
+    /// How often each face slot went down: what was learned of an earlier life of it counts no more, and is forgotten
+    /// when it is next looked at, so that nobody has to walk the table.
+    lives: Vec<u32>,
+}
+
+/// Bytes of an entry beside a long name: itself, its places in the index and in the order of use.
+const ENTRY_BYTES: usize =
+    size_of::<Option<Learned>>() + HashIndex::BYTES_PER_ENTRY + List::BYTES_PER_ENTRY;
+
+impl LearnedTable {
+    /// At most so many entries, and so many bytes of them and their names.
+    pub(super) fn new(max_entries: usize, max_bytes: usize) -> Self {
+        LearnedTable {
+            index: HashIndex::new(),
+            entries: Slab::new(),
+            order: List::new(),
+            max_entries,
+            max_bytes,
+            bytes: 0,
+            lives: Vec::new(),
+        }
+    }
+
+    pub(super) fn memory(&self) -> StrategyMemory {
+        StrategyMemory {
+            entries: self.index.len(),
+            bytes: self.bytes,
+            capacity_bytes: self.max_bytes,
+        }
+    }
+
+    fn find(&self, prefix: &HashedName<'_>) -> Option<u32> {
+        let hash = prefix.full();
+        self.index.find(hash, |id| {
+            self.entries
+                .get(id)
+                .as_ref()
+                .is_some_and(|e| e.hash == hash && e.key.value() == prefix.value())
+        })
+    }
+
+    fn life(&self, face: FaceSlot) -> u32 {
+        self.lives.get(face as usize).copied().unwrap_or(0)
+    }
+
+    /// What is known of this very prefix; counts as use.
+    pub(super) fn get(&mut self, prefix: &HashedName<'_>) -> Option<&mut Learned> {
+        let id = self.find(prefix)?;
+        self.order.touch(id);
+        let entry = self.entries.get_mut(id).as_mut()?;
+        if let Some(face) = entry.face
+            && entry.life != self.lives.get(face as usize).copied().unwrap_or(0)
+        {
+            entry.face = None;
+        }
+        Some(entry)
+    }
+
+    /// As [`LearnedTable::get`], beginning to know the prefix if need be; `None` when there is no room for it at all.
+    pub(super) fn get_or_insert(&mut self, prefix: &HashedName<'_>) -> Option<&mut Learned> {
+        if self.find(prefix).is_none() {
+            self.insert(prefix);
+        }
+        self.get(prefix)
+    }
+
+    fn insert(&mut self, prefix: &HashedName<'_>) {
+        let key = Key::new(prefix.value());
+        let bytes = ENTRY_BYTES + key.memory();
+        if self.max_entries == 0 || bytes > self.max_bytes {
+            return;
+        }
+        while (self.index.len() >= self.max_entries || self.bytes + bytes > self.max_bytes)
+            && let Some(last) = self.order.last()
+        {
+            self.forget(last);
+        }
+        let hash = prefix.full();
+        let id = self.entries.take();
+        *self.entries.get_mut(id) = Some(Learned {
+            key,
+            hash,
+            face: None,
+            life: 0,
+            suspect: false,
+            flooded_at: 0,
+        });
+        self.index.insert(hash, id);
+        self.order.push_front(id);
+        self.bytes += bytes;
+    }
+
+    fn forget(&mut self, id: u32) {
+        if let Some(entry) = self.entries.get_mut(id).take() {
+            self.index.remove(entry.hash, id);
+            self.order.remove(id);
+            self.entries.give_back(id);
+            self.bytes -= ENTRY_BYTES + entry.key.memory();
+        }
+    }
+
+    /// A face answered for a prefix: it is remembered if something is known of the prefix already or, with `begin`,
+    /// even if not.
+    pub(super) fn answered(&mut self, prefix: &HashedName<'_>, face: FaceSlot, begin: bool) {
+        let life = self.life(face);
+        let known = if begin {
+            self.get_or_insert(prefix)
+        } else {
+            self.get(prefix)
+        };
+        if let Some(known) = known {
+            known.face = Some(face);
+            known.life = life;
+            known.suspect = false;
+        }
+    }
+
+    /// Forgets a prefix if this face is what is known of it.
+    pub(super) fn forget_if(&mut self, prefix: &HashedName<'_>, face: FaceSlot) {
+        if let Some(id) = self.find(prefix)
+            && self
+                .entries
+                .get(id)
+                .as_ref()
+                .is_some_and(|e| e.face == Some(face))
+        {
+            self.forget(id);
+        }
+    }
+
+    /// What was learned of a face counts no more.
+    pub(super) fn forget_face(&mut self, face: FaceSlot) {
+        let at = face as usize;
+        if at >= self.lives.len() {
+            self.lives.resize(at + 1, 0);
+        }
+        self.lives[at] = self.lives[at].wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::hash::{HashKey, NameHashes};
+    use ndn_packet::Name;
+    use proptest::prelude::*;
+
+    fn with<R>(name: &str, f: impl FnOnce(&HashedName<'_>) -> R) -> R {
+        let name: Name = name.parse().unwrap();
+        let mut hashes = NameHashes::default();
+        hashes.push(&HashKey::new(5), name.as_ref());
+        f(&hashes.last(name.as_ref()))
+    }
+
+    fn learn(table: &mut LearnedTable, name: &str, face: FaceSlot) {
+        with(name, |n| table.answered(n, face, true));
+    }
+
+    fn face(table: &mut LearnedTable, name: &str) -> Option<FaceSlot> {
+        with(name, |n| table.get(n).and_then(|l| l.face()))
+    }
+
+    /// Bytes of the entries, counted one by one.
+    fn recount(table: &LearnedTable) -> usize {
+        let held = |id| table.entries.get(id).as_ref();
+        let entries = table.entries.ids().filter_map(held);
+        entries.map(|e| ENTRY_BYTES + e.key.memory()).sum()
+    }
+
+    #[test]
+    fn the_least_recently_used_is_forgotten() {
+        let mut table = LearnedTable::new(2, 1 << 20);
+        learn(&mut table, "/a", 1);
+        learn(&mut table, "/b", 2);
+        assert_eq!(face(&mut table, "/a"), Some(1));
+        learn(&mut table, "/c", 3);
+        assert_eq!(face(&mut table, "/b"), None);
+        assert_eq!(face(&mut table, "/a"), Some(1));
+        assert_eq!(table.memory().entries, 2);
+    }
+
+    #[test]
+    fn a_face_is_forgotten_everywhere_and_its_slot_begins_anew() {
+        let mut table = LearnedTable::new(10, 1 << 20);
+        learn(&mut table, "/a", 1);
+        learn(&mut table, "/b", 2);
+        with("/b", |n| table.forget_if(n, 1));
+        assert_eq!(face(&mut table, "/b"), Some(2));
+        table.forget_face(1);
+        assert_eq!(face(&mut table, "/a"), None);
+        learn(&mut table, "/a", 1);
+        assert_eq!(
+            face(&mut table, "/a"),
+            Some(1),
+            "the next face in that slot"
+        );
+        with("/b", |n| table.forget_if(n, 2));
+        assert_eq!(table.memory().entries, 1);
+    }
+
+    #[test]
+    fn a_name_larger_than_the_table_is_not_learned() {
+        let mut table = LearnedTable::new(10, ENTRY_BYTES + 100);
+        learn(&mut table, &format!("/{}", "x".repeat(200)), 1);
+        assert_eq!(table.memory().entries, 0);
+        learn(&mut table, "/a", 1);
+        assert_eq!(face(&mut table, "/a"), Some(1));
+    }
+
+    proptest! {
+        /// Names of any length, learned in any order, stay within both bounds, and the account is right.
+        #[test]
+        fn bounded_in_entries_and_bytes(names in prop::collection::vec((0usize..40, 0usize..400), 1..200)) {
+            let mut table = LearnedTable::new(20, 4000);
+            for (n, len) in names {
+                learn(&mut table, &format!("/{n}/{}", "x".repeat(len.max(1))), n as FaceSlot);
+                let memory = table.memory();
+                prop_assert!(memory.entries <= 20 && memory.bytes <= 4000);
+                prop_assert_eq!(memory.bytes, recount(&table));
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Self-learning by block: the first Interest under a prefix is flooded, the others follow the face that answered.
+//!
+//! The prefix is the name without its last component, so that all segments of a block share what one of them learned.
+//!
+//! ```text
+//!            flood                 Data from f
+//! unknown ──────────▶ flooded ──────────────────▶ learned f ◀───────────┐
+//!    ▲                                             │      │             │ Data from f
+//!    │            Nack from f, f gone              │      │ no answer   │
+//!    └─────────────────────────────────────────────┘      ▼             │
+//!                                                      suspect f ───────┘
+//!                                                      (the next Interest is flooded, f included;
+//!                                                       others meanwhile go to f alone)
+//! ```
+//!
+//! A retransmission goes to the learned face once more, since a packet may just have been lost; the next one is
+//! flooded.
+//!
+//! While a flood waits, the Interest of a second downstream goes to the first one's face: the only one that the flood
+//! has left out, and the producer may be behind it. Without that, forwarders that flood the same name at the same time
+//! wait for each other until the Interests' lifetime is over.
+
+mod learned;
+
+use super::hooks::{Strategy, StrategyMemory};
+use super::nack::process_nack;
+use super::retx_suppression::RetxSuppression;
+use super::settings::StrategySettings;
+use crate::face::FaceSlot;
+use crate::state::{Arrival, Hops, State};
+use crate::table::hash::{HashedName, NameHashes};
+use learned::LearnedTable;
+use smallvec::SmallVec;
+
+/// Strategy info of an out-record: it was asked because it had answered for the prefix before.
+const LEARNED: u32 = 1;
+
+/// The strategy.
+#[derive(Debug)]
+pub(crate) struct SelfLearning {
+    suppression: RetxSuppression,
+    /// How long after a flood no other Interest under the same prefix is flooded, nanoseconds.
+    flood_interval: u64,
+    learned: LearnedTable,
+}
+
+impl SelfLearning {
+    pub(crate) fn new(settings: &StrategySettings) -> Self {
+        SelfLearning {
+            suppression: RetxSuppression::new(settings),
+            flood_interval: settings.learned_flood_interval,
+            learned: LearnedTable::new(settings.learned_max_entries, settings.learned_max_bytes),
+        }
+    }
+
+    /// Another downstream of an Interest that is out already: it waits with the others; but downstreams that were not
+    /// asked themselves, because they asked, are asked now.
+    fn complete_flood(fw: &mut State, id: u32, arrival: &Arrival<'_>) {
+        let entry = fw.pit.get(id);
+        if entry.outs.iter().any(|r| r.strategy_info == LEARNED) {
+            return;
+        }
+        let askers = entry.ins.iter().map(|r| r.face);
+        let left_out: SmallVec<[FaceSlot; 4]> = askers
+            .filter(|&face| face != arrival.face && !entry.has_out(face))
+            .collect();
+        if left_out.is_empty() {
+            return;
+        }
+        let mut candidates = candidates(fw, arrival);
+        candidates.retain(|h| left_out.contains(&h.face));
+        for hop in candidates {
+            fw.send_interest(id, hop.face, arrival);
+        }
+    }
+
+    /// The face that this Interest should go to alone.
+    fn learned_face(
+        &mut self,
+        fw: &State,
+        id: u32,
+        arrival: &Arrival<'_>,
+        candidates: &Hops,
+    ) -> Option<FaceSlot> {
+        let known = self.learned.get(&arrival.name.without_last(1))?;
+        let face = known.face()?;
+        if known.suspect && fw.now - known.flooded_at >= self.flood_interval {
+            return None;
+        }
+        let retransmissions = fw.pit.get(id).retransmissions;
+        (retransmissions <= 1 && candidates.iter().any(|h| h.face == face)).then_some(face)
+    }
+
+    /// Sends the Interest to all candidates; false when there are none that can be sent to.
+    fn flood(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>, candidates: &Hops) -> bool {
+        let mut sent = 0;
+        for hop in candidates {
+            sent += usize::from(fw.send_interest(id, hop.face, arrival));
+        }
+        if sent > 1 {
+            fw.floods += 1;
+            if let Some(known) = self.learned.get_or_insert(&arrival.name.without_last(1)) {
+                known.flooded_at = fw.now;
+            }
+        }
+        sent > 0
+    }
+}
+
+/// Faces that may lead to the name: those the FIB has or, when it has none, all that are open to discovery.
+fn candidates(fw: &State, arrival: &Arrival<'_>) -> Hops {
+    let (hops, has_route) = fw.next_hops(arrival);
+    if has_route {
+        hops
+    } else {
+        fw.discovery_faces(arrival)
+    }
+}
+
+impl Strategy for SelfLearning {
+    fn after_receive_interest(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) {
+        let is_new = !fw.pit.get(id).has_pending_out(fw.now);
+        if !is_new && !arrival.again {
+            return Self::complete_flood(fw, id, arrival);
+        }
+        if !is_new && self.suppression.holds_back(fw, id, arrival) {
+            return;
+        }
+        let candidates = candidates(fw, arrival);
+        if let Some(face) = self.learned_face(fw, id, arrival, &candidates)
+            && fw.send_interest(id, face, arrival)
+        {
+            if let Some(record) = fw.pit.get_mut(id).out_mut(face) {
+                record.strategy_info = LEARNED;
+            }
+            return;
+        }
+        let sent = self.flood(fw, id, arrival, &candidates);
+        if !sent && is_new {
+            fw.reject(id);
+        }
+    }
+
+    /// Forgets a learned face that refused, and asks all that were not asked.
+    fn after_receive_nack(
+        &mut self,
+        fw: &mut State,
+        id: u32,
+        from: FaceSlot,
+        name: &HashedName<'_>,
+    ) {
+        self.learned.forget_if(&name.without_last(1), from);
+        process_nack(fw, id, name, |fw, arrival| {
+            let mut candidates = candidates(fw, arrival);
+            candidates.retain(|h| !fw.pit.get(id).has_out(h.face));
+            self.flood(fw, id, arrival, &candidates)
+        });
+    }
+
+    /// Remembers the face that answered, if there was a choice.
+    fn before_satisfy_interest(
+        &mut self,
+        fw: &State,
+        id: u32,
+        from: FaceSlot,
+        name: &HashedName<'_>,
+    ) {
+        let had_a_choice = fw.pit.get(id).outs.len() > 1;
+        self.learned
+            .answered(&name.without_last(1), from, had_a_choice);
+    }
+
+    /// Doubts the learned face that stayed silent.
+    fn before_expire_interest(&mut self, fw: &State, id: u32) {
+        let entry = fw.pit.get(id);
+        let asked = entry.outs.iter().find(|r| r.strategy_info == LEARNED);
+        let Some(face) = asked.map(|r| r.face) else {
+            return;
+        };
+        let Ok(name) = ndn_packet::NameRef::from_value(entry.name()) else {
+            return;
+        };
+        let mut hashes = NameHashes::default();
+        hashes.push(&fw.key, name);
+        let prefix = hashes.last(name).without_last(1);
+        if let Some(known) = self.learned.get(&prefix).filter(|k| k.face() == Some(face)) {
+            known.suspect = true;
+        }
+    }
+
+    fn after_face_down(&mut self, face: FaceSlot) {
+        self.learned.forget_face(face);
+    }
+
+    fn memory(&self) -> StrategyMemory {
+        self.learned.memory()
+    }
+}
