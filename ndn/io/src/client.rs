@@ -2,30 +2,19 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
-use ndn_forwarder::FacePersistency;
+use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency, FaceSpec};
 use ndn_packet::NetPacket;
 
 use crate::app::App;
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
+use crate::driver::{Core, Driver, DriverOptions};
 use crate::error::ClientError;
-use crate::face::link::{LinkCounters, Received};
-use crate::face::reader::ReadBuffers;
-use crate::face::send_budget::SendBudget;
-use crate::transport::conn::Conn;
-use crate::transport::shm::Side;
-use crate::transport::socket::{self, StreamPeer};
-use crate::transport::stream::StreamFace;
-use crate::transport::udp::{UdpBuffers, UdpFace, UdpPort};
+use crate::face::link::{Link, LinkCounters};
 use crate::uri::FaceUri;
 
-/// Bytes read before the application's deadlines are looked at again.
-const READ_BUDGET: usize = 256 * 1024;
 /// Bytes that the application's answers to one batch may come to before they are written, so
 /// that the other end has them while the rest is answered.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -33,9 +22,6 @@ const WRITE_BYTES: usize = 256 * 1024;
 const MAX_LIVE_BYTES: usize = 512 << 20;
 /// How often the caller is asked whether it is done while nothing happens.
 const ASK_INTERVAL: Duration = Duration::from_millis(100);
-/// A UDP face introduces itself this often until the forwarder answers, then less often.
-const HELLO_UNANSWERED: Duration = Duration::from_millis(200);
-const HELLO_ANSWERED: Duration = Duration::from_secs(5);
 
 /// How a [`Client`] connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,30 +47,63 @@ impl Default for ClientOptions {
 /// One face to a forwarder and the loop that drives an [`App`] over it, on the caller's thread.
 pub struct Client {
     uri: FaceUri,
-    poll: Poll,
-    events: Events,
-    epoch: Instant,
-    now: Duration,
-    face: Face,
-    buffers: ReadBuffers,
-    incoming: VecDeque<NetPacket>,
+    driver: Driver<Inbox>,
     /// While more bytes than this wait to be sent, the application is handed nothing that it
     /// could answer with yet more.
     enough_queued: usize,
     outgoing: Vec<NetPacket>,
 }
 
-enum Face {
-    Stream(Box<StreamFace>),
-    Udp(Box<Datagrams>),
+/// What the loop has for the application: packets, and how its face stands.
+#[derive(Default)]
+struct Inbox {
+    packets: VecDeque<NetPacket>,
+    face: Option<FaceId>,
+    up: bool,
+    failed: Option<Failed>,
 }
 
-struct Datagrams {
-    face: UdpFace,
-    port: UdpPort,
-    buffers: UdpBuffers,
-    frames: Vec<Bytes>,
-    hello_at: Duration,
+/// The face's end.
+struct Failed {
+    error: io::Error,
+    counters: LinkCounters,
+}
+
+impl Core for Inbox {
+    fn takes_more(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    fn receive_batch(&mut self, _: Duration, _: FaceId, packets: &mut Vec<NetPacket>) {
+        self.packets.extend(packets.drain(..));
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        None
+    }
+
+    fn add_face(&mut self, _: Duration, _: FaceSpec) -> FaceId {
+        self.up = true;
+        *self.face.insert(FaceId::FIRST)
+    }
+
+    fn remove_face(&mut self, _: Duration, _: FaceId) {
+        self.up = false;
+    }
+
+    fn face_up(&mut self, _: Duration, _: FaceId, _: String) {
+        self.up = true;
+    }
+
+    fn face_down(&mut self, _: Duration, _: FaceId) {
+        self.up = false;
+    }
+
+    fn face_failed(&mut self, _: FaceId, _: &FaceUri, error: io::Error, counters: LinkCounters) {
+        self.failed = Some(Failed { error, counters });
+    }
+
+    fn face_created(&mut self, _: Duration, _: u64, _: Result<FaceId, CreateFaceError>) {}
 }
 
 impl Client {
@@ -97,10 +116,11 @@ impl Client {
             link: options.link.clone(),
             local_bind: options.local_bind,
             persistency: FacePersistency::Persistent,
+            connect_timeout: options.connect_timeout,
             ..FaceConfig::new(uri.clone())
         };
         NodeConfig {
-            faces: vec![face],
+            faces: vec![face.clone()],
             ..NodeConfig::default()
         }
         .validate()?;
@@ -108,45 +128,30 @@ impl Client {
             uri: uri.clone(),
             error,
         };
-        let poll = Poll::new().map_err(ClientError::Loop)?;
-        let (face, fd) = match uri {
-            FaceUri::Udp(endpoint) => {
-                let peer = endpoint.resolve().map_err(failed)?;
-                let face = Datagrams::open(peer, options).map_err(failed)?;
-                let fd = face.port.raw_fd();
-                (Face::Udp(Box::new(face)), fd)
-            }
-            FaceUri::Unix(_) | FaceUri::Tcp(_) => {
-                let peer = StreamPeer::resolve(uri).map_err(failed)?;
-                let conn = connect(&peer, options).map_err(failed)?;
-                let fd = conn.raw_fd();
-                let unix = matches!(uri, FaceUri::Unix(_));
-                let face = StreamFace::new(
-                    conn,
-                    Side::Connector,
-                    unix,
-                    &options.link,
-                    SendBudget::unbounded().share(),
-                );
-                (Face::Stream(Box::new(face)), fd)
-            }
+        let driver = DriverOptions {
+            max_live_bytes: MAX_LIVE_BYTES,
+            send_queues_bytes: usize::MAX,
+            managed_faces: LinkOptions::default(),
+            epoch: Instant::now(),
         };
-        poll.registry()
-            .register(
-                &mut SourceFd(&fd),
-                Token(0),
-                Interest::READABLE | Interest::WRITABLE,
-            )
-            .map_err(ClientError::Loop)?;
+        let mut driver = Driver::new(Inbox::default(), driver).map_err(ClientError::Loop)?;
+        // The caller's thread is the loop's: it may wait for the resolver.
+        let place = uri.resolve().map_err(failed)?;
+        driver
+            .open_face(FaceConfig { uri: place, ..face })
+            .map_err(failed)?;
+        loop {
+            if let Some(end) = driver.core.failed {
+                return Err(failed(end.error));
+            }
+            if driver.core.up {
+                break;
+            }
+            driver.wait(None).map_err(ClientError::Loop)?;
+        }
         Ok(Self {
             uri: uri.clone(),
-            poll,
-            events: Events::with_capacity(16),
-            epoch: Instant::now(),
-            now: Duration::ZERO,
-            face,
-            buffers: ReadBuffers::new(MAX_LIVE_BYTES),
-            incoming: VecDeque::new(),
+            driver,
             enough_queued: options.link.send_queue_bytes / 2,
             outgoing: Vec::new(),
         })
@@ -159,37 +164,39 @@ impl Client {
 
     /// The clock that the application's deadlines are told in: time since the epoch.
     pub fn now(&self) -> Duration {
-        self.epoch.elapsed()
+        self.epoch().elapsed()
     }
 
     /// Where the clock is zero: at the connecting, unless [`Client::with_epoch`] has set it.
     pub fn epoch(&self) -> Instant {
-        self.epoch
+        self.driver.epoch()
     }
 
     /// The same client with the clock of another one. For an application that outlives its client, and keeps times that
     /// the next one must not take for the future.
     #[must_use]
     pub fn with_epoch(mut self, epoch: Instant) -> Self {
-        self.epoch = epoch;
-        self.now = epoch.elapsed();
+        self.driver.set_epoch(epoch);
         self
     }
 
     /// Whether both ends have agreed to jumbo packets. They have had no time to before the
     /// first packets went to and fro.
     pub fn is_jumbo(&self) -> bool {
-        match &self.face {
-            Face::Stream(face) => face.link.is_jumbo(),
-            Face::Udp(face) => face.face.link.is_jumbo(),
-        }
+        let face = self.driver.core.face;
+        face.and_then(|id| self.driver.link(id))
+            .is_some_and(Link::is_jumbo)
     }
 
     /// What the face has seen on its link.
     pub fn counters(&self) -> LinkCounters {
-        match &self.face {
-            Face::Stream(face) => face.link.counters(),
-            Face::Udp(face) => face.face.link.counters(),
+        match &self.driver.core {
+            Inbox {
+                failed: Some(end), ..
+            } => end.counters,
+            Inbox { face, .. } => face
+                .and_then(|id| self.driver.counters(id))
+                .unwrap_or_default(),
         }
     }
 
@@ -224,19 +231,18 @@ impl Client {
         app: &mut A,
         mut done: impl FnMut(&mut A) -> bool,
     ) -> Result<(), ClientError> {
-        self.now = self.epoch.elapsed();
-        app.on_wake(self.now, &mut self.outgoing);
+        self.driver.set_epoch(self.epoch());
+        app.on_wake(self.driver.now(), &mut self.outgoing);
         loop {
-            if app.deadline().is_some_and(|at| at <= self.now) {
-                app.on_deadline(self.now, &mut self.outgoing);
+            let now = self.driver.now();
+            if app.deadline().is_some_and(|at| at <= now) {
+                app.on_deadline(now, &mut self.outgoing);
             }
-            let finished = done(app);
-            if finished {
+            if done(app) {
                 self.send();
                 return self.flush();
             }
-            let ask_at = self.now + ASK_INTERVAL;
-            self.step(app, ask_at)?;
+            self.step(app, now + ASK_INTERVAL)?;
         }
     }
 
@@ -245,140 +251,47 @@ impl Client {
     fn step<A: App + ?Sized>(&mut self, app: &mut A, until: Duration) -> Result<(), ClientError> {
         self.send();
         self.flush()?;
-        let until = app.deadline().map_or(until, |at| at.min(until));
-        let holds_back = !self.incoming.is_empty();
-        let wait = match &mut self.face {
-            // Room to send is what is waited for, and flushing has asked to be told of it.
-            _ if holds_back => self.queued() > self.enough_queued,
-            Face::Stream(face) => face.conn.may_sleep().map_err(|e| lost(&self.uri, &e))?,
-            Face::Udp(face) => !face.port.readable,
-        };
-        let timeout = if wait {
-            until.saturating_sub(self.epoch.elapsed())
-        } else {
+        let until = if self.may_hand_over() {
             Duration::ZERO
+        } else {
+            app.deadline().map_or(until, |at| at.min(until))
         };
-        if let Err(error) = self.poll.poll(&mut self.events, Some(timeout))
-            && error.kind() != io::ErrorKind::Interrupted
+        self.driver.wait(Some(until)).map_err(ClientError::Loop)?;
+        self.driver.read_ready(|_| {});
+        while self.may_hand_over()
+            && let Some(packet) = self.driver.core.packets.pop_front()
         {
-            return Err(ClientError::Loop(error));
-        }
-        for event in &self.events {
-            match &mut self.face {
-                Face::Stream(face) => face.conn.on_event(event),
-                Face::Udp(face) => face.port.on_event(event),
-            }
-        }
-        self.now = self.epoch.elapsed();
-        // Leave a reading peer's bytes to the next round only after the application has had
-        // its turn: its window depends on what has come.
-        let received = if holds_back { Ok(()) } else { self.receive() };
-        while self.queued() <= self.enough_queued
-            && let Some(packet) = self.incoming.pop_front()
-        {
-            app.on_packet(self.now, packet, &mut self.outgoing);
+            app.on_packet(self.driver.now(), packet, &mut self.outgoing);
             self.send();
-            if self.queued() > WRITE_BYTES {
-                self.flush()?;
+            if self.driver.queued() > WRITE_BYTES {
+                self.driver.flush();
             }
         }
-        received?;
         self.flush()
     }
 
-    /// Bytes waiting to be sent.
-    fn queued(&self) -> usize {
-        match &self.face {
-            Face::Stream(face) => face.queued(),
-            Face::Udp(face) => face.face.queued(),
-        }
-    }
-
-    fn receive(&mut self) -> Result<(), ClientError> {
-        let incoming = &mut self.incoming;
-        match &mut self.face {
-            Face::Stream(face) => {
-                face.receive(self.now, &mut self.buffers, READ_BUDGET, |packet| {
-                    incoming.push_back(packet);
-                })
-                .map_err(|error| lost(&self.uri, &error))?;
-            }
-            Face::Udp(face) => face.receive(self.now, &mut self.buffers, incoming),
-        }
-        Ok(())
+    /// Whether there is a packet for the application, and room for what it may answer.
+    fn may_hand_over(&self) -> bool {
+        !self.driver.core.packets.is_empty() && self.driver.queued() <= self.enough_queued
     }
 
     fn send(&mut self) {
-        for packet in self.outgoing.drain(..) {
-            match &mut self.face {
-                Face::Stream(face) => face.send(self.now, &packet),
-                Face::Udp(face) => face.face.send(self.now, &packet),
+        if let Some(face) = self.driver.core.face {
+            for packet in self.outgoing.drain(..) {
+                self.driver.send(face, packet);
             }
         }
     }
 
     fn flush(&mut self) -> Result<(), ClientError> {
-        match &mut self.face {
-            Face::Stream(face) => face.flush().map_err(|error| lost(&self.uri, &error)),
-            Face::Udp(face) => {
-                face.flush(self.now);
-                Ok(())
-            }
+        self.driver.flush();
+        match &self.driver.core.failed {
+            None => Ok(()),
+            Some(end) => Err(ClientError::Lost {
+                uri: self.uri.clone(),
+                reason: end.error.to_string(),
+            }),
         }
-    }
-}
-
-impl Datagrams {
-    fn open(peer: SocketAddr, options: &ClientOptions) -> io::Result<Self> {
-        let bytes = options.link.socket_buffer_bytes;
-        let socket = socket::connect_udp(peer, options.local_bind, bytes)?;
-        let mut seed = [0; 8];
-        rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())?;
-        Ok(Self {
-            face: UdpFace::new(
-                peer,
-                &options.link,
-                SendBudget::unbounded().share(),
-                u64::from_ne_bytes(seed),
-            ),
-            port: UdpPort::new(socket)?,
-            buffers: UdpBuffers::new(MAX_LIVE_BYTES),
-            frames: Vec::new(),
-            hello_at: Duration::ZERO,
-        })
-    }
-
-    fn receive(&mut self, now: Duration, buffers: &mut ReadBuffers, out: &mut VecDeque<NetPacket>) {
-        self.face.link.on_deadline(now);
-        let mut budget = READ_BUDGET;
-        while self.port.readable && budget > 0 {
-            let frames = &mut self.frames;
-            let n = self
-                .port
-                .receive(&mut self.buffers, &mut buffers.small, |_, frame| {
-                    frames.push(frame);
-                });
-            budget = budget.saturating_sub(n);
-            for frame in self.frames.drain(..) {
-                if let Received::Packet(packet) = self.face.link.receive(now, 0, frame) {
-                    out.push_back(packet);
-                }
-            }
-        }
-    }
-
-    fn flush(&mut self, now: Duration) {
-        if now >= self.hello_at {
-            let answered = self.face.link.is_jumbo();
-            self.face.say_hello();
-            self.hello_at = now
-                + if answered {
-                    HELLO_ANSWERED
-                } else {
-                    HELLO_UNANSWERED
-                };
-        }
-        self.face.flush(&mut self.port);
     }
 }
 
@@ -395,35 +308,61 @@ impl App for Nobody {
     }
 }
 
-fn lost(uri: &FaceUri, error: &io::Error) -> ClientError {
-    ClientError::Lost {
-        uri: uri.clone(),
-        reason: error.to_string(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
 
-fn connect(peer: &StreamPeer, options: &ClientOptions) -> io::Result<Conn> {
-    let bytes = options.link.socket_buffer_bytes;
-    let (socket, done) = socket::connect_stream(peer, options.local_bind, bytes)?;
-    if !done {
-        let mut poll = Poll::new()?;
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&socket);
-        poll.registry()
-            .register(&mut SourceFd(&fd), Token(0), Interest::WRITABLE)?;
-        let until = Instant::now() + options.connect_timeout;
-        let mut events = Events::with_capacity(1);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::Error::from(io::ErrorKind::TimedOut));
-            }
-            poll.poll(&mut events, Some(left))?;
-            if let Some(outcome) = socket::connected(&socket) {
-                outcome?;
-                break;
-            }
-        }
-        poll.registry().deregister(&mut SourceFd(&fd))?;
+    use ndn_packet::{Data, Name, SigningKey};
+
+    use super::*;
+
+    /// Takes packets and answers nothing.
+    #[derive(Default)]
+    struct Taker {
+        taken: usize,
     }
-    Ok(Conn::new(socket, false))
+
+    impl App for Taker {
+        fn on_packet(&mut self, _: Duration, _: NetPacket, _: &mut Vec<NetPacket>) {
+            self.taken += 1;
+        }
+    }
+
+    /// A socket says once that there is something to read: who leaves some of it for the next
+    /// round hears nothing more of it.
+    #[test]
+    fn a_client_does_not_sleep_on_bytes_that_it_has() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("forwarder");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        let mut client =
+            Client::connect(&FaceUri::Unix(path), &ClientOptions::default()).expect("a client");
+        let (mut peer, _) = listener.accept().expect("a peer");
+        let name: Name = "/a".parse().expect("a name");
+        let frame = Data::builder(&name)
+            .content(&[7; 2000])
+            .sign(&SigningKey::DigestSha256);
+        let frames = 20;
+        peer.write_all(&frame.repeat(frames))
+            .expect("room in the socket");
+
+        client.driver.read_budget = 5000;
+        let mut app = Taker::default();
+        let mut rounds = 0;
+        while app.taken < frames {
+            let late = client.now() + Duration::from_secs(30);
+            client.step(&mut app, late).expect("a face");
+            rounds += 1;
+            let left = app.taken < frames;
+            let timeout = client.driver.timeout(Some(late));
+            assert_eq!(
+                timeout == Some(Duration::ZERO),
+                left,
+                "{timeout:?} after {} of {frames}",
+                app.taken
+            );
+        }
+        assert!(rounds > 2, "all was read at once");
+    }
 }

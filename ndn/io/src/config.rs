@@ -105,6 +105,8 @@ pub struct FaceConfig {
     pub routes: Vec<(Name, u64)>,
     /// Shortest and longest wait between attempts to reconnect; doubled each time, jittered.
     pub reconnect: (Duration, Duration),
+    /// How long an attempt to connect may take.
+    pub connect_timeout: Duration,
 }
 
 impl FaceConfig {
@@ -117,6 +119,7 @@ impl FaceConfig {
             local_bind: None,
             routes: Vec::new(),
             reconnect: (Duration::from_millis(100), Duration::from_secs(10)),
+            connect_timeout: Duration::from_secs(5),
         }
     }
 }

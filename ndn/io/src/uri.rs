@@ -139,6 +139,18 @@ impl FaceUri {
         }
     }
 
+    /// The same address with its host looked up (blocking) where that is a name.
+    ///
+    /// # Errors
+    /// Where the name does not resolve, or not to the IP version asked for.
+    pub(crate) fn resolve(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::Unix(path) => Self::Unix(path.clone()),
+            Self::Tcp(endpoint) => Self::tcp(endpoint.resolve()?),
+            Self::Udp(endpoint) => Self::udp(endpoint.resolve()?),
+        })
+    }
+
     /// Whether the address is a multicast group.
     pub fn is_multicast(&self) -> bool {
         matches!(self, Self::Udp(e) if matches!(e.host, Host::Ip(ip) if ip.is_multicast()))

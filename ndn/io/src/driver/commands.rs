@@ -1,12 +1,14 @@
 //! What other threads ask of the loop.
 
+use ndn_forwarder::Forwarder;
+
 use super::Driver;
 use super::slots::{AppSlot, Face, FaceKind, Port, PortOwner, Slot, StreamState};
 use crate::driver::shared::Command;
 use crate::face::link::LinkCounters;
 use crate::status::{FaceStatus, ListenerStatus, NodeStatus};
 
-impl Driver {
+impl Driver<Forwarder> {
     pub(super) fn run_commands(&mut self) {
         let mut commands = std::mem::take(&mut self.commands);
         self.shared.take(&mut commands);
@@ -55,7 +57,7 @@ impl Driver {
                     self.remove_face(at);
                 }
             }
-            Command::WithForwarder(f) => f(&mut self.forwarder, self.now),
+            Command::WithForwarder(f) => f(&mut self.core, self.now),
             Command::Resolved(id, peer) => self.on_resolved(id, peer),
             Command::Status(reply) => {
                 // Fails only if nobody waits any more.
@@ -66,7 +68,7 @@ impl Driver {
     }
 
     fn status(&mut self) -> NodeStatus {
-        self.forwarder.set_queues(self.queues());
+        self.core.set_queues(self.queues());
         let mut faces: Vec<FaceStatus> = self
             .slots
             .iter()
@@ -96,19 +98,19 @@ impl Driver {
             uptime: self.now,
             faces,
             listeners: listeners.collect(),
-            forwarder: self.forwarder.status(),
+            forwarder: self.core.status(),
         }
     }
 
     fn face_status(&self, face: &Face) -> Option<FaceStatus> {
         let mut status = FaceStatus {
             id: face.id,
-            spec: self.forwarder.face(face.id)?.clone(),
+            spec: self.core.face(face.id)?.clone(),
             up: true,
             jumbo: false,
             shared_memory: false,
             queued_bytes: 0,
-            packets: self.forwarder.counters(face.id)?,
+            packets: self.core.counters(face.id)?,
             link: LinkCounters::default(),
         };
         match &face.kind {

@@ -17,7 +17,7 @@ use socket2::Socket;
 
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
-use super::{Driver, random_u64};
+use super::{Core, Driver, random_u64};
 use crate::driver::shared::Command;
 use crate::transport::conn::Conn;
 use crate::transport::shm::Side;
@@ -28,10 +28,8 @@ use crate::uri::FaceUri;
 /// A connection that lasted this long ends the back-off; a peer that takes connections only to
 /// close them is tried less and less often.
 const STEADY: Duration = Duration::from_secs(5);
-/// An attempt to connect may take this long.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Driver {
+impl<C: Core> Driver<C> {
     /// Begins an attempt to connect the waiting face in this slot.
     pub(super) fn connect(&mut self, at: usize) {
         let Some(Slot::Face(Face {
@@ -58,7 +56,7 @@ impl Driver {
                 shared.push(Command::Resolved(id, StreamPeer::resolve(&uri)));
             });
         if let Err(error) = asked {
-            self.stream_failed(at, &error);
+            self.stream_failed(at, error);
         }
     }
 
@@ -67,7 +65,7 @@ impl Driver {
         let Some((at, _)) = self.face(id) else { return };
         match peer {
             Ok(peer) => self.connect_to(at, &peer),
-            Err(error) => self.stream_failed(at, &error),
+            Err(error) => self.stream_failed(at, error),
         }
     }
 
@@ -87,22 +85,23 @@ impl Driver {
         connector.attempts += 1;
         let attempt = connector.attempts;
         let buffer_bytes = connector.config.link.socket_buffer_bytes;
+        let connect_timeout = connector.config.connect_timeout;
         match socket::connect_stream(peer, connector.config.local_bind, buffer_bytes) {
             Ok((socket, done)) => {
                 let fd = socket.as_raw_fd();
                 stream.state = StreamState::Connecting(socket);
                 if let Err(error) = self.register(fd, at) {
-                    self.stream_failed(at, &error);
+                    self.stream_failed(at, error);
                 } else if done {
                     self.on_connecting(at);
                 } else {
                     self.timers.set(
-                        self.now + CONNECT_TIMEOUT,
+                        self.now + connect_timeout,
                         Timer::ConnectTimeout(id, attempt),
                     );
                 }
             }
-            Err(error) => self.stream_failed(at, &error),
+            Err(error) => self.stream_failed(at, error),
         }
     }
 
@@ -119,7 +118,7 @@ impl Driver {
         };
         match socket::connected(socket) {
             None => {}
-            Some(Err(error)) => self.stream_failed(at, &error),
+            Some(Err(error)) => self.stream_failed(at, error),
             Some(Ok(())) => {
                 if let StreamState::Connecting(socket) =
                     std::mem::replace(&mut stream.state, StreamState::Waiting)
@@ -165,16 +164,9 @@ impl Driver {
         *state = StreamState::Up(stream);
         let request = connector.request.take();
         tracing::info!(face = id.0, uri = %connector.config.uri, "face is up");
-        if let Some(spec) = self.forwarder.face(id) {
-            let spec = ndn_forwarder::FaceSpec {
-                local_uri: local,
-                ..spec.clone()
-            };
-            self.forwarder.face_updated(id, spec);
-        }
-        self.forwarder.set_face_up(self.now, id, true);
+        self.core.face_up(self.now, id, local);
         if let Some(request) = request {
-            self.forwarder.face_created(self.now, request, Ok(id));
+            self.core.face_created(self.now, request, Ok(id));
         }
         // The first event may have been spent on the connecting.
         self.make_ready(at);
@@ -182,7 +174,7 @@ impl Driver {
     }
 
     /// The connection, or the attempt at one, in this slot has failed.
-    pub(super) fn stream_failed(&mut self, at: usize, error: &io::Error) {
+    pub(super) fn stream_failed(&mut self, at: usize, error: io::Error) {
         let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
             return;
         };
@@ -201,15 +193,16 @@ impl Driver {
         let uri = connector.config.uri.clone();
         let request = connector.request.take();
         if persistency != FacePersistency::Permanent || request.is_some() {
-            tracing::warn!(face = id.0, %uri, %error, "face failed and is removed");
+            let text = format!("cannot connect to {uri}: {error}");
+            self.core.face_failed(id, &uri, error, stream.past);
             self.remove_face(at);
             if let Some(request) = request {
                 let refused = CreateFaceError {
                     code: 504,
-                    text: format!("cannot connect to {uri}: {error}"),
+                    text,
                     existing: None,
                 };
-                self.forwarder.face_created(self.now, request, Err(refused));
+                self.core.face_created(self.now, request, Err(refused));
             }
             return;
         }
@@ -231,7 +224,7 @@ impl Driver {
         } else {
             tracing::debug!(face = id.0, %uri, %error, wait_ms, "face is still down");
         }
-        self.forwarder.set_face_up(self.now, id, false);
+        self.core.face_down(self.now, id);
         self.timers.set(self.now + wait, Timer::Connect(id));
     }
 }

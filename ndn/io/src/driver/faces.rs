@@ -13,7 +13,7 @@ use super::slots::{
     StreamState, Udp, UdpListener, UdpOrigin,
 };
 use super::timers::Timer;
-use super::{Driver, is_loopback, random_u64};
+use super::{Core, Driver, is_loopback, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::face::link::LinkCounters;
 use crate::rate_limit::RateLimit;
@@ -30,7 +30,7 @@ const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
 const ACCEPT_AT_ONCE: usize = 64;
 const ACCEPT_SOON: std::time::Duration = std::time::Duration::from_millis(1);
 
-impl Driver {
+impl<C: Core> Driver<C> {
     pub(super) fn open_listener(&mut self, mut config: ListenConfig) -> io::Result<()> {
         if let FaceUri::Udp(endpoint) = &config.uri {
             let bytes = config.link.socket_buffer_bytes;
@@ -171,7 +171,7 @@ impl Driver {
             local = spec.local_uri,
             "face added"
         );
-        let id = self.forwarder.add_face(self.now, spec);
+        let id = self.core.add_face(self.now, spec);
         let at = self
             .slots
             .insert(Slot::Face(Face::new(id, kind, persistency)));
@@ -179,24 +179,15 @@ impl Driver {
         at
     }
 
-    /// Opens a face of the configuration.
-    pub(super) fn open_face(&mut self, config: FaceConfig) -> io::Result<()> {
-        let routes = config.routes.clone();
-        let at = match &config.uri {
+    /// Opens a face; returns its slot.
+    pub fn open_face(&mut self, config: FaceConfig) -> io::Result<usize> {
+        match &config.uri {
             FaceUri::Udp(endpoint) => {
                 let peer = endpoint.resolve()?;
-                self.open_udp(&config, peer)?
+                self.open_udp(&config, peer)
             }
-            FaceUri::Unix(_) | FaceUri::Tcp(_) => self.open_stream(config, None),
-        };
-        if let Some(Slot::Face(Face { id, .. })) = self.slots.get(at) {
-            for (prefix, cost) in &routes {
-                self.forwarder
-                    .add_route(prefix, *id, *cost)
-                    .map_err(io::Error::other)?;
-            }
+            FaceUri::Unix(_) | FaceUri::Tcp(_) => Ok(self.open_stream(config, None)),
         }
-        Ok(())
     }
 
     /// Makes a stream face and begins to connect it; returns its slot.
@@ -238,7 +229,7 @@ impl Driver {
             }),
         );
         if let Some(Slot::Face(face)) = self.slots.get(at) {
-            self.forwarder.set_face_up(self.now, face.id, false);
+            self.core.face_down(self.now, face.id);
         }
         self.connect(at);
         at
@@ -350,7 +341,7 @@ impl Driver {
     pub(super) fn remove_face(&mut self, at: usize) {
         if let Some(Slot::Face(face)) = self.slots.get(at) {
             tracing::info!(face = face.id.0, "face removed");
-            self.forwarder.remove_face(self.now, face.id);
+            self.core.remove_face(self.now, face.id);
             self.forget_face(at);
         }
     }

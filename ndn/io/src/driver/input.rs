@@ -5,19 +5,15 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use ndn_forwarder::FacePersistency;
+use ndn_packet::NetPacket;
 use rustc_hash::FxBuildHasher;
 
 use super::slots::{Face, FaceKind, PortOwner, Slot, StreamState, UdpOrigin};
 use super::timers::Timer;
-use super::{Driver, OUTPUTS_A_ROUND};
+use super::{Core, Driver};
 use crate::face::link::Received;
 
-/// Bytes read from one face before the next one's turn.
-const READ_BUDGET: usize = 256 * 1024;
-/// Outputs carried out after each face's batch.
-const OUTPUTS_A_BATCH: usize = OUTPUTS_A_ROUND;
-
-impl Driver {
+impl<C: Core> Driver<C> {
     pub(super) fn on_event(&mut self, event: &mio::event::Event) {
         let at = event.token().0;
         match self.slots.get_mut(at) {
@@ -53,8 +49,11 @@ impl Driver {
         }
     }
 
-    /// Reads every ready face once.
-    pub(super) fn read_ready(&mut self) {
+    /// Reads every ready face once, and calls `after_each` when it is read.
+    pub fn read_ready(&mut self, mut after_each: impl FnMut(&mut Self)) {
+        if !self.core.takes_more() {
+            return;
+        }
         let mut ready = std::mem::take(&mut self.ready);
         for &at in &ready {
             match self.slots.get_mut(at) {
@@ -68,7 +67,7 @@ impl Driver {
                 }
                 _ => {}
             }
-            self.carry_out(OUTPUTS_A_BATCH);
+            after_each(self);
         }
         ready.clear();
         // What became ready meanwhile was pushed to the list that took this one's place.
@@ -86,11 +85,10 @@ impl Driver {
             return;
         };
         let packets = &mut self.packets;
-        let read = stream.receive(self.now, &mut self.buffers, READ_BUDGET, |packet| {
+        let read = stream.receive(self.now, &mut self.buffers, self.read_budget, |packet| {
             packets.push(packet)
         });
-        self.forwarder.receive_batch(self.now, id, packets);
-        packets.clear();
+        self.core.receive_batch(self.now, id, packets);
         let queued = stream.queued() > 0;
         let by_memory = stream.conn.reads_memory();
         match read {
@@ -106,7 +104,7 @@ impl Driver {
                     self.make_dirty(at);
                 }
             }
-            Err(error) => self.stream_failed(at, &error),
+            Err(error) => self.stream_failed(at, error),
         }
     }
 
@@ -127,14 +125,14 @@ impl Driver {
                     all = false;
                     self.make_ready(at);
                 }
-                Err(error) => self.stream_failed(at, &error),
+                Err(error) => self.stream_failed(at, error),
             }
         }
         all
     }
 
     fn read_port(&mut self, at: usize) {
-        let mut left = READ_BUDGET;
+        let mut left = self.read_budget;
         loop {
             let Some(Slot::Port(port)) = self.slots.get_mut(at) else {
                 return;
@@ -148,11 +146,7 @@ impl Driver {
                 },
             );
             let more = port.port.readable;
-            for (from, datagram) in datagrams.drain(..) {
-                if let Some(face) = self.face_of_peer(at, from, &datagram) {
-                    self.receive_datagram(face, from, datagram);
-                }
-            }
+            self.receive_datagrams(at, &mut datagrams);
             self.datagrams = datagrams;
             if !more {
                 return;
@@ -165,19 +159,51 @@ impl Driver {
         }
     }
 
-    fn receive_datagram(&mut self, at: usize, from: SocketAddr, datagram: Bytes) {
+    /// Takes what a port has received; packets that came from one peer in a row go on together.
+    fn receive_datagrams(&mut self, port: usize, datagrams: &mut Vec<(SocketAddr, Bytes)>) {
+        let mut packets = std::mem::take(&mut self.packets);
+        let mut last = None;
+        for (from, datagram) in datagrams.drain(..) {
+            let Some(at) = self.face_of_peer(port, from, &datagram) else {
+                continue;
+            };
+            if let Some(before) = last.replace(at)
+                && before != at
+            {
+                self.hand_over(before, &mut packets);
+            }
+            packets.extend(self.receive_datagram(at, from, datagram));
+        }
+        if let Some(last) = last {
+            self.hand_over(last, &mut packets);
+        }
+        self.packets = packets;
+    }
+
+    fn hand_over(&mut self, at: usize, packets: &mut Vec<NetPacket>) {
+        if let Some(Slot::Face(face)) = self.slots.get(at) {
+            self.core.receive_batch(self.now, face.id, packets);
+        }
+        packets.clear();
+    }
+
+    fn receive_datagram(
+        &mut self,
+        at: usize,
+        from: SocketAddr,
+        datagram: Bytes,
+    ) -> Option<NetPacket> {
         let now = self.now;
         let Some(Slot::Face(Face {
-            id,
             kind: FaceKind::Udp(udp),
             link_timer,
             ..
         })) = self.slots.get_mut(at)
         else {
-            return;
+            return None;
         };
         if udp.own == Some(from) {
-            return;
+            return None;
         }
         udp.last_heard = now;
         // Those who speak on a multicast link number their fragments each for themselves.
@@ -188,7 +214,7 @@ impl Driver {
         };
         let has_timer = *link_timer;
         match udp.face.link.receive(now, sender, datagram) {
-            Received::Packet(packet) => self.forwarder.receive(now, *id, packet),
+            Received::Packet(packet) => return Some(packet),
             Received::Hello(_) => {
                 // On a multicast link there is nobody in particular to agree with.
                 if !udp.multicast && !udp.face.link.said_hello() && udp.face.say_hello() {
@@ -201,6 +227,7 @@ impl Driver {
                 }
             }
         }
+        None
     }
 
     /// The face for a datagram: the port's own, or its sender's, made now if need be.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ndn_forwarder::{CreateFace, CreateFaceError, FaceId, FacePersistency, UpdateFace};
 
+use ndn_forwarder::Forwarder;
+
 use super::Driver;
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use crate::config::{FaceConfig, LinkOptions};
@@ -11,16 +13,16 @@ use crate::face::link::Link;
 use crate::transport::socket::StreamPeer;
 use crate::uri::FaceUri;
 
-impl Driver {
+impl Driver<Forwarder> {
     pub(super) fn create_face(&mut self, request: &CreateFace) {
         match self.try_create(request) {
             Ok(None) => {}
             Ok(Some(face)) => {
-                self.forwarder
+                self.core
                     .face_created(self.now, request.request_id, Ok(face));
             }
             Err(error) => self
-                .forwarder
+                .core
                 .face_created(self.now, request.request_id, Err(error)),
         }
     }
@@ -109,23 +111,14 @@ impl Driver {
     /// The face that leads to this URI, opened by us or made on demand.
     fn face_toward(&self, uri: &FaceUri) -> Option<FaceId> {
         let wanted = uri.to_string();
-        self.forwarder
+        self.core
             .faces()
             .find(|(_, spec, ..)| spec.remote_uri == wanted)
             .map(|(id, ..)| id)
     }
 
-    pub(super) fn destroy_face(&mut self, id: FaceId) {
-        if let Some((at, _)) = self.face(id) {
-            self.remove_face(at);
-        }
-    }
-
     pub(super) fn update_face(&mut self, update: &UpdateFace) {
-        let local_fields = self
-            .forwarder
-            .face(update.face)
-            .is_some_and(|s| s.local_fields);
+        let local_fields = self.core.face(update.face).is_some_and(|s| s.local_fields);
         let Some((at, face)) = self.face(update.face) else {
             return;
         };

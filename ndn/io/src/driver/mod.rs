@@ -1,60 +1,81 @@
-//! The loop: one thread that reads faces, feeds the forwarder, and writes what comes of it.
+//! The loop: reads faces, hands what they bring to whom they serve, and writes what comes of it.
 //!
 //! One round: wait for events; run commands and deadlines; read each ready face once, up to a
-//! budget, and carry out what the forwarder asks; write each face that got something once.
+//! budget, and carry out what comes of it; write each face that got something once.
 //! Reading in batches and writing once a round is what keeps system calls per packet below
 //! one; the budget is what keeps a busy face from starving the others.
+//!
+//! Whom the faces serve is a [`Core`]: the forwarder of a [`crate::Node`], whose loop has a thread
+//! of its own (`node_loop`), or the one application of a [`crate::Client`].
 
 mod commands;
 mod connect;
+mod core;
 mod faces;
 mod input;
 mod manage;
+mod node_loop;
 mod output;
 pub(crate) mod shared;
 mod slots;
 mod timers;
 
 use std::collections::BinaryHeap;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use ndn_forwarder::{FaceId, Forwarder, Queues};
+use ndn_forwarder::FaceId;
 use ndn_packet::NetPacket;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-use crate::config::{LinkOptions, NodeConfig};
+pub(crate) use self::core::Core;
+use crate::config::LinkOptions;
 use crate::driver::shared::{Command, Shared, poll_and_shared};
-use crate::error::StartError;
+use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;
 use crate::face::send_budget::SendBudget;
 use crate::transport::udp::UdpBuffers;
-use crate::uri::FaceUri;
-use slots::{Face, PortOwner, Slot};
+use slots::{Face, FaceKind, Slot};
 use timers::Timers;
 
 /// Token of the waker; slots have the small ones.
 const WAKER: Token = Token(usize::MAX);
-/// Outputs carried out before faces are written and events looked at again.
-const OUTPUTS_A_ROUND: usize = 4096;
+/// Events taken from the system at once.
+const EVENTS: usize = 1024;
 
-/// Packets may hold on to receive buffers of twice the content store and of this many bytes;
-/// beyond, they are copied out.
-const LIVE_BESIDE_STORE: usize = 256 << 20;
+/// Bytes read from one face before the next one's turn.
+const READ_BUDGET: usize = 256 * 1024;
+
+/// What a loop is made with.
+pub(crate) struct DriverOptions {
+    /// Bytes of receive buffers that packets may hold on to; beyond, they are copied out.
+    pub max_live_bytes: usize,
+    /// Most bytes that may wait to be sent on all faces.
+    pub send_queues_bytes: usize,
+    /// Settings of faces that management commands make.
+    pub managed_faces: LinkOptions,
+    /// Where the loop's clock is zero.
+    pub epoch: Instant,
+}
 
 /// The loop's state.
-pub(crate) struct Driver {
+pub(crate) struct Driver<C> {
+    /// Whom the faces serve.
+    pub core: C,
     poll: Poll,
+    events: Events,
     shared: Arc<Shared>,
-    forwarder: Forwarder,
     epoch: Instant,
     now: Duration,
+    /// Bytes read from one face in one turn, about.
+    pub read_budget: usize,
     slots: Slab<Slot>,
     by_face: FxHashMap<u64, usize>,
     apps: Vec<usize>,
@@ -78,29 +99,21 @@ pub(crate) struct Driver {
     stop: bool,
 }
 
-impl Driver {
-    /// Opens what the configuration names.
-    pub fn open(mut config: NodeConfig) -> Result<(Self, Arc<Shared>), StartError> {
-        let (poll, shared) = poll_and_shared(WAKER).map_err(StartError::Loop)?;
-        if config.forwarder.seed == 0 {
-            config.forwarder.seed = random_u64().map_err(StartError::Loop)?;
-        }
-        if config.forwarder.unix_time_at_zero.is_zero() {
-            config.forwarder.unix_time_at_zero = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-        }
-        let max_live = config
-            .forwarder
-            .cs_capacity_bytes
-            .saturating_mul(2)
-            .saturating_add(LIVE_BESIDE_STORE);
-        let mut driver = Self {
+impl<C: Core> Driver<C> {
+    /// A loop without faces.
+    ///
+    /// # Errors
+    /// Where the system has no descriptors left to wait with.
+    pub fn new(core: C, options: DriverOptions) -> io::Result<Self> {
+        let (poll, shared) = poll_and_shared(WAKER)?;
+        Ok(Self {
+            core,
             poll,
-            shared: shared.clone(),
-            forwarder: Forwarder::new(config.forwarder),
-            epoch: Instant::now(),
-            now: Duration::ZERO,
+            events: Events::with_capacity(EVENTS),
+            shared,
+            epoch: options.epoch,
+            now: options.epoch.elapsed(),
+            read_budget: READ_BUDGET,
             slots: Slab::new(),
             by_face: FxHashMap::default(),
             apps: Vec::new(),
@@ -111,84 +124,51 @@ impl Driver {
                 heap: BinaryHeap::new(),
                 issued: 0,
             },
-            buffers: ReadBuffers::new(max_live),
-            udp_buffers: UdpBuffers::new(max_live),
-            managed_faces: config.managed_faces,
-            send_budget: SendBudget::new(config.send_queues_bytes),
+            buffers: ReadBuffers::new(options.max_live_bytes),
+            udp_buffers: UdpBuffers::new(options.max_live_bytes),
+            managed_faces: options.managed_faces,
+            send_budget: SendBudget::new(options.send_queues_bytes),
             commands: Vec::new(),
             packets: Vec::new(),
             datagrams: Vec::new(),
             outputs_left: false,
             stop: false,
-        };
-        for listener in config.listeners {
-            let uri = listener.uri.clone();
-            driver
-                .open_listener(listener)
-                .map_err(|error| StartError::Listen { uri, error })?;
-        }
-        let channels = driver.listening().iter().map(ToString::to_string).collect();
-        driver.forwarder.set_channels(channels);
-        for (prefix, strategy) in &config.strategies {
-            driver.forwarder.set_strategy(prefix, *strategy);
-        }
-        for face in config.faces {
-            let uri = face.uri.clone();
-            driver
-                .open_face(face)
-                .map_err(|error| StartError::Face { uri, error })?;
-        }
-        Ok((driver, shared))
+        })
     }
 
-    /// Where the loop listens, in the order of the configuration.
-    pub fn listening(&self) -> Vec<FaceUri> {
-        let uri = |(_, slot): (usize, &Slot)| match slot {
-            Slot::Listener(listener) => Some(listener.config.uri.clone()),
-            Slot::Port(slots::Port {
-                owner: PortOwner::Listener(listener),
-                ..
-            }) => Some(listener.config.uri.clone()),
-            _ => None,
-        };
-        self.slots.iter().filter_map(uri).collect()
-    }
-
-    /// Runs until told to stop.
-    pub fn run(mut self) {
-        self.shared.enter_loop();
-        let _closing = Closing(self.shared.clone());
-        let mut events = Events::with_capacity(1024);
-        while !self.stop {
-            let timeout = self.timeout();
-            let polled = self.poll.poll(&mut events, timeout);
-            self.shared.awake();
-            self.now = self.epoch.elapsed();
-            if let Err(error) = polled
-                && error.kind() != std::io::ErrorKind::Interrupted
-            {
-                tracing::error!(%error, "the node's loop cannot wait for events; it ends");
-                break;
-            }
+    /// Waits for events, until `until` at most and not at all while there is work, and takes in
+    /// what they and the loop's own timers bring.
+    ///
+    /// # Errors
+    /// Where the system cannot wait.
+    pub fn wait(&mut self, until: Option<Duration>) -> io::Result<()> {
+        let timeout = self.timeout(until);
+        let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        let polled = self.poll.poll(&mut events, timeout);
+        self.shared.awake();
+        self.now = self.epoch.elapsed();
+        if polled.is_ok() {
             for event in &events {
                 if event.token() != WAKER {
                     self.on_event(event);
                 }
             }
-            self.run_commands();
-            self.run_deadlines();
-            self.forwarder.set_queues(self.queues());
-            self.read_ready();
-            self.carry_out(OUTPUTS_A_ROUND);
-            self.flush();
         }
-        self.close();
+        self.events = events;
+        while let Some(timer) = self.timers.pop(self.now) {
+            self.on_timer(timer);
+        }
+        match polled {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// How long to wait: not at all while there is work, else until the next deadline.
-    fn timeout(&mut self) -> Option<Duration> {
-        let busy = !self.ready.is_empty() || !self.dirty.is_empty();
-        if std::mem::take(&mut self.outputs_left) || busy || !self.arm() {
+    pub fn timeout(&mut self, until: Option<Duration>) -> Option<Duration> {
+        // Faces that nobody takes packets from are left alone, what they have or not.
+        let reads = self.core.takes_more() && (!self.ready.is_empty() || !self.arm());
+        if reads || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
         if !self.shared.may_sleep() {
@@ -196,37 +176,58 @@ impl Driver {
         }
         let apps = self.apps.iter().filter_map(|&at| self.app_deadline(at));
         let deadline = apps
-            .chain(self.forwarder.deadline())
+            .chain(until)
+            .chain(self.core.deadline())
             .chain(self.timers.next())
             .min()?;
         Some(deadline.saturating_sub(self.epoch.elapsed()))
     }
 
-    fn run_deadlines(&mut self) {
-        if self.forwarder.deadline().is_some_and(|at| at <= self.now) {
-            self.forwarder.on_deadline(self.now);
-        }
-        for i in 0..self.apps.len() {
-            let at = self.apps[i];
-            if self.app_deadline(at).is_some_and(|due| due <= self.now) {
-                self.with_app(at, |app, now, out| app.on_deadline(now, out));
-            }
-        }
-        while let Some(timer) = self.timers.pop(self.now) {
-            self.on_timer(timer);
+    /// The loop's clock: when it last woke.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Where the loop's clock is zero.
+    pub fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
+    /// Sets the loop's clock.
+    pub fn set_epoch(&mut self, epoch: Instant) {
+        self.epoch = epoch;
+        self.now = epoch.elapsed();
+    }
+
+    /// Bytes waiting to be sent on all faces.
+    pub fn queued(&self) -> usize {
+        self.send_budget.used()
+    }
+
+    /// The link of a face that is up.
+    pub fn link(&self, id: FaceId) -> Option<&Link> {
+        match self.slots.get(*self.by_face.get(&id.0)?) {
+            Some(Slot::Face(face)) => face.link(),
+            _ => None,
         }
     }
 
-    /// What waits to be sent on all faces, and what may.
-    fn queues(&self) -> Queues {
-        Queues {
-            bytes: self.send_budget.used(),
-            capacity_bytes: self.send_budget.capacity(),
-            refused: self.send_budget.refused(),
+    /// What a face has seen on its link.
+    pub fn counters(&self, id: FaceId) -> Option<LinkCounters> {
+        match self.slots.get(*self.by_face.get(&id.0)?)? {
+            Slot::Face(Face {
+                kind: FaceKind::Stream(stream),
+                ..
+            }) => Some(stream.counters()),
+            Slot::Face(Face {
+                kind: FaceKind::Udp(udp),
+                ..
+            }) => Some(udp.face.link.counters()),
+            _ => None,
         }
     }
 
-    fn register(&self, fd: RawFd, at: usize) -> std::io::Result<()> {
+    fn register(&self, fd: RawFd, at: usize) -> io::Result<()> {
         self.poll.registry().register(
             &mut SourceFd(&fd),
             Token(at),
@@ -260,26 +261,6 @@ impl Driver {
             self.dirty.push(at);
         }
     }
-
-    fn close(self) {
-        for (_, slot) in &self.slots {
-            if let Slot::Listener(listener) = slot
-                && let FaceUri::Unix(path) = &listener.config.uri
-                && let Err(error) = std::fs::remove_file(path)
-            {
-                tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
-            }
-        }
-    }
-}
-
-/// Tells those who wait for the loop that it has ended, however it has.
-struct Closing(Arc<Shared>);
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        self.0.close();
-    }
 }
 
 /// Whether an address is one of this host's own for itself.
@@ -287,7 +268,7 @@ fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-fn random_u64() -> std::io::Result<u64> {
+fn random_u64() -> io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(u64::from_ne_bytes(bytes))

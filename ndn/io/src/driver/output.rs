@@ -1,31 +1,17 @@
-//! Writing: what the forwarder asks for, to applications, queues and sockets.
+//! Writing: to applications, queues and sockets.
 
 use std::time::Duration;
 
-use ndn_forwarder::{FaceId, Output};
+use ndn_forwarder::FaceId;
 use ndn_packet::NetPacket;
 
-use super::Driver;
 use super::slots::{Face, FaceKind, Port, PortOwner, Slot, StreamState};
+use super::{Core, Driver};
 use crate::app::App;
 
-impl Driver {
-    /// Carries out what the forwarder asks, `most` outputs at most. What applications answer
-    /// enters the forwarder at once.
-    pub(super) fn carry_out(&mut self, most: usize) {
-        for _ in 0..most {
-            match self.forwarder.poll_output() {
-                None => return,
-                Some(Output::Send { face, packet }) => self.send(face, packet),
-                Some(Output::CreateFace(request)) => self.create_face(&request),
-                Some(Output::DestroyFace { face }) => self.destroy_face(face),
-                Some(Output::UpdateFace(update)) => self.update_face(&update),
-            }
-        }
-        self.outputs_left = true;
-    }
-
-    fn send(&mut self, id: FaceId, packet: NetPacket) {
+impl<C: Core> Driver<C> {
+    /// Sends a packet on a face: to its application, or into its send queue.
+    pub fn send(&mut self, id: FaceId, packet: NetPacket) {
         let now = self.now;
         let Some(&at) = self.by_face.get(&id.0) else {
             return;
@@ -68,9 +54,7 @@ impl Driver {
         };
         call(slot.app.as_mut(), self.now, &mut self.packets);
         slot.deadline = slot.app.deadline();
-        self.forwarder
-            .receive_batch(self.now, *id, &mut self.packets);
-        self.packets.clear();
+        self.core.receive_batch(self.now, *id, &mut self.packets);
     }
 
     /// When the application in this slot wants to be called.
@@ -85,7 +69,7 @@ impl Driver {
     }
 
     /// Writes every face that got something, once.
-    pub(super) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for &at in &dirty {
             self.flush_face(at);
@@ -106,7 +90,7 @@ impl Driver {
                 if let StreamState::Up(stream) = &mut stream.state
                     && let Err(error) = stream.flush()
                 {
-                    self.stream_failed(at, &error);
+                    self.stream_failed(at, error);
                 }
             }
             FaceKind::Udp(udp) => {

@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use crate::app::App;
 use crate::config::{FaceConfig, ListenConfig};
-use crate::face::link::LinkCounters;
+use crate::face::link::{Link, LinkCounters};
 use crate::rate_limit::RateLimit;
 use crate::transport::stream::StreamFace;
 use crate::transport::udp::{UdpFace, UdpPort};
@@ -158,6 +158,18 @@ impl Face {
             ready: false,
             unarmed: false,
             link_timer: false,
+        }
+    }
+
+    /// Its link, while it is connected.
+    pub fn link(&self) -> Option<&Link> {
+        match &self.kind {
+            FaceKind::Stream(Stream {
+                state: StreamState::Up(face),
+                ..
+            }) => Some(&face.link),
+            FaceKind::Udp(udp) => Some(&udp.face.link),
+            _ => None,
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ndn_forwarder::{FaceId, FacePersistency};
 
-use super::Driver;
 use super::slots::{FaceKind, Slot, StreamOrigin, StreamState, UdpOrigin};
+use super::{Core, Driver};
 
 /// How often an opened UDP face introduces itself: a peer that restarts has forgotten it.
 const HELLO_INTERVAL: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ impl Timers {
     }
 }
 
-impl Driver {
+impl<C: Core> Driver<C> {
     pub(super) fn on_timer(&mut self, timer: Timer) {
         match timer {
             Timer::Connect(id) => {
@@ -72,7 +72,7 @@ impl Driver {
                     && connector.attempts == attempt
                     && matches!(stream.state, StreamState::Connecting(_))
                 {
-                    self.stream_failed(at, &std::io::Error::from(std::io::ErrorKind::TimedOut));
+                    self.stream_failed(at, std::io::Error::from(std::io::ErrorKind::TimedOut));
                 }
             }
             Timer::Hello(id) => self.say_hello(id),

@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_kernel_takes() {
         for step in [1, 7, 600, 1500, 100_000] {
-            let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), false);
+            let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), false);
             let mut sent = Vec::new();
             for i in 0..200usize {
                 let header = vec![i as u8; i % 5];
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn bounded_but_one_packet_always_fits() {
-        let mut queue = SendQueue::new(1000, SendBudget::unbounded().share(), true);
+        let mut queue = SendQueue::new(1000, SendBudget::new(usize::MAX).share(), true);
         assert!(queue.has_room(5000));
         queue.push(
             |small| small.extend_from_slice(b"hh"),
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn small_packets_go_before_large_ones_that_have_not_begun() {
-        let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
+        let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
         let mut push = |byte: u8, len| queue.push(|_| {}, Bytes::from(vec![byte; len]));
         push(1, 1000);
         push(2, 1000);
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn small_packets_do_not_keep_large_ones_back_for_ever() {
-        let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
+        let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
         let large = 100 * 1000;
         for _ in 0..100 {
             queue.push(|_| {}, Bytes::from(vec![1; 1000]));
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn no_packet_is_split_by_one_that_overtakes() {
         for step in [1, 7, 33, 600, 1500] {
-            let mut queue = SendQueue::new(1 << 20, SendBudget::unbounded().share(), true);
+            let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
             let mut wire = Vec::new();
             for i in 0..120u8 {
                 let len: u16 = if i % 3 == 0 { 900 } else { 20 };

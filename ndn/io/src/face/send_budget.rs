@@ -27,11 +27,6 @@ impl SendBudget {
         })
     }
 
-    /// For one face by itself, whose own bound will do.
-    pub fn unbounded() -> Arc<Self> {
-        Self::new(usize::MAX)
-    }
-
     /// Bytes that may wait.
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -153,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_budget_without_bound_refuses_nothing() {
-        let budget = SendBudget::unbounded();
+        let budget = SendBudget::new(usize::MAX);
         let mut queue = budget.share();
         queue.take(1 << 40);
         assert!(queue.admits(1 << 40));

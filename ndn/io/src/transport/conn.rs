@@ -3,7 +3,7 @@
 
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
@@ -65,10 +65,6 @@ impl Conn {
             offered: None,
             memory: None,
         }
-    }
-
-    pub fn raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 
     /// What the poll said.

@@ -88,22 +88,24 @@ impl StreamFace {
         &mut self,
         now: Duration,
         buffers: &mut ReadBuffers,
-        mut budget: usize,
+        budget: usize,
         mut sink: impl FnMut(NetPacket),
     ) -> io::Result<bool> {
+        let mut left = budget;
         loop {
             self.cut(now, buffers, &mut sink)?;
-            if budget == 0 {
+            if left == 0 {
                 return Ok(true);
             }
             let spare = self.reader.spare(&buffers.pool);
-            let n = self.conn.read(spare)?;
+            let most = spare.len().min(budget);
+            let n = self.conn.read(&mut spare[..most])?;
             if n == 0 {
                 self.reader.rest();
                 return Ok(false);
             }
             self.reader.filled(n);
-            budget = budget.saturating_sub(n);
+            left = left.saturating_sub(n);
         }
     }
 

@@ -1,0 +1,104 @@
+//! Whom the faces of a loop serve.
+
+use std::io;
+use std::time::Duration;
+
+use ndn_forwarder::{CreateFaceError, FaceId, FaceSpec, Forwarder};
+use ndn_packet::NetPacket;
+
+use crate::face::link::LinkCounters;
+use crate::uri::FaceUri;
+
+/// Takes the packets that a loop's faces bring: a forwarder, or the one application of a
+/// [`crate::Client`]. What it answers it hands to the loop by itself.
+pub(crate) trait Core {
+    /// Whether it takes more packets now. While it does not, faces are not read, and what peers
+    /// send waits where they feel it.
+    fn takes_more(&self) -> bool;
+
+    /// Takes packets from a face, all of them.
+    fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>);
+
+    /// When it wants to be called, if ever.
+    fn deadline(&self) -> Option<Duration>;
+
+    /// A face is made; returns its number.
+    fn add_face(&mut self, now: Duration, spec: FaceSpec) -> FaceId;
+
+    /// A face is gone.
+    fn remove_face(&mut self, now: Duration, face: FaceId);
+
+    /// A face has connected, by `local_uri`.
+    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String);
+
+    /// A face is not connected, and may come back.
+    fn face_down(&mut self, now: Duration, face: FaceId);
+
+    /// A face that was opened here has failed for good and is about to be removed.
+    fn face_failed(
+        &mut self,
+        face: FaceId,
+        uri: &FaceUri,
+        error: io::Error,
+        counters: LinkCounters,
+    );
+
+    /// What came of [`ndn_forwarder::CreateFace`] number `request`.
+    fn face_created(
+        &mut self,
+        now: Duration,
+        request: u64,
+        outcome: Result<FaceId, CreateFaceError>,
+    );
+}
+
+impl Core for Forwarder {
+    fn takes_more(&self) -> bool {
+        true
+    }
+
+    fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {
+        Self::receive_batch(self, now, face, packets);
+        packets.clear();
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        Self::deadline(self)
+    }
+
+    fn add_face(&mut self, now: Duration, spec: FaceSpec) -> FaceId {
+        Self::add_face(self, now, spec)
+    }
+
+    fn remove_face(&mut self, now: Duration, face: FaceId) {
+        Self::remove_face(self, now, face);
+    }
+
+    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String) {
+        if let Some(spec) = self.face(face) {
+            let spec = FaceSpec {
+                local_uri,
+                ..spec.clone()
+            };
+            self.face_updated(face, spec);
+        }
+        self.set_face_up(now, face, true);
+    }
+
+    fn face_down(&mut self, now: Duration, face: FaceId) {
+        self.set_face_up(now, face, false);
+    }
+
+    fn face_failed(&mut self, face: FaceId, uri: &FaceUri, error: io::Error, _: LinkCounters) {
+        tracing::warn!(face = face.0, %uri, %error, "face failed and is removed");
+    }
+
+    fn face_created(
+        &mut self,
+        now: Duration,
+        request: u64,
+        outcome: Result<FaceId, CreateFaceError>,
+    ) {
+        Self::face_created(self, now, request, outcome);
+    }
+}

@@ -1,0 +1,172 @@
+//! The loop of a node: faces around a forwarder, with applications in the process.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ndn_forwarder::{FaceId, Forwarder, Output, Queues};
+
+use super::shared::Shared;
+use super::slots::{Face, Port, PortOwner, Slot};
+use super::{Driver, DriverOptions, random_u64};
+use crate::config::NodeConfig;
+use crate::error::StartError;
+use crate::uri::FaceUri;
+
+/// Outputs carried out before faces are written and events looked at again.
+const OUTPUTS_A_ROUND: usize = 4096;
+/// Packets may hold on to receive buffers of twice the content store and of this many bytes;
+/// beyond, they are copied out.
+const LIVE_BESIDE_STORE: usize = 256 << 20;
+
+impl Driver<Forwarder> {
+    /// Opens what the configuration names.
+    pub fn open(mut config: NodeConfig) -> Result<(Self, Arc<Shared>), StartError> {
+        if config.forwarder.seed == 0 {
+            config.forwarder.seed = random_u64().map_err(StartError::Loop)?;
+        }
+        if config.forwarder.unix_time_at_zero.is_zero() {
+            config.forwarder.unix_time_at_zero = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+        }
+        let options = DriverOptions {
+            max_live_bytes: config
+                .forwarder
+                .cs_capacity_bytes
+                .saturating_mul(2)
+                .saturating_add(LIVE_BESIDE_STORE),
+            send_queues_bytes: config.send_queues_bytes,
+            managed_faces: config.managed_faces,
+            epoch: Instant::now(),
+        };
+        let core = Forwarder::new(config.forwarder);
+        let mut driver = Self::new(core, options).map_err(StartError::Loop)?;
+        for listener in config.listeners {
+            let uri = listener.uri.clone();
+            driver
+                .open_listener(listener)
+                .map_err(|error| StartError::Listen { uri, error })?;
+        }
+        let channels = driver.listening().iter().map(ToString::to_string).collect();
+        driver.core.set_channels(channels);
+        for (prefix, strategy) in &config.strategies {
+            driver.core.set_strategy(prefix, *strategy);
+        }
+        for face in config.faces {
+            let (uri, routes) = (face.uri.clone(), face.routes.clone());
+            driver
+                .open_face(face)
+                .and_then(|at| driver.add_routes(at, &routes))
+                .map_err(|error| StartError::Face { uri, error })?;
+        }
+        let shared = driver.shared.clone();
+        Ok((driver, shared))
+    }
+
+    fn add_routes(&mut self, at: usize, routes: &[(ndn_packet::Name, u64)]) -> std::io::Result<()> {
+        if let Some(Slot::Face(Face { id, .. })) = self.slots.get(at) {
+            for (prefix, cost) in routes {
+                self.core
+                    .add_route(prefix, *id, *cost)
+                    .map_err(std::io::Error::other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the loop listens, in the order of the configuration.
+    pub fn listening(&self) -> Vec<FaceUri> {
+        let uri = |(_, slot): (usize, &Slot)| match slot {
+            Slot::Listener(listener) => Some(listener.config.uri.clone()),
+            Slot::Port(Port {
+                owner: PortOwner::Listener(listener),
+                ..
+            }) => Some(listener.config.uri.clone()),
+            _ => None,
+        };
+        self.slots.iter().filter_map(uri).collect()
+    }
+
+    /// Runs until told to stop.
+    pub fn run(mut self) {
+        self.shared.enter_loop();
+        let _closing = Closing(self.shared.clone());
+        while !self.stop {
+            // What is left of the last round's outputs does not wait for events.
+            let until = std::mem::take(&mut self.outputs_left).then_some(Duration::ZERO);
+            if let Err(error) = self.wait(until) {
+                tracing::error!(%error, "the node's loop cannot wait for events; it ends");
+                break;
+            }
+            self.run_commands();
+            self.run_deadlines();
+            self.core.set_queues(self.queues());
+            self.read_ready(|driver| driver.carry_out(OUTPUTS_A_ROUND));
+            self.carry_out(OUTPUTS_A_ROUND);
+            self.flush();
+        }
+        self.close();
+    }
+
+    fn run_deadlines(&mut self) {
+        if self.core.deadline().is_some_and(|at| at <= self.now) {
+            self.core.on_deadline(self.now);
+        }
+        for i in 0..self.apps.len() {
+            let at = self.apps[i];
+            if self.app_deadline(at).is_some_and(|due| due <= self.now) {
+                self.with_app(at, |app, now, out| app.on_deadline(now, out));
+            }
+        }
+    }
+
+    /// Carries out what the forwarder asks, `most` outputs at most. What applications answer
+    /// enters the forwarder at once.
+    fn carry_out(&mut self, most: usize) {
+        for _ in 0..most {
+            match self.core.poll_output() {
+                None => return,
+                Some(Output::Send { face, packet }) => self.send(face, packet),
+                Some(Output::CreateFace(request)) => self.create_face(&request),
+                Some(Output::DestroyFace { face }) => self.destroy_face(face),
+                Some(Output::UpdateFace(update)) => self.update_face(&update),
+            }
+        }
+        self.outputs_left = true;
+    }
+
+    /// What waits to be sent on all faces, and what may.
+    pub(super) fn queues(&self) -> Queues {
+        Queues {
+            bytes: self.send_budget.used(),
+            capacity_bytes: self.send_budget.capacity(),
+            refused: self.send_budget.refused(),
+        }
+    }
+
+    fn destroy_face(&mut self, id: FaceId) {
+        if let Some((at, _)) = self.face(id) {
+            self.remove_face(at);
+        }
+    }
+
+    fn close(self) {
+        for (_, slot) in &self.slots {
+            if let Slot::Listener(listener) = slot
+                && let FaceUri::Unix(path) = &listener.config.uri
+                && let Err(error) = std::fs::remove_file(path)
+            {
+                tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
+            }
+        }
+    }
+}
+
+/// Tells those who wait for the loop that it has ended, however it has.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
