@@ -39,7 +39,7 @@ fmt: ## Format all code
 	@$(LAB) fmt
 
 dist: build ## dist/trunkline-<version>.tar.gz: command, jar, sample configuration, docs
-	tar -czf dist/trunkline-$$(dist/bin/trunkline --version | cut -d' ' -f2).tar.gz -C dist bin lib -C .. README.md LICENSE docs cli/fwd.sample.toml
+	tar -czf dist/trunkline-$$(dist/bin/trunkline --version | cut -d' ' -f2).tar.gz -C dist bin lib -C .. README.md LICENSE docs cli/fwd.sample.toml cli/repo.sample.toml
 
 clean: ## Remove what was built and what experiments left; .cache/ stays
 	cargo clean

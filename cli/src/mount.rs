@@ -10,7 +10,7 @@ use ndn_repo::{Repo, RepoError};
 use crate::args::MountArgs;
 use crate::error::{CliError, Exit, io_cause};
 use crate::forwarder::{self, Stop};
-use crate::repo::{Counters, Door, RepoConfig};
+use crate::repo::{ControlSocket, Counters, RepoConfig};
 use crate::{logging, output};
 
 /// How soon a signal is heeded.
@@ -54,7 +54,7 @@ pub fn run(args: &MountArgs, verbose: u8) -> Result<(), CliError> {
             _ => told,
         }
     })?;
-    let _door = Door::open(&config.door(), &repo, &Counters::default())?;
+    let _control = ControlSocket::open(&config.control_socket(), &repo, &Counters::default())?;
     let mount = start(&repo, &config.directory, &args.directory, &options)?;
     output::line(&format!(
         "{} of {} at {} until stopped",

@@ -300,7 +300,7 @@ fn two_repositories_on_a_folder_and_wrong_settings_are_refused() {
     assert!(
         bench
             .ok(&["repo", "run", "--config", &config, "--check"])
-            .contains("right")
+            .contains("configuration is valid")
     );
     let _server = bench.serve(&["repo", "run", "--config", &config]);
     let second = bench.fails(&["repo", "run", "--config", &config]);

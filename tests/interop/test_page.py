@@ -130,6 +130,13 @@ def test_a_person_looks_around_and_saves_a_file(page: Page) -> None:
     page.until(lambda: [row.split("\n")[0] for row in page.rows()] == ["sky.png"])
     page.one("#list a").click()
     page.until(lambda: page.driver.execute_script("return document.querySelector('#preview img').naturalWidth") == 40)
+    # A folder's address without its last slash, on the page and as a path.
+    for address in ("#/shown/texts", "files/shown/texts"):
+        page.driver.get(f"{page.address}{address}")
+        page.until(lambda: page.rows() == ["a.md"])
+        page.until(lambda: page.driver.current_url == f"{page.address}#/shown/texts/")
+        page.driver.get("about:blank")
+    assert page.complaints() == []
     # The download, with its bar.
     page.driver.get(f"{page.address}#/shown/big.bin")
     page.until(lambda: page.one("#download").is_enabled() and page.one("#title").text == "big.bin")

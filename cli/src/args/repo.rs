@@ -21,7 +21,7 @@ pub enum RepoCommand {
         /// The configuration file; cli/repo.sample.toml explains every setting
         #[arg(long, short, value_name = "FILE")]
         config: PathBuf,
-        /// Open the door for browsers, with the page of the repository, on this address and port,
+        /// Serve the page of the repository and the files behind it by HTTP on this address and port,
         /// as 127.0.0.1:8080
         #[arg(long, value_name = "ADDRESS:PORT")]
         http: Option<SocketAddr>,

@@ -22,7 +22,7 @@ const WATCH: Duration = Duration::from_millis(500);
 pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
     let config = config::load(path)?;
     if check {
-        output::line(&format!("{}: right", path.display()));
+        output::line(&format!("{}: configuration is valid", path.display()));
         return Ok(());
     }
     logging::start(verbose, &config.log);

@@ -21,7 +21,7 @@ use crate::settings::{Document, Table};
 /// The owner's key, where the configuration names none.
 const OWNER_KEY: &str = "owner.key";
 /// The socket of a running repository.
-const DOOR: &str = "repo.sock";
+const CONTROL_SOCKET: &str = "repo.sock";
 
 /// All that a configuration file says.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct RepoConfig {
     trust: Option<PathBuf>,
     /// Bounds of insertions.
     pub limits: InsertLimits,
-    /// The door for browsers.
+    /// The HTTP server.
     pub http: HttpConfig,
     /// Where `repo run` mounts it, if it does.
     pub mount_at: Option<PathBuf>,
@@ -238,8 +238,8 @@ impl RepoConfig {
     }
 
     /// Where a running repository is spoken to.
-    pub fn door(&self) -> PathBuf {
-        self.directory.join(DOOR)
+    pub fn control_socket(&self) -> PathBuf {
+        self.directory.join(CONTROL_SOCKET)
     }
 
     /// What the library says, in the house's form.

@@ -1,8 +1,8 @@
-//! The door for browsers, as the configuration has it.
+//! The HTTP server, as the configuration has it.
 
 use std::net::SocketAddr;
 
-use ndn_door::{Door, DoorOptions};
+use ndn_door::{HttpOptions, HttpServer};
 use ndn_packet::{Name, SigningKey};
 use ndn_repo::Repo;
 
@@ -12,7 +12,7 @@ use crate::settings::Table;
 /// What `[http]` says.
 #[derive(Debug)]
 pub struct HttpConfig {
-    /// Where the door listens; nowhere without it.
+    /// Where the server listens; nowhere without it.
     pub listen: Option<SocketAddr>,
     anyone: bool,
     host: Option<String>,
@@ -50,29 +50,29 @@ impl HttpConfig {
         }
     }
 
-    /// Opens the door to what is under `prefixes`, signed by `key`; `None` where none is wanted.
+    /// Serves what is under `prefixes`, signed by `key`; `None` where no address is set.
     ///
     /// # Errors
     /// The address can't be had.
-    pub fn open(
+    pub fn start(
         &self,
         repo: &Repo,
         prefixes: &[Name],
         key: &SigningKey,
-    ) -> Result<Option<Door>, CliError> {
+    ) -> Result<Option<HttpServer>, CliError> {
         let Some(listen) = self.listen else {
             return Ok(None);
         };
-        let mut options = DoorOptions::new(listen, prefixes.to_vec(), key.verifier());
+        let mut options = HttpOptions::new(listen, prefixes.to_vec(), key.verifier());
         options.hosts.extend(self.host.clone());
         if let Some(most) = self.max_connections {
             options.max_connections = most;
         }
-        let door = Door::open(repo.clone(), options).map_err(|e| {
+        let server = HttpServer::start(repo.clone(), options).map_err(|e| {
             CliError::failed(format!("http.listen {listen}"), e.error)
-                .or("name another address and port, or stop who has this one")
+                .or("name another address and port, or stop the program that has this one")
         })?;
-        tracing::info!(address = %door.address(), "http door");
-        Ok(Some(door))
+        tracing::info!(address = %server.address(), "HTTP server listens");
+        Ok(Some(server))
     }
 }

@@ -1,4 +1,4 @@
-//! Commands to a repository on this host: through its door where it runs, else by opening it here.
+//! Commands to a repository on this host: through its control socket where it runs, else by opening it here.
 
 use std::fs::File;
 use std::io;
@@ -6,9 +6,9 @@ use std::io;
 use serde_json::Value;
 
 use super::config::RepoConfig;
-use super::door::Visitor;
+use super::control::ControlClient;
 use super::session::{Request, Session};
-use super::{STOPPED, listing, remote};
+use super::{Stopped, listing, remote};
 use crate::args::{LocalArgs, LsArgs, RmArgs, VerifyArgs};
 use crate::error::{CliError, Exit};
 use crate::forwarder::Stop;
@@ -19,18 +19,18 @@ use crate::units::show_size;
 /// A repository on this host.
 pub(super) enum Access {
     Here(Box<Session>),
-    Running(Visitor),
+    Running(ControlClient),
 }
 
 impl Access {
     pub(super) fn open(config: &RepoConfig) -> Result<Self, CliError> {
-        if let Some(visitor) = Visitor::enter(&config.door()) {
-            return Ok(Access::Running(visitor));
+        if let Some(client) = ControlClient::connect(&config.control_socket()) {
+            return Ok(Access::Running(client));
         }
         match config.open() {
             Ok(repo) => Ok(Access::Here(Box::new(Session::new(repo, None)))),
             // It may have started in this moment.
-            Err(error) => Visitor::enter(&config.door())
+            Err(error) => ControlClient::connect(&config.control_socket())
                 .map(Access::Running)
                 .ok_or(error),
         }
@@ -50,7 +50,7 @@ impl Access {
                     .map_err(|e| CliError::failed("file", e))?;
                 session.answer(request, file, progress)
             }
-            Access::Running(visitor) => visitor.ask(request, file, progress),
+            Access::Running(client) => client.ask(request, file, progress),
         }
     }
 
@@ -168,7 +168,7 @@ pub fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     let told = open(&args.local)?.ask(&request, None, &mut |bytes| {
         progress.set(bytes);
         match stop.is_set() {
-            true => Err(io::Error::other(STOPPED)),
+            true => Err(Stopped::error()),
             false => Ok(()),
         }
     });

@@ -1,7 +1,7 @@
 //! `trunkline repo …`: a repository on this host, running or not, and files fetched from any.
 
 mod config;
-mod door;
+mod control;
 mod get;
 mod http;
 mod listing;
@@ -16,7 +16,7 @@ mod store;
 mod trust;
 
 pub use config::RepoConfig;
-pub use door::Door;
+pub use control::ControlSocket;
 pub use session::Counters;
 pub use settings::SCHEMA;
 
@@ -27,8 +27,22 @@ use crate::args::RepoCommand;
 use crate::error::{CliError, Exit, io_cause};
 use crate::output;
 
-/// What a transfer says that a signal or a lost peer has stopped.
-const STOPPED: &str = "stopped";
+/// Why a transfer ended that a signal or a lost peer has stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped")]
+struct Stopped;
+
+impl Stopped {
+    /// As what a progress callback fails with.
+    fn error() -> std::io::Error {
+        std::io::Error::other(Stopped)
+    }
+
+    /// Whether it is why `error` came about.
+    fn is_cause_of(error: &std::io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Stopped>())
+    }
+}
 
 /// Runs the subcommand.
 ///
@@ -75,7 +89,7 @@ fn repo_error(error: &RepoError) -> CliError {
 
 /// Why a file did not come in.
 fn put_error(name: &Name, error: &std::io::Error) -> CliError {
-    if error.to_string() == STOPPED {
+    if Stopped::is_cause_of(error) {
         return CliError::new(
             Exit::Interrupted,
             name.to_string(),

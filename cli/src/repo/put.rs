@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::local::{Access, load};
 use super::session::{PutRequest, Request};
 use super::sources::Sources;
-use super::{STOPPED, remote};
+use super::{Stopped, remote};
 use crate::args::PutFileArgs;
 use crate::error::CliError;
 use crate::forwarder::Stop;
@@ -109,7 +109,7 @@ impl Put {
         let told = access.ask(&Request::Put(request), Some(&file), &mut |bytes| {
             self.progress.set(before + bytes);
             if stop.is_set() {
-                return Err(io::Error::other(STOPPED));
+                return Err(Stopped::error());
             }
             Ok(())
         })?;

@@ -13,7 +13,7 @@ use ndn_repo::{Repo, RepoError, now_us};
 use trunkline_store::{Location, Store};
 
 use super::config::RepoConfig;
-use super::door::Door;
+use super::control::ControlSocket;
 use super::session::Counters;
 use crate::error::CliError;
 use crate::forwarder::Stop;
@@ -37,17 +37,17 @@ pub fn run(
     config.store.location = store.or(config.store.location.take());
     config.check_serving()?;
     if check {
-        output::line(&format!("{}: right", path.display()));
+        output::line(&format!("{}: configuration is valid", path.display()));
         return Ok(());
     }
     logging::start(verbose, &config.log);
     let stop = Stop::on_signals()?;
     let repo = config.open()?;
     let counters = Counters::default();
-    let _door = Door::open(&config.door(), &repo, &counters)?;
+    let _control = ControlSocket::open(&config.control_socket(), &repo, &counters)?;
     let page = config
         .http
-        .open(&repo, &config.serve, &config.load_key()?)?;
+        .start(&repo, &config.serve, &config.load_key()?)?;
     let mut prefixes = config.serve.clone();
     let commands = match &config.name {
         None => None,
@@ -167,7 +167,7 @@ fn packet(wire: Bytes, interest: &Interest) -> Option<NetPacket> {
     match Data::parse(wire) {
         Ok(data) => Some(NetPacket::data(data)),
         Err(error) => {
-            tracing::error!(%error, name = %interest.name(), "a packet came out malformed");
+            tracing::error!(%error, name = %interest.name(), "answer is malformed");
             None
         }
     }

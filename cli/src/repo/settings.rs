@@ -27,7 +27,7 @@ const SECTIONS: &[Section] = &[
     Section {
         name: "http",
         many: false,
-        help: "The door for browsers: a page that shows what is served, and the files behind it. Shut unless `listen` is given.",
+        help: "The HTTP server: a page that shows what is served, and the files behind it. Off unless `listen` is given.",
     },
     Section {
         name: "mount",
@@ -151,7 +151,7 @@ const SETTINGS: &[Setting] = &[
         key: "listen",
         kind: Kind::Listen,
         default: None,
-        help: "The address and port that the door listens on, as 127.0.0.1:8080; port 0 takes a free one. `--http` goes before it.",
+        help: "The address and port that it listens on, as 127.0.0.1:8080; port 0 takes a free one. `--http` goes before it.",
     },
     Setting {
         section: "http",

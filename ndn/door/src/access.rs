@@ -14,7 +14,7 @@ pub enum Refused {
     ForeignSite,
 }
 
-/// Whether the request may be answered. `hosts` are names, besides addresses and `localhost`, that this door goes by.
+/// Whether the request may be answered. `hosts` are names, besides addresses and `localhost`, that this server goes by.
 pub fn check<B>(request: &Request<B>, hosts: &[String]) -> Result<(), Refused> {
     let headers = request.headers();
     let host = host_of(request.uri(), headers).ok_or(Refused::ForeignHost)?;

@@ -8,10 +8,11 @@ use ndn_repo::{Child, FileInfo, RepoError};
 use serde_json::{Value, json};
 
 use crate::chain::Distrust;
-use crate::content::Shelf;
 use crate::downloads::{State, is_id};
 use crate::kind::kind_of;
+use crate::label::label;
 use crate::reply::{Reply, refused, told};
+use crate::shelf::Shelf;
 
 /// Entries in an answer, and most that can be asked for.
 const PAGE: usize = 500;
@@ -81,9 +82,11 @@ impl Api<'_> {
 
     /// The name under `key`, which must be one that is served.
     fn served(&self, query: &Query, key: &str) -> Result<Name, No> {
-        let name = query
-            .name(key)
-            .ok_or_else(|| bad(format!("{key}: no NDN name; give one as {key}=/a/b")))?;
+        let name = query.name(key).ok_or_else(|| {
+            bad(format!(
+                "parameter {key}: is no NDN name; give one as {key}=/a/b"
+            ))
+        })?;
         match self.prefixes.iter().any(|p| p.is_prefix_of(&name)) {
             true => Ok(name),
             false => Err(No(
@@ -125,7 +128,7 @@ impl Api<'_> {
 
     /// What a cursor of [`Api::list`] stands for.
     fn child(&self, folder: &Name, cursor: &str) -> Result<Child, No> {
-        let unknown = || bad("after: is none that was given out");
+        let unknown = || bad("parameter after: is no value of `next` from an answer");
         let (kind, component) = cursor.split_at_checked(1).ok_or_else(unknown)?;
         let name: Name = format!("/{component}").parse().map_err(|_| unknown())?;
         let component = match (name.len(), name.get(0)) {
@@ -149,7 +152,7 @@ impl Api<'_> {
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.is_empty() || text.len() > MAX_TEXT {
             return Err(bad(format!(
-                "text: give a part of a name, at most {MAX_TEXT} bytes"
+                "parameter text: give a part of a name, at most {MAX_TEXT} bytes"
             )));
         }
         let after = match query.get("after") {
@@ -187,7 +190,10 @@ impl Api<'_> {
         let name = self.served(query, "name")?;
         let before = match query.get("before") {
             None => None,
-            Some(text) => Some(text.parse().map_err(|_| bad("before: no version"))?),
+            Some(text) => Some(
+                text.parse()
+                    .map_err(|_| bad("parameter before: is no version"))?,
+            ),
         };
         let most = query.limit();
         let versions = self
@@ -207,7 +213,10 @@ impl Api<'_> {
         let name = self.served(query, "name")?;
         let version = match query.get("version") {
             None => None,
-            Some(text) => Some(text.parse().map_err(|_| bad("version: no number"))?),
+            Some(text) => Some(
+                text.parse()
+                    .map_err(|_| bad("parameter version: is no number"))?,
+            ),
         };
         let found = self.shelf.repo.find(&name, version).map_err(internal)?;
         let info = found.ok_or_else(|| internal(RepoError::NotFound(name.clone())))?;
@@ -230,7 +239,7 @@ impl Api<'_> {
     fn download(&self, query: &Query) -> Result<Value, No> {
         let id = query.get("id").unwrap_or_default();
         if !is_id(id) {
-            return Err(bad("id: is none that a download can have"));
+            return Err(bad("parameter id: give letters, digits and -, at most 40"));
         }
         // Whoever looks is often here before the download, which is no fault.
         let Some(download) = self.shelf.downloads.find(id) else {
@@ -270,14 +279,6 @@ fn cursor(child: &Child) -> String {
     format!("{kind}{}", child.component)
 }
 
-/// A component for people's eyes: its text where it is text, else as in a URI.
-pub fn label(component: Component<'_>) -> String {
-    match component.as_generic().map(std::str::from_utf8) {
-        Some(Ok(text)) if !text.is_empty() => text.to_owned(),
-        _ => component.to_string(),
-    }
-}
-
 fn bad(why: impl Display) -> No {
     No(StatusCode::BAD_REQUEST, why.to_string())
 }
@@ -286,7 +287,7 @@ fn internal(error: RepoError) -> No {
     let status = match error {
         RepoError::NotFound(_) => StatusCode::NOT_FOUND,
         _ => {
-            tracing::error!(%error, "not answered by HTTP");
+            tracing::error!(%error, "HTTP request failed");
             StatusCode::INTERNAL_SERVER_ERROR
         }
     };

@@ -1,35 +1,29 @@
-//! A file on its way out: verified segment for segment, read ahead by one part, cut off where it does not verify.
+//! A file's headers and what of it is sent.
 
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Frame, SizeHint};
 use hyper::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH,
-    IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH,
+    IF_RANGE, LAST_MODIFIED, RANGE,
 };
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use ndn_packet::{Component, Name};
-use ndn_repo::{FileReader, Repo, RepoError};
-use tokio::task::{JoinHandle, spawn_blocking};
+use ndn_repo::{FileReader, RepoError};
+use tokio::task::spawn_blocking;
 
-use crate::chain::{Chain, Distrust};
-use crate::downloads::{Download, Downloads, State};
+use crate::body::{FileBody, read};
+use crate::chain::Distrust;
+use crate::folder;
 use crate::kind::{Preview, kind_of};
+use crate::label::disposition;
 use crate::range::{Wanted, wanted};
-use crate::reply::{Body, Reply, refused, secure, whole};
+use crate::reply::{Body, Reply, internal, refused, secure, whole};
+use crate::shelf::Shelf;
 
-/// Bytes read at once, but at least one segment.
-const PART_BYTES: u64 = 128 << 10;
-/// Segments read at once, where they are tiny.
-const PART_SEGMENTS: u64 = 4096;
 /// What a file shown in the page may do: nothing.
 const SHOWN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
      sandbox; frame-ancestors 'self'";
@@ -50,58 +44,17 @@ pub struct Asked {
     pub download: Option<String>,
 }
 
-/// Who answers for files.
-pub struct Shelf {
-    /// The repository.
-    pub repo: Repo,
-    /// Whom it trusts.
-    pub chain: Chain,
-    /// Downloads of late.
-    pub downloads: Downloads,
-}
-
-impl Shelf {
-    /// Opens a version that verifies up to its manifest.
-    ///
-    /// # Errors
-    /// It does not, is not there or can't be read.
-    pub fn open(&self, name: &Name, version: Option<u64>) -> Result<Arc<FileReader>, Distrust> {
-        let checked = self
-            .repo
-            .open_file(name, version)
-            .map_err(Distrust::from)
-            .and_then(|reader| self.chain.check(&reader).map(|_| reader));
-        if let Err(error) = &checked {
-            self.note(name, error);
-        }
-        checked
-    }
-
-    /// Counts and tells what is not served.
-    fn note(&self, name: &Name, error: &Distrust) {
-        match error {
-            Distrust::Repo(RepoError::NotFound(_)) => return,
-            Distrust::Repo(RepoError::Rotten { .. }) => self.repo.count_rotten(),
-            _ => {}
-        }
-        tracing::error!(%name, %error, "not served by HTTP");
-    }
-}
-
 /// Answers with a file, or a part of it.
-pub async fn answer(
-    shelf: Arc<Shelf>,
-    asked: Asked,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Reply {
+pub async fn answer(shelf: Arc<Shelf>, asked: Asked, request: &Request<()>) -> Reply {
+    let headers = request.headers();
     let opened = {
         let (shelf, asked) = (shelf.clone(), asked.clone());
-        spawn_blocking(move || shelf.open(&asked.name, asked.version)).await
+        let query = request.uri().query().map(str::to_owned);
+        spawn_blocking(move || open(&shelf, &asked, query.as_deref())).await
     };
     let reader = match opened {
         Ok(Ok(reader)) => reader,
-        Ok(Err(error)) => return failed(&error),
+        Ok(Err(reply)) => return *reply,
         Err(error) => return refused(StatusCode::INTERNAL_SERVER_ERROR, error),
     };
     let facts = Facts::of(&asked, &reader);
@@ -127,7 +80,7 @@ pub async fn answer(
             return reply;
         }
     };
-    let body = if method == Method::HEAD {
+    let body = if request.method() == Method::HEAD {
         whole(Bytes::new())
     } else {
         // The first part comes before the status line: what is damaged there is an error, not a cut.
@@ -154,8 +107,24 @@ pub async fn answer(
     reply
 }
 
+/// Opens what is asked for; else the answer instead, which leads to the page where it is a folder.
+fn open(shelf: &Shelf, asked: &Asked, query: Option<&str>) -> Result<Arc<FileReader>, Box<Reply>> {
+    let error = match shelf.open(&asked.name, asked.version) {
+        Ok(reader) => return Ok(reader),
+        Err(error) => error,
+    };
+    if asked.version.is_none() && matches!(error, Distrust::Repo(RepoError::NotFound(_))) {
+        match folder::add_slash(shelf, &asked.name, query) {
+            Ok(Some(reply)) => return Err(Box::new(reply)),
+            Ok(None) => {}
+            Err(error) => return Err(Box::new(internal(&error))),
+        }
+    }
+    Err(Box::new(failed(&error)))
+}
+
 /// What is told of a file that can't be served.
-pub fn failed(error: &Distrust) -> Reply {
+fn failed(error: &Distrust) -> Reply {
     let status = match error {
         Distrust::Repo(RepoError::NotFound(_)) => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -231,195 +200,5 @@ fn set(reply: &mut Reply, name: HeaderName, value: &str) {
     // All of them are made of printable ASCII.
     if let Ok(value) = HeaderValue::from_str(value) {
         reply.headers_mut().insert(name, value);
-    }
-}
-
-/// Content-Disposition (RFC 6266) for a file with this last component.
-fn disposition(last: Component<'_>, is_shown: bool) -> String {
-    let way = if is_shown { "inline" } else { "attachment" };
-    let label = crate::api::label(last);
-    let clean: String = label
-        .chars()
-        .map(|c| match c {
-            '/' | '\\' => '_',
-            c if c.is_control() => '_',
-            c => c,
-        })
-        .collect();
-    let plain: String = clean
-        .chars()
-        .map(|c| match c {
-            '"' | '%' => '_',
-            ' '..='~' => c,
-            _ => '_',
-        })
-        .collect();
-    let escaped = Component::generic(clean.as_bytes()).to_string();
-    // An NDN escape, but for dots alone, is a percent-encoding.
-    let escaped = match clean.chars().all(|c| c == '.') {
-        true => String::from("file"),
-        false => escaped,
-    };
-    format!("{way}; filename=\"{plain}\"; filename*=UTF-8''{escaped}")
-}
-
-/// A part of a file, verified: bytes from `from` on, as many as are read at once, not beyond `to`.
-async fn read(reader: Arc<FileReader>, from: u64, to: u64) -> Result<Bytes, RepoError> {
-    spawn_blocking(move || read_part(&reader, from, to))
-        .await
-        .unwrap_or_else(|error| Err(RepoError::Index(error.to_string())))
-}
-
-fn read_part(reader: &FileReader, from: u64, to: u64) -> Result<Bytes, RepoError> {
-    if from >= to {
-        return Ok(Bytes::new());
-    }
-    let each = u64::from(reader.entry().segment_bytes);
-    let first = from / each;
-    let count = ((to - 1) / each - first + 1)
-        .min((PART_BYTES / each).max(1))
-        .min(PART_SEGMENTS);
-    let mut bytes = vec![0; (count * each) as usize];
-    let mut len = 0;
-    for n in first..first + count {
-        len += reader.read_verified(n, &mut bytes[len..])?;
-    }
-    let start = (from - first * each) as usize;
-    let end = len.min((to - first * each) as usize);
-    Ok(Bytes::from(bytes).slice(start..end))
-}
-
-/// The body of an answer: parts of a file.
-struct FileBody {
-    shelf: Arc<Shelf>,
-    reader: Arc<FileReader>,
-    at: u64,
-    end: u64,
-    first: Option<Bytes>,
-    next: Option<JoinHandle<Result<Bytes, RepoError>>>,
-    download: Option<Arc<Download>>,
-}
-
-impl FileBody {
-    fn new(
-        shelf: Arc<Shelf>,
-        reader: Arc<FileReader>,
-        from: u64,
-        end: u64,
-        first: Bytes,
-        download: Option<Arc<Download>>,
-    ) -> Self {
-        if let Some(download) = &download
-            && from >= end
-        {
-            download.ended(State::Done);
-        }
-        Self {
-            shelf,
-            reader,
-            at: from,
-            end,
-            first: Some(first),
-            next: None,
-            download,
-        }
-    }
-
-    /// Hands out a part, and begins to read the one after it.
-    fn hand_out(&mut self, bytes: Bytes) -> Option<Result<Frame<Bytes>, io::Error>> {
-        self.at += bytes.len() as u64;
-        if self.at < self.end {
-            let (reader, from, to) = (self.reader.clone(), self.at, self.end);
-            self.next = Some(spawn_blocking(move || read_part(&reader, from, to)));
-        }
-        if let Some(download) = &self.download {
-            download.reached(self.at);
-            if self.at >= self.end {
-                download.ended(State::Done);
-            }
-        }
-        Some(Ok(Frame::data(bytes)))
-    }
-
-    /// The connection is cut: what was promised does not come.
-    fn cut(&mut self, error: RepoError) -> Option<Result<Frame<Bytes>, io::Error>> {
-        let error = Distrust::from(error);
-        self.shelf.note(self.reader.versioned(), &error);
-        if let Some(download) = self.download.take() {
-            download.ended(State::Failed);
-        }
-        Some(Err(io::Error::other(error.to_string())))
-    }
-}
-
-impl hyper::body::Body for FileBody {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
-            return Poll::Ready(self.hand_out(first));
-        }
-        let Some(next) = &mut self.next else {
-            return Poll::Ready(None);
-        };
-        let read = ready!(Pin::new(next).poll(context));
-        self.next = None;
-        let read = read.unwrap_or_else(|error| Err(RepoError::Index(error.to_string())));
-        Poll::Ready(match read {
-            Ok(bytes) => self.hand_out(bytes),
-            Err(error) => self.cut(error),
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.at >= self.end
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.end - self.at)
-    }
-}
-
-impl Drop for FileBody {
-    fn drop(&mut self) {
-        if let Some(download) = &self.download
-            && self.at < self.end
-        {
-            download.ended(State::Stopped);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn file_names_in_headers_can_end_neither_word_nor_line() {
-        for (component, right) in [
-            (
-                &b"a.txt"[..],
-                "attachment; filename=\"a.txt\"; filename*=UTF-8''a.txt",
-            ),
-            (
-                b"a\"; x=\"\r\nSet-Cookie: b",
-                "attachment; filename=\"a_; x=___Set-Cookie: b\"; filename*=UTF-8''a%22%3B%20x%3D%22__Set-Cookie%3A%20b",
-            ),
-            (
-                "gr\u{fc}n \u{1f980}".as_bytes(),
-                "attachment; filename=\"gr_n _\"; filename*=UTF-8''gr%C3%BCn%20%F0%9F%A6%80",
-            ),
-            (
-                b"../../etc/passwd",
-                "attachment; filename=\".._.._etc_passwd\"; filename*=UTF-8''.._.._etc_passwd",
-            ),
-            (b"..", "attachment; filename=\"..\"; filename*=UTF-8''file"),
-        ] {
-            assert_eq!(disposition(Component::generic(component), false), right);
-        }
     }
 }

@@ -1,7 +1,7 @@
-//! The HTTP door of a repository: what is in it, for browsers and other programs that speak no NDN, and the page that shows
-//! it.
+//! The HTTP server of a repository: what is in it, for browsers and other programs that speak no NDN, and the page that
+//! shows it.
 //!
-//! For `trunkline repo run`. The door reads and never writes. What it sends was verified first: the signature of a
+//! For `trunkline repo run`. The server reads and never writes. What it sends was verified first: the signature of a
 //! version's metadata by the owner's key, the manifest by that, each segment by the manifest. What does not verify is an
 //! error before the first byte, or a connection cut after it; never wrong bytes.
 //!
@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `/` | the page |
 //! | `/files/<name>`, `/files/<name>/v=<version>` | a file: whole, a range, or its headers (HEAD) |
+//! | `/files/<name>/` | a folder: leads to the page; without the slash it leads to here |
 //! | `/api/about` | the prefixes that are served |
 //! | `/api/list?folder=…` | what is in a folder, page by page |
 //! | `/api/search?under=…&text=…` | files by a part of their name, page by page |
@@ -28,15 +29,19 @@
 
 mod access;
 mod api;
+mod body;
 mod chain;
 mod content;
 mod downloads;
+mod folder;
 mod kind;
+mod label;
 mod page;
 mod range;
 mod reply;
 mod route;
 mod server;
+mod shelf;
 mod stall;
 
-pub use server::{Door, DoorError, DoorOptions};
+pub use server::{HttpError, HttpOptions, HttpServer};

@@ -9,6 +9,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::{Response, StatusCode};
+use ndn_repo::RepoError;
 use serde_json::{Value, json};
 
 /// The body of an answer.
@@ -27,7 +28,7 @@ pub fn whole(bytes: impl Into<Bytes>) -> Body {
         .boxed_unsync()
 }
 
-/// An answer with a body of this type, for the page's own eyes.
+/// An answer with a body of this type, which nobody may cache.
 pub fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(whole(body));
     *reply.status_mut() = status;
@@ -71,11 +72,22 @@ pub fn told(value: &Value) -> Reply {
     )
 }
 
-/// Why there is no answer, as JSON.
+/// The status and why there is no other answer, as JSON.
 pub fn refused(status: StatusCode, why: impl std::fmt::Display) -> Reply {
     reply(
         status,
         "application/json; charset=utf-8",
-        json!({ "error": why.to_string() }).to_string(),
+        json!({ "error": format!("{status}: {why}") }).to_string(),
     )
+}
+
+/// What the repository can't answer: the cause goes to the log, too.
+pub fn internal(error: &RepoError) -> Reply {
+    tracing::error!(%error, "HTTP request failed");
+    refused(StatusCode::INTERNAL_SERVER_ERROR, error)
+}
+
+/// The answer where nothing has the path that is asked for.
+pub fn nothing() -> Reply {
+    refused(StatusCode::NOT_FOUND, "nothing has this path")
 }

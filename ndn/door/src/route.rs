@@ -9,9 +9,10 @@ use tokio::task::spawn_blocking;
 
 use crate::access::{self, Refused};
 use crate::api::{Api, Query};
-use crate::content::{self, Asked, Shelf};
-use crate::page;
-use crate::reply::{Reply, refused};
+use crate::content::{self, Asked};
+use crate::reply::{Reply, nothing, refused};
+use crate::shelf::Shelf;
+use crate::{folder, page};
 
 /// All that answers need.
 pub struct Shared {
@@ -19,7 +20,7 @@ pub struct Shared {
     pub shelf: Arc<Shelf>,
     /// What may be asked for.
     pub prefixes: Vec<Name>,
-    /// Names that this door goes by.
+    /// Host names that this server goes by.
     pub hosts: Vec<String>,
 }
 
@@ -41,30 +42,37 @@ async fn route(shared: Arc<Shared>, request: Request<()>, has_body: bool) -> Rep
         Err(Refused::ForeignHost) => {
             return refused(
                 StatusCode::MISDIRECTED_REQUEST,
-                "this host is not known by that name; use its address, or name it in http.hosts",
+                "this server does not go by the name in the Host header; use its address, or set http.host to that name",
             );
         }
         Err(Refused::ForeignSite) => {
-            return refused(StatusCode::FORBIDDEN, "other sites' pages get nothing here");
+            return refused(
+                StatusCode::FORBIDDEN,
+                "requests from pages of other sites are refused",
+            );
         }
     }
     let method = request.method().clone();
     if method != Method::GET && method != Method::HEAD {
-        let mut reply = refused(StatusCode::METHOD_NOT_ALLOWED, "this door only gives");
+        let mut reply = refused(StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD");
         let allowed = HeaderValue::from_static("GET, HEAD");
         reply.headers_mut().insert(ALLOW, allowed);
         return reply;
     }
     if has_body {
-        return refused(StatusCode::BAD_REQUEST, "a question has no body here");
+        return refused(StatusCode::BAD_REQUEST, "a request must not have a body");
     }
     let path = request.uri().path();
     let query = Query::parse(request.uri().query());
     if let Some(uri) = path.strip_prefix("/files") {
+        if let Some(folder) = uri.strip_suffix('/') {
+            return match served(&shared.prefixes, folder) {
+                Some(name) => folder::open_page(shared.shelf.clone(), name).await,
+                None => nothing(),
+            };
+        }
         return match asked(&shared.prefixes, uri, &query) {
-            Some(asked) => {
-                content::answer(shared.shelf.clone(), asked, &method, request.headers()).await
-            }
+            Some(asked) => content::answer(shared.shelf.clone(), asked, &request).await,
             None => nothing(),
         };
     }
@@ -85,13 +93,18 @@ async fn route(shared: Arc<Shared>, request: Request<()>, has_body: bool) -> Rep
     page::file(path).unwrap_or_else(nothing)
 }
 
-fn nothing() -> Reply {
-    refused(StatusCode::NOT_FOUND, "there is nothing of this name")
+/// The name that a path stands for; `None` where it is no name, or none that is served.
+fn served(prefixes: &[Name], uri: &str) -> Option<Name> {
+    let name: Name = uri.parse().ok()?;
+    prefixes
+        .iter()
+        .any(|prefix| prefix.is_prefix_of(&name))
+        .then_some(name)
 }
 
 /// The file that a path asks for; `None` where it is no name, or none that is served.
 fn asked(prefixes: &[Name], uri: &str, query: &Query) -> Option<Asked> {
-    let name: Name = uri.parse().ok()?;
+    let name = served(prefixes, uri)?;
     let version = name.last().and_then(|c| c.as_version());
     let name = match version {
         Some(_) => name.parent(),

@@ -1,4 +1,4 @@
-//! The door's listener: a thread with a small runtime, so many connections at once, each with its time-outs.
+//! The server's listener: a thread with a small runtime, so many connections at once, each with its time-outs.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,9 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::chain::Chain;
-use crate::content::Shelf;
 use crate::downloads::Downloads;
 use crate::route::{self, Shared};
+use crate::shelf::Shelf;
 use crate::stall::Stall;
 
 /// Threads that read from disk.
@@ -27,12 +27,12 @@ const DISK_THREADS: usize = 8;
 const MAX_HEAD_BYTES: usize = 16 << 10;
 /// Headers of a request.
 const MAX_HEADERS: usize = 64;
-/// How long requests that go on may take when the door is shut.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long requests that go on may take when the server stops.
+const STOP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How a door is opened.
+/// How a server is started.
 #[derive(Debug, Clone)]
-pub struct DoorOptions {
+pub struct HttpOptions {
     /// Where it listens.
     pub listen: SocketAddr,
     /// What is given out: files under these names.
@@ -49,7 +49,7 @@ pub struct DoorOptions {
     pub stall_patience: Duration,
 }
 
-impl DoorOptions {
+impl HttpOptions {
     /// With the usual bounds: 64 connections, 15 s for a request's head, 60 s for a stalled reader.
     pub fn new(listen: SocketAddr, prefixes: Vec<Name>, owner: Verifier) -> Self {
         Self {
@@ -64,10 +64,12 @@ impl DoorOptions {
     }
 }
 
-/// Why a door does not open.
+/// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
-#[error("http door at {listen}: {error}; name another address and port, or stop who has this one")]
-pub struct DoorError {
+#[error(
+    "HTTP server at {listen}: {error}; name another address and port, or stop the program that has this one"
+)]
+pub struct HttpError {
     /// Where it was to listen.
     pub listen: SocketAddr,
     /// What the system says.
@@ -75,21 +77,21 @@ pub struct DoorError {
     pub error: io::Error,
 }
 
-/// An open door. Dropped, it is shut.
-pub struct Door {
+/// A running server. Dropped, it stops.
+pub struct HttpServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
-    /// Opens a door to `repo`, served by a thread of its own.
+impl HttpServer {
+    /// Serves `repo` on a thread of its own.
     ///
     /// # Errors
     /// The address can't be had.
-    pub fn open(repo: Repo, options: DoorOptions) -> Result<Self, DoorError> {
+    pub fn start(repo: Repo, options: HttpOptions) -> Result<Self, HttpError> {
         let listen = options.listen;
-        let failed = |error| DoorError { listen, error };
+        let failed = |error| HttpError { listen, error };
         let listener = StdListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -105,9 +107,9 @@ impl Door {
             .name(String::from("http"))
             .spawn(move || {
                 if let Err(error) = runtime.block_on(serve(listener, repo, options, stopped)) {
-                    tracing::error!(%error, "the HTTP door is shut");
+                    tracing::error!(%error, "HTTP server has stopped");
                 }
-                runtime.shutdown_timeout(LAST_WORDS);
+                runtime.shutdown_timeout(STOP_PATIENCE);
             })
             .map_err(failed)?;
         Ok(Self {
@@ -123,12 +125,12 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         // Who has ended already hears nothing.
         let _ = self.stop.take().map(|stop| stop.send(()));
         if self.thread.take().is_some_and(|t| t.join().is_err()) {
-            tracing::error!("the HTTP door's thread had failed");
+            tracing::error!("thread of the HTTP server has panicked");
         }
     }
 }
@@ -136,7 +138,7 @@ impl Drop for Door {
 async fn serve(
     listener: StdListener,
     repo: Repo,
-    options: DoorOptions,
+    options: HttpOptions,
     mut stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
@@ -169,21 +171,21 @@ async fn serve(
                 let (http, shared) = (http.clone(), shared.clone());
                 let patience = options.stall_patience;
                 tokio::spawn(async move {
-                    if let Err(error) = talk(&http, stream, shared, patience).await {
-                        tracing::debug!(%peer, %error, "an HTTP connection ended");
+                    if let Err(error) = serve_connection(&http, stream, shared, patience).await {
+                        tracing::debug!(%peer, %error, "HTTP connection ended");
                     }
                     drop(place);
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "nobody comes in by HTTP");
+                tracing::warn!(%error, "HTTP accept failed");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn talk(
+async fn serve_connection(
     http: &http1::Builder,
     stream: TcpStream,
     shared: Arc<Shared>,

@@ -137,7 +137,7 @@ fn a_changed_manifest_is_found_before_anything_is_sent() {
     assert_eq!(house.get("/files/data/a").status, 200);
 }
 
-/// Asks a door on a copy of the repository's folder, where nothing is remembered.
+/// Asks a server on a copy of the repository's folder, where nothing is remembered.
 fn ask_fresh(
     folder: &std::path::Path,
     house: &House,
@@ -151,14 +151,14 @@ fn ask_fresh(
         .expect("cp");
     assert!(done.success());
     let repo = ndn_repo::Repo::open(copy.path(), key(), &ndn_repo::RepoOptions::default());
-    let options = ndn_door::DoorOptions::new(
+    let options = ndn_door::HttpOptions::new(
         "127.0.0.1:0".parse().expect("an address"),
         vec!["/data".parse().expect("a name")],
         house.owner.clone(),
     );
-    let door = ndn_door::Door::open(repo.expect("opens"), options).expect("opens");
+    let server = ndn_door::HttpServer::start(repo.expect("opens"), options).expect("opens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    let mut stream = std::net::TcpStream::connect(door.address()).expect("a connection");
+    let mut stream = std::net::TcpStream::connect(server.address()).expect("a connection");
     std::io::Write::write_all(&mut stream, request.as_bytes()).expect("sent");
     let mut answer = Vec::new();
     std::io::Read::read_to_end(&mut stream, &mut answer).expect("an answer");
@@ -175,9 +175,12 @@ fn what_another_key_has_signed_is_not_given_out() {
         "signed"
     );
     let House {
-        repo, door, folder, ..
+        repo,
+        server,
+        folder,
+        ..
     } = house;
-    drop((door, repo));
+    drop((server, repo));
     let house = House::on(folder, mine, |_| {});
     let answer = house.get("/files/data/a");
     assert_eq!(answer.status, 500);
@@ -194,4 +197,49 @@ fn files_without_a_key_say_so() {
     let told = house.json("/api/file?name=/data/a");
     assert_eq!(told["signature"]["state"], "digest");
     assert_eq!(house.get("/files/data/a").body, b"anyone's");
+}
+
+#[test]
+fn a_folder_without_its_last_slash_leads_to_the_page() {
+    let house = House::open();
+    house.put("/data/a%20b/%0D%0ASet-Cookie:%20x/%3Cscript%3E", b"x");
+    house.put("/data/both", b"file");
+    house.put("/data/both/below", b"x");
+    let empty = "/data/empty".parse().expect("a name");
+    house.repo.make_folder(&empty).expect("made");
+    // Wherever the client writes a name in its own way, what comes back is the name's URI.
+    for (path, slashed) in [
+        ("/files/data", "/data/"),
+        ("/files/data?q=1&x=%2F", "/data/?q=1&x=%2F"),
+        ("/files/data/a%20b?show", "/data/a%20b/?show"),
+        ("/files/data/%61%20b", "/data/a%20b/"),
+        (
+            "/files/data/a%20b/%0d%0aSet-Cookie:%20x",
+            "/data/a%20b/%0D%0ASet-Cookie%3A%20x/",
+        ),
+        ("/files/data/empty", "/data/empty/"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = house.ask(method, path, "");
+            assert_eq!(answer.status, 308, "{method} {path}");
+            let to = format!("/files{slashed}");
+            assert_eq!(answer.header("location"), Some(&to[..]), "{path}");
+            assert_eq!(answer.header("set-cookie"), None, "{path}");
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+        }
+        let folder = slashed.split('?').next().expect("a path");
+        let page = house.get(&format!("/files{slashed}"));
+        let to = format!("/#{folder}");
+        assert_eq!(
+            (page.status, page.header("location")),
+            (302, Some(&to[..])),
+            "{path}"
+        );
+    }
+    // A name that is a file's and a folder's.
+    assert_eq!(house.get("/files/data/both").body, b"file");
+    assert_eq!(
+        house.get("/files/data/both/").header("location"),
+        Some("/#/data/both/")
+    );
 }

@@ -22,8 +22,15 @@ fn no_path_leads_out_of_what_is_served() {
         "/files/%2e%2e/%2e%2e/etc/passwd",
         "/files//etc/passwd",
         "/files/data/..%5C..%5Cowner.key",
-        "/files/data",
         "/files/",
+        "/files//",
+        "/files///evil.example/",
+        "/files/data/a/",
+        "/files/data/none/",
+        "/files/private",
+        "/files/private/",
+        "/files/data/../private/",
+        "/files/data/v=1/",
         "/files",
         "/filesdata/a",
         "/files/data/a/v=",
@@ -93,7 +100,7 @@ fn names_of_others_and_their_pages_are_refused() {
 }
 
 #[test]
-fn the_door_only_gives() {
+fn other_methods_than_get_and_head_are_refused() {
     let house = House::open();
     house.put("/data/a", b"served");
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
@@ -196,11 +203,11 @@ fn a_reader_that_takes_nothing_is_given_up() {
 }
 
 #[test]
-fn a_shut_door_answers_nobody() {
+fn a_stopped_server_answers_nobody() {
     let house = House::open();
     let address = house.address();
     let _idle = house.connect();
-    let House { door, .. } = house;
-    drop(door);
+    let House { server, .. } = house;
+    drop(server);
     assert!(TcpStream::connect(address).is_err());
 }

@@ -110,10 +110,6 @@ impl<T> At<T> for io::Result<T> {
 impl RepoError {
     /// Whether the disk had no room.
     pub fn is_disk_full(&self) -> bool {
-        match self {
-            RepoError::Io { error, .. } => error.kind() == io::ErrorKind::StorageFull,
-            RepoError::Index(said) => said.contains("No space left"),
-            _ => false,
-        }
+        matches!(self, RepoError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull)
     }
 }

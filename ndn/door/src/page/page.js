@@ -177,9 +177,20 @@ async function openFile(name, wanted) {
     if (isGood) await preview(file, signal);
   } catch (error) {
     if (signal.aborted) return;
+    if (error.status === 404 && wanted === null && (await isFolder(name, signal))) {
+      location.replace(`#${name}/`);
+      return;
+    }
+    if (signal.aborted) return;
     $("signature").className = "refused";
     $("signature").textContent = error.message;
   }
+}
+
+/** Whether there is something under the name: a folder whose address lacks its last slash. */
+async function isFolder(name, signal) {
+  const page = await ask("list", { folder: name, limit: 1 }, signal).catch(() => null);
+  return page !== null && page.entries.length > 0;
 }
 
 function closeFile() {
@@ -271,7 +282,7 @@ function textOf(bytes, isCut) {
   }
 }
 
-// ---- downloads: the browser saves the file, however large; the door tells how much it has sent ----
+// ---- downloads: the browser saves the file, however large; the server tells how much it has sent ----
 
 function download(file) {
   const random = crypto.getRandomValues(new Uint8Array(16));

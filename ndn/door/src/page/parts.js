@@ -1,4 +1,4 @@
-// What the page is made with: elements, questions to the door, and words for numbers.
+// What the page is made with: elements, requests to the server, and words for numbers.
 
 /** An element with attributes (null leaves one out) and children; text stays text. */
 export function el(tag, attributes = {}, ...children) {
@@ -10,12 +10,12 @@ export function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Asks the door; fails with what the door says. */
+/** Asks the server; fails with what it says, and the status of its answer. */
 export async function ask(question, parameters, signal) {
   const query = new URLSearchParams(parameters);
   const answer = await fetch(`/api/${question}?${query}`, { signal });
   const value = await answer.json();
-  if (!answer.ok) throw new Error(value.error);
+  if (!answer.ok) throw Object.assign(new Error(value.error), { status: answer.status });
   return value;
 }
 

@@ -1,4 +1,4 @@
-//! A repository with its door open, and a client that sends bytes as they are.
+//! A repository with its HTTP server running, and a client that sends bytes as they are.
 
 #![allow(dead_code)] // each test file uses its part
 
@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ndn_door::{Door, DoorOptions};
+use ndn_door::{HttpOptions, HttpServer};
 use ndn_packet::{Name, SigningKey, Verifier};
 use ndn_repo::{PutOptions, Repo, RepoOptions};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct House {
     pub repo: Repo,
-    pub door: Door,
+    pub server: HttpServer,
     pub folder: tempfile::TempDir,
     pub owner: Verifier,
 }
@@ -65,7 +65,7 @@ impl House {
     }
 
     /// Serves `/data`, with what `change` does to the options.
-    pub fn open_with(change: impl FnOnce(&mut DoorOptions)) -> Self {
+    pub fn open_with(change: impl FnOnce(&mut HttpOptions)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self::on(folder, key(), change)
     }
@@ -73,18 +73,18 @@ impl House {
     pub fn on(
         folder: tempfile::TempDir,
         key: SigningKey,
-        change: impl FnOnce(&mut DoorOptions),
+        change: impl FnOnce(&mut HttpOptions),
     ) -> Self {
         let owner = key.verifier();
         let repo = Repo::open(folder.path(), key, &RepoOptions::default()).expect("opens");
         let prefixes = vec!["/data".parse().expect("a name")];
         let listen = "127.0.0.1:0".parse().expect("an address");
-        let mut options = DoorOptions::new(listen, prefixes, owner.clone());
+        let mut options = HttpOptions::new(listen, prefixes, owner.clone());
         change(&mut options);
-        let door = Door::open(repo.clone(), options).expect("opens");
+        let server = HttpServer::start(repo.clone(), options).expect("opens");
         Self {
             repo,
-            door,
+            server,
             folder,
             owner,
         }
@@ -113,7 +113,7 @@ impl House {
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.door.address()
+        self.server.address()
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -125,7 +125,7 @@ impl House {
     /// Sends bytes and reads until the end.
     pub fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
-        // A door that has heard enough hangs up before all was said.
+        // A server that has heard enough hangs up before all was said.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

@@ -1,4 +1,4 @@
-//! The door of a running repository: a Unix socket in its folder, for its owner alone. A line of JSON asks, with an open
+//! The control socket of a running repository: a Unix socket in its folder, for its owner alone. A line of JSON asks, with an open
 //! file beside it where one is to be put; lines of JSON tell progress, and the last one the end.
 
 use std::fs::File;
@@ -20,14 +20,14 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::STOPPED;
+use super::Stopped;
 use super::session::{Counters, Request, Session};
 use crate::error::{CliError, Exit};
 
-/// Longest question.
+/// Longest request, in bytes.
 const MAX_REQUEST: usize = 64 * 1024;
-/// Users at once; further ones are told to come back.
-const MAX_USERS: usize = 64;
+/// Connections at once; further ones are told to come back.
+const MAX_CONNECTIONS: usize = 64;
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -48,13 +48,13 @@ enum Line {
     },
 }
 
-/// An open door; dropped, it is shut.
-pub struct Door {
+/// The listening socket; dropped, it is removed.
+pub struct ControlSocket {
     path: PathBuf,
 }
 
-impl Door {
-    /// Opens it and answers on threads of its own for as long as the process runs.
+impl ControlSocket {
+    /// Listens and answers on threads of its own for as long as the process runs.
     ///
     /// # Errors
     /// The socket can't be made.
@@ -69,16 +69,16 @@ impl Door {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         let (repo, counters) = (repo.clone(), counters.clone());
         std::thread::Builder::new()
-            .name(String::from("door"))
+            .name(String::from("control"))
             .spawn(move || listen(&listener, &repo, &counters))
-            .map_err(|e| CliError::failed("door", e))?;
+            .map_err(|e| CliError::failed("control", e))?;
         Ok(Self {
             path: path.to_owned(),
         })
     }
 }
 
-impl Drop for Door {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         // The next start removes it, too.
         let _ = std::fs::remove_file(&self.path);
@@ -86,49 +86,52 @@ impl Drop for Door {
 }
 
 fn listen(listener: &UnixListener, repo: &Repo, counters: &Counters) {
-    let users = Arc::new(AtomicUsize::new(0));
+    let connections = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         let stream = match stream {
             Ok(stream) => stream,
             Err(error) => {
-                tracing::warn!(%error, "nobody comes in");
+                tracing::warn!(%error, "control socket: accept failed");
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             }
         };
-        if users.fetch_add(1, Ordering::AcqRel) >= MAX_USERS {
-            users.fetch_sub(1, Ordering::AcqRel);
-            let full = CliError::failed("repository", format!("has {MAX_USERS} users already"))
-                .or("try again later");
-            // Who has gone is not told.
+        if connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
+            connections.fetch_sub(1, Ordering::AcqRel);
+            let full = CliError::failed(
+                "repository",
+                format!("{MAX_CONNECTIONS} commands run on it already"),
+            )
+            .or("try again later");
+            // The client may have closed the connection.
             let _ = say(&mut &stream, &failed_line(&full));
             continue;
         }
         let session = Session::new(repo.clone(), Some(counters.clone()));
-        let gone = users.clone();
+        let ended = connections.clone();
         let started = std::thread::Builder::new()
-            .name(String::from("user"))
+            .name(String::from("control-client"))
             .spawn(move || {
                 if let Err(error) = serve(&stream, session) {
-                    tracing::debug!(%error, "a user has gone");
+                    tracing::debug!(%error, "control socket: connection lost");
                 }
-                gone.fetch_sub(1, Ordering::AcqRel);
+                ended.fetch_sub(1, Ordering::AcqRel);
             });
         if let Err(error) = started {
-            users.fetch_sub(1, Ordering::AcqRel);
-            tracing::warn!(%error, "no thread for a user");
+            connections.fetch_sub(1, Ordering::AcqRel);
+            tracing::warn!(%error, "control socket: can't start a thread");
         }
     }
 }
 
-/// Answers one user's questions until that one goes.
+/// Answers one client's requests until it closes the connection.
 fn serve(stream: &UnixStream, mut session: Session) -> io::Result<()> {
     let mut received = Received::default();
     while let Some((line, file)) = received.next(stream)? {
         let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(error) => {
-                let wrong = CliError::usage("question", error)
+                let wrong = CliError::usage("request", error)
                     .or("use the same version of trunkline as the repository");
                 say(&mut &*stream, &failed_line(&wrong))?;
                 continue;
@@ -138,8 +141,7 @@ fn serve(stream: &UnixStream, mut session: Session) -> io::Result<()> {
         let answer = session.answer(&request, file, &mut |bytes| {
             if told.elapsed() >= PROGRESS_EVERY {
                 told = Instant::now();
-                say(&mut &*stream, &Line::Progress(bytes))
-                    .map_err(|_| io::Error::other(STOPPED))?;
+                say(&mut &*stream, &Line::Progress(bytes)).map_err(|_| Stopped::error())?;
             }
             Ok(())
         });
@@ -175,7 +177,7 @@ struct Received {
 }
 
 impl Received {
-    /// The next line, and the file that came with it; `None` when the user has gone.
+    /// The next line, and the file that came with it; `None` when the client has closed the connection.
     fn next(&mut self, stream: &UnixStream) -> io::Result<Option<(Vec<u8>, Option<File>)>> {
         loop {
             if let Some(end) = self.bytes.iter().position(|b| *b == b'\n') {
@@ -183,7 +185,7 @@ impl Received {
                 return Ok(Some((line, self.file.take())));
             }
             if self.bytes.len() > MAX_REQUEST {
-                return Err(io::Error::other("a question without end"));
+                return Err(io::Error::other("a request is longer than 64 KiB"));
             }
             let mut part = [0; 4096];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -207,15 +209,15 @@ impl Received {
     }
 }
 
-/// The other side: a user of a running repository.
-pub struct Visitor {
+/// The other side: a command that asks a running repository.
+pub struct ControlClient {
     stream: BufReader<UnixStream>,
     path: PathBuf,
 }
 
-impl Visitor {
-    /// Goes in; `None` where nobody answers.
-    pub fn enter(path: &Path) -> Option<Self> {
+impl ControlClient {
+    /// Connects; `None` where no repository runs.
+    pub fn connect(path: &Path) -> Option<Self> {
         let stream = UnixStream::connect(path).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
@@ -272,7 +274,7 @@ impl Visitor {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !control.push(SendAncillaryMessage::ScmRights(&files)) {
-            return Err(io::Error::other("no room for a file beside the question"));
+            return Err(io::Error::other("no room for a file beside the request"));
         }
         let sent = sendmsg(
             stream,
@@ -286,7 +288,7 @@ impl Visitor {
     fn lost(&self, error: &io::Error) -> CliError {
         CliError::failed(
             format!("repository at {}", self.path.display()),
-            format!("went away ({error})"),
+            format!("connection lost ({error})"),
         )
         .or("see its log")
     }
