@@ -4,8 +4,8 @@ mod common;
 
 use common::client::*;
 use common::*;
-use ndn_forwarder::StrategyKind;
 use ndn_forwarder::mgmt::*;
+use ndn_forwarder::{FaceId, StrategyKind, origin};
 use ndn_packet::tlv::{self, types};
 use ndn_packet::{Component, Interest, Name, NetPacket, SigningKey, Verifier, sha256};
 
@@ -181,6 +181,36 @@ fn neighbours_register_prefixes_where_the_policy_allows_it() {
         assert_eq!(response_in(&c.w.receive(peer, packet)), None);
     }
     assert_eq!(c.rib().len(), 1);
+}
+
+#[test]
+fn a_neighbour_registers_for_its_own_face_alone() {
+    let mut c = Client::new();
+    c.w = World::new(|config| config.commands.localhop_rib = Some(Trust::Any));
+    let (peer, victim) = (c.w.remote(), c.w.remote());
+    c.face = c.w.local();
+    c.w.route("/b", victim, 1);
+    let mut ask = |verb, uri, face: Option<FaceId>| {
+        let p = ControlParameters {
+            face_id: face.map(|id| id.0),
+            origin: Some(origin::STATIC),
+            ..named(uri)
+        };
+        let name = command_name(Scope::Localhop, "rib", verb, &p);
+        let packet = c.signed(&name, &SigningKey::DigestSha256);
+        let answer = response_in(&c.w.receive(peer, packet)).unwrap();
+        (answer.code, answer.body.face_id)
+    };
+    assert_eq!(ask("register", "/a", Some(victim)), (403, None));
+    assert_eq!(ask("unregister", "/b", Some(victim)), (403, None));
+    assert_eq!(ask("register", "/a", Some(peer)), (200, Some(peer.0)));
+    assert_eq!(ask("register", "/a/c", None), (200, Some(peer.0)));
+    assert_eq!(
+        ask("unregister", "/a/c", Some(FaceId(0))),
+        (200, Some(peer.0))
+    );
+    assert_eq!(c.w.fw.lookup_route(&name("/a/c")), [(peer, 0)]);
+    assert_eq!(c.w.fw.lookup_route(&name("/b")), [(victim, 1)]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Forwarder {
     fn register(&mut self, request: &Request, p: ControlParameters) -> Answer {
         let name = required(&p.name)?;
         check_length(name)?;
-        let face = chosen_face(request, &p);
+        let face = Self::registered_face(request, &p)?;
         let slot = self
             .state
             .faces
@@ -132,9 +132,25 @@ impl Forwarder {
         })
     }
 
+    /// The face that a command to register a prefix, or to take one back, is about. A neighbour may do that for its own
+    /// face alone.
+    fn registered_face(
+        request: &Request,
+        p: &ControlParameters,
+    ) -> Result<FaceId, Box<ControlResponse>> {
+        let face = chosen_face(request, p);
+        if request.localhop && face != request.face {
+            return Err(refusal(
+                403,
+                "a neighbour may register prefixes for its own face alone; leave FaceId out",
+            ));
+        }
+        Ok(face)
+    }
+
     fn unregister(&mut self, request: &Request, p: ControlParameters) -> Answer {
         let name = required(&p.name)?;
-        let face = chosen_face(request, &p);
+        let face = Self::registered_face(request, &p)?;
         let origin = p.origin.unwrap_or(origin::APP);
         if let Some(slot) = self.state.faces.slot(face) {
             self.withdraw_route(name, slot, origin);
