@@ -119,7 +119,7 @@ impl Bench {
             let mut batch: Vec<NetPacket> = (0..BURST)
                 .map(|_| {
                     nonce += 1;
-                    let token = PitToken::from_u64(u64::from(nonce));
+                    let token = PitToken::from_u48(u64::from(nonce));
                     interest(&name(), nonce).with_pit_token(Some(token))
                 })
                 .collect();

@@ -190,6 +190,23 @@ fn hop_limit_is_counted_down() {
     assert_eq!(w.fw.counters(app).unwrap().dropped_hop_limit, 1);
 }
 
+/// NDNd's forwarder takes only tokens of its own length; whoever asks us may have any.
+#[test]
+fn tokens_upstream_are_of_six_bytes_and_those_of_downstreams_come_back_as_they_are() {
+    let mut w = World::new(|c| c.cs_capacity_bytes = 0);
+    let (down, up) = (w.remote(), w.remote());
+    w.route("/a", up, 1);
+    for len in [1, 4, 6, 8, 32] {
+        let theirs = token(&[7; 32][..len]);
+        let asked = w.receive(down, interest("/a/1", len as u32).with_pit_token(theirs));
+        let ours = asked[0].1.pit_token.unwrap();
+        assert_eq!(ours.as_slice().len(), 6);
+        let sent = w.receive(up, data("/a/1").with_pit_token(Some(ours)));
+        assert_eq!(sent[0].1.pit_token, theirs);
+    }
+    w.assert_idle();
+}
+
 #[test]
 fn localhost_stays_on_this_host_and_localhop_on_this_link() {
     let mut w = World::new(|_| {});

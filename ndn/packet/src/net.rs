@@ -231,7 +231,7 @@ mod tests {
                 no_cache: true,
                 non_discovery: true,
                 prefix_announcement: Some(hex("0600")),
-                ..packet.with_pit_token(Some(PitToken::from_u64(5)))
+                ..packet.with_pit_token(Some(PitToken::from_u48(5)))
             };
             assert_eq!(
                 NetPacket::decode(full.to_lp().encode()),

@@ -158,7 +158,7 @@ mod tests {
                     .content(&vec![1; len])
                     .sign(&SigningKey::DigestSha256);
                 let short = elided_data(&name, len as u64, Some(9));
-                let token = Some(PitToken::from_u64(7));
+                let token = Some(PitToken::from_u48(7));
                 let packet = |wire| {
                     NetPacket::data(Data::parse(wire).expect("well formed")).with_pit_token(token)
                 };

@@ -78,7 +78,8 @@ pub(crate) struct Entry {
     name_len: u32,
     /// Components of the name it is filed under.
     depth: u16,
-    generation: u32,
+    /// Lives of the slot before this one, as far as a token tells them apart.
+    generation: u16,
     live: bool,
     can_be_prefix: bool,
     must_be_fresh: bool,
@@ -262,7 +263,7 @@ impl Pit {
     /// Fetches ahead the entry that a token leads to.
     #[inline]
     pub(crate) fn prefetch_entry(&self, token: &PitToken) {
-        if let Some(entry) = token.as_u64().and_then(|t| self.entries.try_get(t as u32)) {
+        if let Some(entry) = token.as_u48().and_then(|t| self.entries.try_get(t as u32)) {
             prefetch(entry);
         }
     }
@@ -343,13 +344,13 @@ impl Pit {
     /// The token that leads back to an entry.
     #[inline]
     pub(crate) fn token(&self, id: u32) -> PitToken {
-        PitToken::from_u64(u64::from(self.get(id).generation) << 32 | u64::from(id))
+        PitToken::from_u48(u64::from(self.get(id).generation) << 32 | u64::from(id))
     }
 
     /// The entry that a token of ours leads to.
     #[inline]
     pub(crate) fn by_token(&self, token: &PitToken) -> Option<u32> {
-        let token = token.as_u64()?;
+        let token = token.as_u48()?;
         let id = token as u32;
         let entry = self.entries.try_get(id)?;
         (entry.live && u64::from(entry.generation) == token >> 32).then_some(id)

@@ -338,13 +338,13 @@ mod tests {
     fn fields_pass_and_local_ones_do_not() {
         let (mut a, mut b) = (link(), link());
         let interest = Interest::parse(Interest::builder(&name()).nonce(1).build()).unwrap();
-        let mut packet = NetPacket::interest(interest).with_pit_token(Some(PitToken::from_u64(9)));
+        let mut packet = NetPacket::interest(interest).with_pit_token(Some(PitToken::from_u48(9)));
         packet.next_hop_face = Some(300);
         let frame = a.wrap(Duration::ZERO, &packet, 0).unwrap().encode();
         let Received::Packet(got) = b.receive(Duration::ZERO, 0, frame.clone()) else {
             panic!("no packet")
         };
-        assert_eq!(got.pit_token.and_then(|t| t.as_u64()), Some(9));
+        assert_eq!(got.pit_token.and_then(|t| t.as_u48()), Some(9));
         assert_eq!(got.next_hop_face, None);
         (a.local_fields, b.local_fields) = (true, true);
         let frame = a.wrap(Duration::ZERO, &packet, 0).unwrap().encode();

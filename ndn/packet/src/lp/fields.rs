@@ -81,16 +81,18 @@ impl PitToken {
         })
     }
 
-    /// A token of 8 bytes.
-    pub fn from_u64(token: u64) -> Self {
+    /// A token of 6 bytes, the only length that NDNd's forwarder survives: the low 48 bits of a number.
+    pub fn from_u48(token: u64) -> Self {
         let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&token.to_be_bytes());
-        PitToken { len: 8, bytes }
+        bytes[..6].copy_from_slice(&token.to_be_bytes()[2..]);
+        PitToken { len: 6, bytes }
     }
 
-    /// The number of a token of 8 bytes.
-    pub fn as_u64(&self) -> Option<u64> {
-        self.as_slice().try_into().ok().map(u64::from_be_bytes)
+    /// The number of a token of 6 bytes.
+    pub fn as_u48(&self) -> Option<u64> {
+        let token: [u8; 6] = self.as_slice().try_into().ok()?;
+        let [a, b, c, d, e, f] = token;
+        Some(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
     }
 
     /// The bytes.

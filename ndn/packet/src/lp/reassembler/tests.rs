@@ -7,7 +7,7 @@ const MS: Duration = Duration::from_millis(1);
 fn packet(len: usize) -> LpPacket {
     let payload: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
     LpPacket {
-        pit_token: Some(PitToken::from_u64(9)),
+        pit_token: Some(PitToken::from_u48(9)),
         congestion_mark: Some(1),
         ..LpPacket::bare(payload.into())
     }
