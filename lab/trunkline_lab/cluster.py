@@ -1,7 +1,7 @@
 """A real HDFS: NameNode, DataNodes and client JVMs as processes, each on the host that a `Site` gives it.
 
-Stock classes, stock defaults but for addresses, directories and waits. What a plane adds (the plug-in's jar and
-properties) comes from a `Plane`; the plane "tcp" adds nothing at all.
+Stock classes, stock defaults but for addresses, directories and waits, and a NameNode that places replicas on busy
+DataNodes too. What a plane adds (the plug-in's jar and properties) comes from a `Plane`; "tcp" adds nothing at all.
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ class Cluster:
         self.rpc = f"{self.namenode_address}:{site.port(self.namenode_address, 'namenode')}"
         self.http = f"{self.namenode_address}:{site.port(self.namenode_address, 'namenode-http')}"
         self._namenode: Process | None = None
+        self._namenode_conf = self._conf_of_namenode()
         self.datanodes = [self._datanode_host(host, address) for host, address in site.datanodes]
         taken = {self.namenode_host, *(datanode.host for datanode in self.datanodes)}
         # A client's counters stand apart from those of a daemon on its host.
@@ -167,7 +168,7 @@ class Cluster:
             (conf / "webapps" / pages).mkdir(parents=True, exist_ok=True)
         return conf
 
-    def _namenode_conf(self) -> Path:
+    def _conf_of_namenode(self) -> Path:
         return self.conf(
             self.namenode_host,
             self.namenode_address,
@@ -176,6 +177,9 @@ class Cluster:
                 "dfs.namenode.name.dir": f"file://{self.directory}/namenode",
                 "dfs.namenode.datanode.registration.ip-hostname-check": "false",
                 "dfs.namenode.safemode.extension": "0",
+                # With few DataNodes each is wanted for nearly every block; one that is busy would be passed over, and
+                # a block have fewer replicas than it was written with.
+                "dfs.namenode.redundancy.considerLoad": "false",
             },
         )
 
@@ -227,7 +231,7 @@ class Cluster:
         `differing` gives single DataNodes (1 is dn1) a plane other than the cluster's. `formatted` is where an empty
         namespace is kept between clusters of which no two run at once: the first formats it, the others copy it.
         """
-        conf = self._namenode_conf()
+        conf = self._namenode_conf
         namespace = self.directory / "namenode"
         if formatted and formatted.exists():
             shutil.copytree(formatted, namespace)

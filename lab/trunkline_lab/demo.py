@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import paths, payload, planes, report, transfer
+from . import paths, payload, planes, report, stock, transfer
 from .report import mib
 from .say import say
 from .transfer import Cost
@@ -121,8 +121,8 @@ def render(runs: list[Run]) -> str:
         cells = [(run.bytes_out()[host], run.bytes_in()[host]) for run in runs]
         hosts.append([f"  {host}", *(mib(count) for pair in cells for count in pair)])
     parts = [
-        f"{mib(runs[0].file_bytes)} MiB, replication {REPLICATION}, {DATANODES} DataNodes, stock Hadoop 3.5.0 on "
-        f"loopback addresses\n{report.machine()}",
+        f"{mib(runs[0].file_bytes)} MiB, replication {REPLICATION}, {DATANODES} DataNodes, "
+        f"stock Hadoop {stock.NEWEST} on loopback addresses\n{report.machine()}",
         by_phase("seconds, from start to exit of FsShell", lambda run, cost: cost.wall_s, "{:.2f}".format),
         by_phase("CPU seconds, all hosts and the router", lambda run, cost: sum(cost.cpu_s.values()), "{:.1f}".format),
         report.table(hosts),

@@ -12,26 +12,35 @@ from .say import say
 HADOOP = paths.LAB / "stock" / "pom.xml"
 HBASE = paths.LAB / "hbase" / "pom.xml"
 YARN = paths.LAB / "yarn" / "pom.xml"
+VERSIONS = ("3.3.6", "3.4.3", "3.5.0")  # of Hadoop, that the plug-in's one jar is tested in
+NEWEST = VERSIONS[-1]  # what everything runs on that is not told another
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 
 
-def classpath(scope: str = "runtime", pom: Path = HADOOP) -> list[str]:
+def classpath(scope: str = "runtime", pom: Path = HADOOP, hadoop: str = NEWEST) -> list[str]:
     """The jars that `pom` names, `scope` being "runtime" (daemons, shell) or "test" (with Hadoop's own tests).
+
+    `hadoop` is one of VERSIONS; HBase and YARN are there with the newest alone.
 
     Maven is asked only when the pom changed or a jar has gone; the answer is kept in .cache/hadoop/.
     """
+    if hadoop not in VERSIONS:
+        raise ValueError(f"no Hadoop {hadoop} here; there are {', '.join(VERSIONS)}")
     stamp = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
-    listing = paths.CACHE / "hadoop" / f"{scope}-{stamp}.classpath"
+    listing = paths.CACHE / "hadoop" / f"{scope}-{hadoop}-{stamp}.classpath"
     if listing.exists():
         jars = listing.read_text().strip().split(":")
         if all(Path(jar).exists() for jar in jars):
             return jars
-    what = f"what {pom.relative_to(paths.ROOT)} names ({scope})"
+    what = f"what {pom.relative_to(paths.ROOT)} names for Hadoop {hadoop} ({scope})"
     say(f"resolving {what} from Maven Central")
     listing.parent.mkdir(parents=True, exist_ok=True)
     fresh = listing.with_suffix(".new")
     done = subprocess.run(
-        ["mvn", "-q", "-B", "-f", str(pom), DEPENDENCY_PLUGIN, f"-DincludeScope={scope}", f"-Dmdep.outputFile={fresh}"],
+        [
+            *("mvn", "-q", "-B", "-f", str(pom), f"-Dhadoop.version={hadoop}"),
+            *(DEPENDENCY_PLUGIN, f"-DincludeScope={scope}", f"-Dmdep.outputFile={fresh}"),
+        ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
