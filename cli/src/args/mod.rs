@@ -142,7 +142,7 @@ pub struct GetArgs {
     /// a public key's file, or none
     #[arg(long, value_name = "HOW", default_value = "digest")]
     pub verify: VerifySpec,
-    /// Give up when nothing has come for so long
+    /// Give up when nothing has come for so long, or one segment has not though others came
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
     pub timeout: Duration,
     /// No progress bar

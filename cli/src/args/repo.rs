@@ -130,7 +130,7 @@ pub struct GetFileArgs {
     /// How many Interests are kept on the way: cubic, aimd or fixed:N
     #[arg(long, value_name = "HOW", default_value = "cubic")]
     pub window: WindowSpec,
-    /// Give up when nothing has come for so long
+    /// Give up when nothing has come for so long, or one segment has not though others came
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
     pub timeout: Duration,
     /// No progress bar

@@ -129,7 +129,7 @@ fn others(first: &Data, last: u64, now: Duration) -> Consumer {
     let config = ConsumerConfig {
         first: 1,
         last: Some(last),
-        max_stall: PATIENCE,
+        give_up_after: PATIENCE,
         verify: VerifyPolicy::None,
         seed: forwarder::seed(),
         ..ConsumerConfig::new(first.name().parent().to_name())

@@ -81,7 +81,7 @@ impl Fetch {
                 ),
             };
             question = plan.consumer.verify.asking(question);
-            question.timeout = plan.consumer.max_stall;
+            question.timeout = plan.consumer.give_up_after;
             question.seed = plan.consumer.seed;
             Phase::Asking(Box::new(Exchange::new(question, now)))
         } else {
@@ -296,7 +296,7 @@ impl Fetch {
         };
         let mut config = ConsumerConfig {
             prefix: ndn_repo::manifest_name(&told.name),
-            window: self.plan.window.config(),
+            congestion: self.plan.window.congestion(),
             max_buffered_segments: self.plan.window.buffer(None),
             ..self.plan.consumer.clone()
         };
@@ -384,7 +384,7 @@ fn consumer_config(
     ConsumerConfig {
         prefix,
         last,
-        window: plan.window.config(),
+        congestion: plan.window.congestion(),
         max_buffered_segments: plan.window.buffer(segment_bytes),
         ..plan.consumer.clone()
     }

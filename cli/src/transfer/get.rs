@@ -84,7 +84,7 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
     };
     let to_stdout = sink.is_stdout();
     let mut consumer = ConsumerConfig::new(job.name.clone());
-    consumer.max_stall = job.timeout;
+    consumer.give_up_after = job.timeout;
     consumer.verify = verify;
     consumer.seed = forwarder::seed();
     let plan = FetchPlan {

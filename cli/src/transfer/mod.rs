@@ -11,8 +11,9 @@ mod source;
 mod writer;
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-use ndn_endpoint::WindowConfig;
+use ndn_endpoint::{AimdConfig, CongestionControlFactory, CubicConfig, FixedConfig};
 use ndn_packet::MAX_PACKET;
 
 pub use get::{Job, get, run};
@@ -58,11 +59,11 @@ impl FromStr for WindowSpec {
 
 impl WindowSpec {
     /// What a consumer is told.
-    fn config(self) -> WindowConfig {
+    fn congestion(self) -> Arc<dyn CongestionControlFactory> {
         match self {
-            WindowSpec::Cubic => WindowConfig::default(),
-            WindowSpec::Aimd => WindowConfig::Aimd(Default::default()),
-            WindowSpec::Fixed(n) => WindowConfig::Fixed(n),
+            WindowSpec::Cubic => Arc::new(CubicConfig::default()),
+            WindowSpec::Aimd => Arc::new(AimdConfig::default()),
+            WindowSpec::Fixed(n) => Arc::new(FixedConfig::new(n)),
         }
     }
 

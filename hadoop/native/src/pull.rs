@@ -12,9 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_endpoint::{
-    Consumer, ConsumerConfig, ConsumerStats, CubicConfig, State, VerifyPolicy, WindowConfig,
-};
+use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, CubicConfig, State, VerifyPolicy};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
@@ -30,7 +28,7 @@ use crate::wire;
 const INTEREST_LIFETIME: Duration = Duration::from_secs(4);
 /// A pull fails by itself only after this long without anything; its taker's
 /// own time-out comes first and decides.
-const MAX_STALL: Duration = Duration::from_secs(300);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 /// So often one segment is taken that does not verify. What a cache or a wire
 /// has damaged is right when it is asked for again; a damaged replica never is.
 const MAX_REFUSALS: u32 = 4;
@@ -113,13 +111,12 @@ impl Pull {
         let config = ConsumerConfig {
             first: settings.first,
             last: settings.last,
-            window: WindowConfig::Cubic(CubicConfig {
+            congestion: Arc::new(CubicConfig {
                 max: settings.window as f64,
                 ..CubicConfig::default()
             }),
             interest_lifetime: INTEREST_LIFETIME,
-            max_retries: u32::MAX,
-            max_stall: MAX_STALL,
+            give_up_after: GIVE_UP_AFTER,
             max_buffered_segments: settings.window * 2,
             first_ahead: if settings.live {
                 usize::MAX

@@ -1,8 +1,8 @@
 //! One Interest, one Data: asked again until it is answered or time is up. For metadata, discovery, pings.
 
 use crate::VerifyPolicy;
-use crate::rng::Rng;
 use bytes::Bytes;
+use fastrand::Rng;
 use ndn_packet::{Data, Interest, NackReason, Name};
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ impl Exchange {
             wait: config.retry_after,
             nacks: 0,
             nonce: 0,
-            rng: Rng::new(config.seed),
+            rng: Rng::with_seed(config.seed),
             config,
         }
     }
@@ -122,7 +122,7 @@ impl Exchange {
             Phase::Ask(at) if at <= now => {}
             _ => return None,
         }
-        self.nonce = self.rng.nonce();
+        self.nonce = self.rng.u32(..);
         self.phase = Phase::Out(now + self.wait);
         self.wait *= 2;
         let interest = Interest::builder(&self.config.name)

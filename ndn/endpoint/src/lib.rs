@@ -11,7 +11,7 @@
 //! | serving an object that lies somewhere, a file | [`Segmenter`] |
 //! | one question, one answer | [`Exchange`] |
 //! | the newest version of an object | [`rdr`] |
-//! | another congestion control | [`CongestionControl`] |
+//! | a congestion control of your own | [`congestion`] |
 //!
 //! # How to drive one
 //! After anything was called, [`Consumer::poll_interest`] is called until it gives `None`, [`Consumer::read`] likewise,
@@ -47,8 +47,8 @@
 //!   │     NoRoute  ▼ │ over        ▼
 //!   └─────────────(silence)◀───────┘
 //!
-//!   from Probing or Flowing: nothing owed comes for max_stall, no route for max_stall, one segment lost or rejected
-//!   too often, refused by its producer ──▶ Failed(reason)
+//!   from Probing or Flowing: nothing owed comes, or one segment stays away, for give_up_after; no route for as long;
+//!   one segment rejected too often; refused by its producer ──▶ Failed(reason)
 //! ```
 //! *Probing* sends one Interest at a time, so that a network that learns where a stream comes from floods one Interest
 //! and not a window full. *Flowing* keeps a window out. In a live stream most of the window waits at the producer for
@@ -60,18 +60,21 @@
 //! [`retain_segments`](ProducerConfig::retain_segments) and [`retain_bytes`](ProducerConfig::retain_bytes), and
 //! [`max_pending_interests`](ProducerConfig::max_pending_interests) tags of waiting Interests.
 
+pub mod congestion;
 mod consumer;
 mod exchange;
 mod naming;
 mod producer;
 pub mod rdr;
-mod rng;
 mod rtt;
 mod segmenter;
 mod template;
 mod verify;
-mod window;
 
+pub use congestion::{
+    Aimd, AimdConfig, CongestionControl, CongestionControlFactory, Cubic, CubicConfig, Fixed,
+    FixedConfig,
+};
 pub use consumer::{Consumer, ConsumerConfig, ConsumerStats, FailReason, Outcome, State};
 pub use exchange::{Exchange, ExchangeConfig, ExchangeError};
 pub use naming::SegmentName;
@@ -79,4 +82,3 @@ pub use producer::{Answer, Producer, ProducerConfig, ProducerStats, PublishError
 pub use rtt::RtoConfig;
 pub use segmenter::Segmenter;
 pub use verify::VerifyPolicy;
-pub use window::{Aimd, AimdConfig, CongestionControl, Cubic, CubicConfig, Fixed, WindowConfig};

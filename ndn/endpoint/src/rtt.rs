@@ -65,11 +65,20 @@ impl RttEstimator {
 
     /// The retransmission timeout now.
     pub(crate) fn rto(&self) -> Duration {
+        self.doubled(self.backoff)
+    }
+
+    /// The timeout of an Interest for a segment that was lost `losses` times: doubled for each but the first.
+    pub(crate) fn repeated_rto(&self, losses: u32) -> Duration {
+        self.doubled(self.backoff.max(losses.saturating_sub(1).min(16)))
+    }
+
+    fn doubled(&self, times: u32) -> Duration {
         let base = self
             .usual()
             .unwrap_or(self.config.initial)
             .max(self.config.min);
-        base.saturating_mul(1 << self.backoff).min(self.config.max)
+        base.saturating_mul(1 << times).min(self.config.max)
     }
 
     /// Takes back what [`RttEstimator::back_off`] has done.

@@ -3,25 +3,21 @@
 mod common;
 
 use common::reader::assert_complete;
-use common::{Link, Outage, Source, World, config, ms};
-use ndn_endpoint::{ConsumerConfig, WindowConfig};
+use common::{Congestion, Link, Outage, Source, World, aimd, config, cubic, fixed_window, ms};
+use ndn_endpoint::ConsumerConfig;
 use std::time::Duration;
 
-fn live(window: WindowConfig) -> ConsumerConfig {
+fn live(congestion: Congestion) -> ConsumerConfig {
     ConsumerConfig {
         live: true,
-        window,
+        congestion,
         interest_lifetime: Duration::from_secs(1),
         ..config()
     }
 }
 
-fn algorithms() -> [WindowConfig; 3] {
-    [
-        WindowConfig::default(),
-        WindowConfig::Aimd(Default::default()),
-        WindowConfig::Fixed(32),
-    ]
+fn algorithms() -> [Congestion; 3] {
+    [cubic(), aimd(), fixed_window(32)]
 }
 
 #[test]
@@ -59,7 +55,7 @@ fn a_slow_producer_is_no_loss() {
 #[test]
 fn the_first_segment_opens_the_window() {
     let mut world = World::live(60, ms(300), None, Link::with_delay(ms(5)), 3);
-    world.add(live(WindowConfig::Fixed(32)), Duration::ZERO);
+    world.add(live(fixed_window(32)), Duration::ZERO);
     world.run(ms(299));
     assert_eq!(world.interests_seen, 1);
     world.run(ms(320));
@@ -75,7 +71,7 @@ fn losses_are_made_good_at_once() {
             ..Link::with_delay(ms(2))
         };
         let mut world = World::live(1000, ms(5), told_after, link, 9);
-        world.add(live(WindowConfig::Fixed(64)), Duration::ZERO);
+        world.add(live(fixed_window(64)), Duration::ZERO);
         let took = world.run(Duration::from_secs(60));
         assert_complete(&world.readers[0], 1000);
         println!(
@@ -97,8 +93,8 @@ fn a_fast_producer_fills_the_pipe() {
             ..Link::with_delay(ms(20))
         };
         let mut world = World::live(5000, Duration::from_micros(700), Some(ms(20)), link, 9);
-        if let WindowConfig::Fixed(_) = window {
-            world.add(live(WindowConfig::Fixed(128)), Duration::ZERO);
+        if format!("{window:?}").starts_with("Fixed") {
+            world.add(live(fixed_window(128)), Duration::ZERO);
         } else {
             world.add(live(window.clone()), Duration::ZERO);
         }
@@ -127,7 +123,7 @@ fn an_outage_in_mid_stream_is_survived() {
         to: ms(3000),
         nack: None,
     });
-    world.add(live(WindowConfig::Fixed(32)), Duration::ZERO);
+    world.add(live(fixed_window(32)), Duration::ZERO);
     let took = world.run(Duration::from_secs(60));
     assert_complete(&world.readers[0], 500);
     assert!(took < Duration::from_secs(9), "{took:?}");
@@ -144,7 +140,7 @@ fn three_replicas_pull_one_stream() {
         world.add(
             ConsumerConfig {
                 seed,
-                ..live(WindowConfig::Fixed(32))
+                ..live(fixed_window(32))
             },
             Duration::ZERO,
         );

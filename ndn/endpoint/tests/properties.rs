@@ -3,19 +3,19 @@
 mod common;
 
 use common::reader::assert_complete;
-use common::{Link, Outage, Source, Stream, World, config, ms, prefix};
-use ndn_endpoint::{
-    Consumer, ConsumerConfig, Producer, ProducerConfig, VerifyPolicy, WindowConfig,
+use common::{
+    Congestion, Link, Outage, Source, Stream, World, aimd, config, cubic, fixed_window, ms, prefix,
 };
+use ndn_endpoint::{Consumer, ConsumerConfig, Producer, ProducerConfig, VerifyPolicy};
 use ndn_packet::{ComponentBuf, Data, Interest, NackReason, Name, SigningKey};
 use proptest::prelude::*;
 use std::time::Duration;
 
-fn window() -> impl Strategy<Value = WindowConfig> {
+fn window() -> impl Strategy<Value = Congestion> {
     prop_oneof![
-        Just(WindowConfig::default()),
-        Just(WindowConfig::Aimd(Default::default())),
-        (1usize..100).prop_map(WindowConfig::Fixed),
+        Just(cubic()),
+        Just(aimd()),
+        (1usize..100).prop_map(fixed_window),
     ]
 }
 
@@ -51,13 +51,12 @@ proptest! {
         let mut world = World::ready(segments, link, seed);
         world.corrupt_every = corrupt_every;
         world.add(ConsumerConfig {
-            window,
+            congestion: window,
             seed,
             max_buffered_segments: buffered,
             first_ahead,
             max_rejects: 100,
-            max_retries: 1000,
-            max_stall: Duration::from_secs(600),
+            give_up_after: Duration::from_secs(600),
             last: last_known.then_some(segments - 1),
             ..config()
         }, Duration::ZERO);
@@ -77,11 +76,10 @@ proptest! {
         world.outages.extend(dark.map(|(from, len)| Outage { from: ms(from), to: ms(from + len), nack }));
         world.add(ConsumerConfig {
             live: true,
-            window,
+            congestion: window,
             seed,
             interest_lifetime: Duration::from_secs(1),
-            max_retries: 1000,
-            max_stall: Duration::from_secs(600),
+            give_up_after: Duration::from_secs(600),
             ..config()
         }, Duration::ZERO);
         world.run(Duration::from_secs(100_000));
@@ -161,7 +159,7 @@ proptest! {
         let verify = if verify { VerifyPolicy::default() } else { VerifyPolicy::None };
         let mut now = ms(0);
         let mut c = Consumer::new(
-            ConsumerConfig { window, live, probe, first, verify, max_buffered_segments: buffered, ..config() }, now);
+            ConsumerConfig { congestion: window, live, probe, first, verify, max_buffered_segments: buffered, ..config() }, now);
         let mut sent: Vec<Interest> = Vec::new();
         let mut beyond = 0;
         let mut expected = first;

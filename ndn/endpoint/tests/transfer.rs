@@ -3,17 +3,15 @@
 mod common;
 
 use common::reader::assert_complete;
-use common::{Link, Outage, SEGMENT_BYTES, World, config, ms};
-use ndn_endpoint::{ConsumerConfig, CubicConfig, FailReason, VerifyPolicy, WindowConfig};
+use common::{
+    Congestion, Link, Outage, SEGMENT_BYTES, World, aimd, config, cubic, fixed_window, ms,
+};
+use ndn_endpoint::{ConsumerConfig, CubicConfig, FailReason, VerifyPolicy};
 use ndn_packet::NackReason;
 use std::time::Duration;
 
-fn algorithms() -> [WindowConfig; 3] {
-    [
-        WindowConfig::default(),
-        WindowConfig::Aimd(Default::default()),
-        WindowConfig::Fixed(64),
-    ]
+fn algorithms() -> [Congestion; 3] {
+    [cubic(), aimd(), fixed_window(64)]
 }
 
 #[test]
@@ -28,7 +26,7 @@ fn complete_under_twenty_percent_loss() {
         let mut world = World::ready(400, link, 3);
         world.add(
             ConsumerConfig {
-                window: window.clone(),
+                congestion: window.clone(),
                 ..config()
             },
             Duration::ZERO,
@@ -72,7 +70,7 @@ fn the_window_fills_the_pipe() {
             );
             world.add(
                 ConsumerConfig {
-                    window: window.clone(),
+                    congestion: window.clone(),
                     ..config()
                 },
                 Duration::ZERO,
@@ -94,7 +92,7 @@ fn a_window_as_deep_as_the_pipe_needs_no_retransmission() {
     let mut world = World::ready(2000, hundred_megabit(), 3);
     world.add(
         ConsumerConfig {
-            window: WindowConfig::Fixed(30),
+            congestion: fixed_window(30),
             ..config()
         },
         Duration::ZERO,
@@ -116,15 +114,12 @@ fn a_window_as_deep_as_the_pipe_needs_no_retransmission() {
 
 #[test]
 fn two_consumers_share_the_link() {
-    for window in [
-        WindowConfig::default(),
-        WindowConfig::Aimd(Default::default()),
-    ] {
+    for window in [cubic(), aimd()] {
         let mut world = World::ready(20_000, hundred_megabit(), 5);
         for (seed, start) in [(1, Duration::ZERO), (2, Duration::from_secs(1))] {
             world.add(
                 ConsumerConfig {
-                    window: window.clone(),
+                    congestion: window.clone(),
                     seed,
                     ..config()
                 },
@@ -164,11 +159,17 @@ fn marks_cut_the_window_once_a_round_trip() {
         ..hundred_megabit()
     };
     let mut world = World::ready(4000, link, 3);
-    let window = WindowConfig::Cubic(CubicConfig {
+    let window: Congestion = std::sync::Arc::new(CubicConfig {
         initial: 28.0,
         ..CubicConfig::default()
     });
-    world.add(ConsumerConfig { window, ..config() }, Duration::ZERO);
+    world.add(
+        ConsumerConfig {
+            congestion: window,
+            ..config()
+        },
+        Duration::ZERO,
+    );
     let took = world.run(Duration::from_secs(60));
     assert_complete(&world.readers[0], 4000);
     let stats = world.readers[0].consumer.stats();
@@ -224,7 +225,7 @@ fn no_producer_is_a_clear_failure() {
         });
         world.add(
             ConsumerConfig {
-                max_stall: Duration::from_secs(5),
+                give_up_after: Duration::from_secs(5),
                 ..config()
             },
             Duration::ZERO,
@@ -326,7 +327,7 @@ fn a_lost_segment_costs_a_round_trip_not_a_timeout() {
     let mut world = World::ready(3000, link, 11);
     world.add(
         ConsumerConfig {
-            window: WindowConfig::Fixed(40),
+            congestion: fixed_window(40),
             ..config()
         },
         Duration::ZERO,

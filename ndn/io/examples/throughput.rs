@@ -12,11 +12,12 @@ mod apps;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apps::{Reader, Source};
 use bytes::Bytes;
-use ndn_endpoint::{Consumer, ConsumerConfig, WindowConfig};
+use ndn_endpoint::{Consumer, ConsumerConfig, FixedConfig};
 use ndn_io::{App, Client, ClientOptions, FaceUri, ListenConfig, Node, NodeConfig};
 use ndn_packet::{ComponentBuf, Interest, Name, NetPacket};
 use serde_json::{Value, json};
@@ -259,7 +260,7 @@ fn consumer(
     } else {
         let mut config = ConsumerConfig::new(prefix());
         config.last = Some((bytes / segment_bytes as f64) as u64);
-        config.window = WindowConfig::Fixed(window);
+        config.congestion = Arc::new(FixedConfig::new(window));
         let start = Instant::now();
         let mut reader = Reader::new(Consumer::new(config, client.now()), |_, _| {});
         client.run(&mut reader, |reader| reader.consumer.is_done())?;

@@ -1,12 +1,13 @@
 //! Four writers at once over a narrow core, as in the lab's `ndn-contended`: pulls share links with each other, and wait
 //! for links rather than for timeouts.
 
-use ndn_endpoint::WindowConfig;
+use ndn_endpoint::FixedConfig;
 use ndn_packet::Name;
 use ndn_sim::net::{NetworkConfig, Routing};
 use ndn_sim::topology::{NodeId, Placement, Topology};
 use ndn_sim::wire::Wire;
 use ndn_sim::write::{BlockPlan, Plane, WriteConfig, WriteOutcome, Writes};
+use std::sync::Arc;
 use std::time::Duration;
 
 const BLOCK: u64 = 16 << 20;
@@ -101,7 +102,7 @@ fn pulls_share_a_narrow_core_without_timeouts() {
         let tcp = write(&topology, seed, Plane::Tcp, config());
         let named = write(&topology, seed, Plane::Named, config());
         let fixed = WriteConfig {
-            window: WindowConfig::Fixed(64),
+            congestion: Arc::new(FixedConfig::new(64)),
             ..config()
         };
         let fixed = write(&topology, seed, Plane::Named, fixed);

@@ -1,7 +1,8 @@
 //! What a consumer is told at its start.
 
-use crate::{RtoConfig, VerifyPolicy, WindowConfig};
+use crate::{CongestionControlFactory, CubicConfig, RtoConfig, VerifyPolicy};
 use ndn_packet::Name;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a [`Consumer`](super::Consumer). Start from [`ConsumerConfig::new`] and change fields.
@@ -13,19 +14,19 @@ pub struct ConsumerConfig {
     pub first: u64,
     /// Last segment wanted, where known; else FinalBlockId or [`set_last`](super::Consumer::set_last) tells it.
     pub last: Option<u64>,
-    /// Congestion control. Default CUBIC.
-    pub window: WindowConfig,
+    /// Makes the congestion control. Default CUBIC.
+    pub congestion: Arc<dyn CongestionControlFactory>,
     /// Lifetime of each Interest. Default 4 s.
     pub interest_lifetime: Duration,
     /// Bounds of the retransmission timeout.
     pub rto: RtoConfig,
     /// Once three later answers are here, a segment counts as lost after the usual round trip, but not before it is
-    /// this late. Covers reordering. Default 10 ms.
+    /// this late; twice as late or somewhat more when it is lost again, and so on. Covers reordering, and how long forwarders suppress
+    /// repeats. Default 10 ms.
     pub reorder_wait: Duration,
-    /// How often one segment may be lost before the stream fails. Default 30.
-    pub max_retries: u32,
-    /// How long nothing may come that is owed before the stream fails. Default 30 s.
-    pub max_stall: Duration,
+    /// How long nothing may come that is owed, or one segment stay away while others come, before the stream fails.
+    /// Default 15 s.
+    pub give_up_after: Duration,
     /// How often one segment may have a bad signature before the stream fails. Default 3.
     pub max_rejects: u32,
     /// Segments outstanding or received but not yet read: with `max_packet_bytes`, the bound of the memory held.
@@ -58,12 +59,11 @@ impl ConsumerConfig {
             prefix,
             first: 0,
             last: None,
-            window: WindowConfig::default(),
+            congestion: Arc::new(CubicConfig::default()),
             interest_lifetime: Duration::from_secs(4),
             rto: RtoConfig::default(),
             reorder_wait: Duration::from_millis(10),
-            max_retries: 30,
-            max_stall: Duration::from_secs(30),
+            give_up_after: Duration::from_secs(15),
             max_rejects: 3,
             max_buffered_segments: 1024,
             max_packet_bytes: usize::MAX,

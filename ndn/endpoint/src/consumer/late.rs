@@ -17,7 +17,7 @@
 
 use super::slot::{Slot, SlotState};
 use super::{Consumer, earliest};
-use crate::window::CongestionControl;
+use crate::congestion::CongestionControl;
 use std::time::Duration;
 
 /// A timeout that may have been for nothing.
@@ -63,7 +63,7 @@ impl Consumer {
             }
             None => {
                 self.suspicion = Some(Suspicion {
-                    window: self.window.boxed(),
+                    window: self.window.clone_box(),
                     recovery_tx,
                     tx: self.last_tx,
                     wait,
@@ -108,7 +108,7 @@ impl Consumer {
         self.lag.end_back_off();
         for index in 0..self.ring.len() {
             let slot = &self.ring[index];
-            let expiry = self.expiry(slot);
+            let expiry = self.expiry_after(slot, slot.losses.saturating_sub(1));
             let given_up = matches!(slot.state, SlotState::Lost) && suspicion.concerns(slot, now);
             if !given_up || index == proof || expiry <= now {
                 continue;

@@ -4,6 +4,8 @@
 //! - when three Interests sent after it were answered and it is later than answers usually are (SRTT + 4 RTTVAR, at
 //!   least `reorder_wait`): a gap;
 //! - else at the retransmission timeout;
+//! - both longer each time that the segment is lost, by doubling: forwarders suppress repeats that follow each other
+//!   closely (NFD's best-route for 10 ms at first, doubled up to 250 ms; others for longer);
 //! - but while its segment may not exist yet, at the end of its lifetime, which is no loss.
 //!
 //! The window is cut at most once for all Interests that were out together. Where nothing sent later was answered
@@ -33,6 +35,11 @@ impl Consumer {
 
     /// When the Interest of a Pending slot is to be given up.
     pub(super) fn expiry(&self, slot: &Slot) -> Duration {
+        self.expiry_after(slot, slot.losses)
+    }
+
+    /// The same, had the slot been lost so often.
+    pub(super) fn expiry_after(&self, slot: &Slot, losses: u32) -> Duration {
         let Some(due) = slot.due else {
             return slot.sent_at + self.config.interest_lifetime;
         };
@@ -43,9 +50,13 @@ impl Consumer {
         };
         let wait = match estimator.usual() {
             Some(usual) if self.answered_tx >= slot.tx + LATER_ANSWERS => {
-                usual.max(self.config.reorder_wait)
+                let wait = usual.max(self.config.reorder_wait);
+                // Up to a quarter more, by chance: repeats in step with a full queue would meet it full each time.
+                let chance = wait / 1024 * (slot.nonce & 0xff) * u32::from(losses > 0);
+                let doubled = (wait + chance).saturating_mul(1 << losses.min(16));
+                doubled.min(self.config.rto.max)
             }
-            _ => estimator.rto(),
+            _ => estimator.repeated_rto(losses),
         };
         slot.sent_at.max(due) + wait
     }
@@ -65,6 +76,15 @@ impl Consumer {
                 && let Some(due) = slot.due
             {
                 owed_since = earliest(owed_since, due);
+                if slot.losses > 0
+                    && let Some(end) = self.patience_ends(due, now)
+                {
+                    if end <= now {
+                        self.fail_lost(index, now);
+                        return;
+                    }
+                    self.timer = earliest(self.timer, end);
+                }
             }
             match at {
                 Some(at) if at <= now => self.give_up(index, now),
@@ -77,7 +97,7 @@ impl Consumer {
         }
         if let Some(since) = owed_since {
             let since = since.max(self.last_progress);
-            let stalled_at = since + self.config.max_stall;
+            let stalled_at = since + self.config.give_up_after;
             if stalled_at <= now {
                 self.fail_stalled(now - since);
             } else {
@@ -141,21 +161,36 @@ impl Consumer {
                 self.lag.back_off();
             }
         }
-        self.count_loss(index);
+        self.count_loss(index, now);
     }
 
-    /// One more loss of this slot; too many fail the stream.
-    pub(super) fn count_loss(&mut self, index: usize) {
+    /// One more loss of this slot.
+    pub(super) fn count_loss(&mut self, index: usize, now: Duration) {
         let slot = &mut self.ring[index];
-        slot.losses += 1;
-        if slot.losses > self.config.max_retries {
-            let reason = FailReason::Lost {
-                prefix: self.config.prefix.clone(),
-                segment: self.base + index as u64,
-                tries: slot.transmissions,
-            };
-            self.fail(reason);
+        slot.losses = slot.losses.saturating_add(1);
+        if let Some(due) = slot.due
+            && let Some(end) = self.patience_ends(due, now)
+        {
+            self.timer = earliest(self.timer, end);
         }
+    }
+
+    /// Until when a lost segment that is owed since `due` is waited for; `None` while nothing comes at all, which is a
+    /// matter of the path and not of the segment.
+    fn patience_ends(&self, due: Duration, now: Duration) -> Option<Duration> {
+        let is_silent = now.saturating_sub(self.last_progress) >= self.config.rto.max;
+        (!is_silent).then(|| due.max(self.flowing_since) + self.config.give_up_after)
+    }
+
+    fn fail_lost(&mut self, index: usize, now: Duration) {
+        let slot = &self.ring[index];
+        let since = slot.due.unwrap_or(now).max(self.flowing_since);
+        self.fail(FailReason::Lost {
+            prefix: self.config.prefix.clone(),
+            segment: self.base + index as u64,
+            waited: now - since,
+            tries: slot.transmissions,
+        });
     }
 
     /// Makes a slot Lost and queues it.

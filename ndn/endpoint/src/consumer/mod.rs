@@ -15,11 +15,11 @@ mod slot;
 pub use config::ConsumerConfig;
 pub use report::{ConsumerStats, FailReason, Outcome, State};
 
+use crate::congestion::CongestionControl;
 use crate::naming::SegmentName;
-use crate::rng::Rng;
 use crate::rtt::RttEstimator;
 use crate::template::InterestTemplate;
-use crate::window::CongestionControl;
+use fastrand::Rng;
 use late::Suspicion;
 use ndn_packet::{Name, NameRef};
 use slot::{Slot, SlotState};
@@ -76,6 +76,8 @@ pub struct Consumer {
     /// No slot has anything to do before this time.
     timer: Option<Duration>,
     last_progress: Duration,
+    /// When something came after a silence as long as the greatest timeout.
+    flowing_since: Duration,
     now: Duration,
     rejects: BTreeMap<u64, u32>,
     stats: ConsumerStats,
@@ -101,10 +103,10 @@ impl Consumer {
         config.first_ahead = config.first_ahead.max(1);
         let mut consumer = Self {
             template: InterestTemplate::new(config.prefix.clone(), config.interest_lifetime),
-            window: config.window.build(),
+            window: config.congestion.build(now),
             rtt: RttEstimator::new(config.rto),
             lag: RttEstimator::new(config.rto),
-            rng: Rng::new(config.seed),
+            rng: Rng::with_seed(config.seed),
             state: if config.probe {
                 State::Probing
             } else {
@@ -130,6 +132,7 @@ impl Consumer {
             least_wait: None,
             timer: None,
             last_progress: now,
+            flowing_since: now,
             now,
             rejects: BTreeMap::new(),
             stats: ConsumerStats::default(),

@@ -49,6 +49,9 @@ impl Consumer {
         self.ring[index].state = SlotState::Received(data);
         self.buffered += 1;
         self.stats.received += 1;
+        if now.saturating_sub(self.last_progress) >= self.config.rto.max {
+            self.flowing_since = now;
+        }
         self.last_progress = now;
         self.hold = None;
         if self.state == State::Probing {
@@ -146,14 +149,14 @@ impl Consumer {
             NackReason::Congestion => {
                 self.cut(tx, now);
                 self.hold_slot(index, now, losses);
-                self.count_loss(index);
+                self.count_loss(index, now);
             }
             NackReason::Duplicate => {
                 match losses {
                     0 => self.queue_again(index),
                     _ => self.hold_slot(index, now, losses - 1),
                 }
-                self.count_loss(index);
+                self.count_loss(index, now);
             }
             _ => {
                 self.queue_again(index);
@@ -181,7 +184,7 @@ impl Consumer {
             Some(hold) => (hold.since, (hold.wait * 2).min(first * 32)),
             None => (now, first),
         };
-        if now.saturating_sub(since) >= self.config.max_stall {
+        if now.saturating_sub(since) >= self.config.give_up_after {
             self.fail_stalled(now - since);
             return;
         }

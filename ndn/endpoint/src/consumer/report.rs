@@ -32,7 +32,7 @@ pub enum State {
 /// Why a consumer gave up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FailReason {
-    /// Nothing that was owed came for [`max_stall`](super::ConsumerConfig::max_stall).
+    /// Nothing that was owed came for [`give_up_after`](super::ConsumerConfig::give_up_after).
     #[error(
         "{prefix}: segment {segment} and nothing else came for {waited:?}; is its producer running and reachable?"
     )]
@@ -44,7 +44,7 @@ pub enum FailReason {
         /// How long nothing came.
         waited: Duration,
     },
-    /// The network refused Interests for [`max_stall`](super::ConsumerConfig::max_stall).
+    /// The network refused Interests for [`give_up_after`](super::ConsumerConfig::give_up_after).
     #[error(
         "{prefix}: no route to segment {segment} for {waited:?}; is the prefix registered and the segment still kept?"
     )]
@@ -56,15 +56,17 @@ pub enum FailReason {
         /// How long there was no route.
         waited: Duration,
     },
-    /// One segment was lost more than [`max_retries`](super::ConsumerConfig::max_retries) times while others came.
+    /// One segment stayed away for [`give_up_after`](super::ConsumerConfig::give_up_after) while others came.
     #[error(
-        "{prefix}: segment {segment} did not come after {tries} tries; does its producer still keep it?"
+        "{prefix}: segment {segment} did not come in {waited:?}, asked for {tries} times; does its producer still keep it?"
     )]
     Lost {
         /// The stream.
         prefix: Name,
         /// The segment.
         segment: u64,
+        /// How long it stayed away.
+        waited: Duration,
         /// Interests sent for it.
         tries: u32,
     },

@@ -15,7 +15,7 @@ impl Consumer {
         }
         let segment = self.next_to_send(now, room)?;
         let index = self.index(segment)?;
-        let nonce = self.rng.nonce();
+        let nonce = self.rng.u32(..);
         self.last_tx += 1;
         let slot = &mut self.ring[index];
         slot.state = SlotState::Pending;

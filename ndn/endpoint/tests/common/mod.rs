@@ -11,16 +11,34 @@ use reader::Reader;
 pub use stream::{Stream, content_byte};
 
 use bytes::Bytes;
-use ndn_endpoint::{Answer, Consumer, ConsumerConfig, Producer, ProducerConfig};
+use ndn_endpoint::{
+    AimdConfig, Answer, CongestionControlFactory, Consumer, ConsumerConfig, CubicConfig,
+    FixedConfig, Producer, ProducerConfig,
+};
 use ndn_packet::{Data, Interest, NackReason, Name};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub const SEGMENT_BYTES: u32 = 8000;
 
 pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
+}
+
+pub type Congestion = Arc<dyn CongestionControlFactory>;
+
+pub fn cubic() -> Congestion {
+    Arc::new(CubicConfig::default())
+}
+
+pub fn aimd() -> Congestion {
+    Arc::new(AimdConfig::default())
+}
+
+pub fn fixed_window(segments: usize) -> Congestion {
+    Arc::new(FixedConfig::new(segments))
 }
 
 pub fn prefix() -> Name {

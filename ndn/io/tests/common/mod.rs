@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apps::{Reader, Source};
-use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, WindowConfig};
+use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, FixedConfig};
 use ndn_io::{
     AppHandle, Client, ClientOptions, FaceStatus, FaceUri, ListenConfig, Node, NodeConfig,
 };
@@ -60,7 +60,7 @@ pub fn reader(
 ) -> Reader<impl FnMut(u64, &[u8]) + Send> {
     let mut config = ConsumerConfig::new(prefix());
     config.last = Some(segments - 1);
-    config.window = WindowConfig::Fixed(window);
+    config.congestion = std::sync::Arc::new(FixedConfig::new(window));
     let source = Arc::new(Source::new(segment_bytes));
     Reader::new(Consumer::new(config, now), move |segment, content| {
         assert!(

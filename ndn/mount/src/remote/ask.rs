@@ -23,7 +23,7 @@ const LEAST_SEGMENTS: usize = 16;
 impl Remote {
     pub(super) fn consumer(&self, prefix: Name) -> ConsumerConfig {
         ConsumerConfig {
-            max_stall: self.options.timeout,
+            give_up_after: self.options.timeout,
             // The way there was found when its metadata was asked for.
             probe: false,
             max_buffered_segments: BUFFERED_SEGMENTS,

@@ -237,7 +237,7 @@ impl RemoteFile {
         upto: u64,
         caller: Caller,
     ) -> Result<Call, RemoteError> {
-        let patience = self.source.consumer.max_stall + GRACE;
+        let patience = self.source.consumer.give_up_after + GRACE;
         let mut looked = Instant::now();
         loop {
             let gone = || RemoteError::Stopped;

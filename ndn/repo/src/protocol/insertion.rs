@@ -514,7 +514,7 @@ fn segments_from(
         first,
         last: parameters.end,
         interest_lifetime: lifetime,
-        max_stall: limits.stall,
+        give_up_after: limits.stall,
         max_buffered_segments: WINDOW_PACKETS,
         verify: VerifyPolicy::None,
         seed,

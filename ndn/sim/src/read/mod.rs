@@ -16,9 +16,12 @@ use crate::pull::Puller;
 use crate::report::{Hosts, Traffic};
 use crate::topology::{NodeId, Topology};
 use crate::wire::elided_data;
-use ndn_endpoint::{Consumer, ConsumerConfig, CubicConfig, State, VerifyPolicy, WindowConfig};
+use ndn_endpoint::{
+    CongestionControlFactory, Consumer, ConsumerConfig, CubicConfig, State, VerifyPolicy,
+};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A block that is there to be read.
@@ -60,7 +63,7 @@ pub struct ReadConfig {
     /// How blocks become segments.
     pub cut: Cut,
     /// Congestion control of a pull. Default CUBIC of at most 64 segments.
-    pub window: WindowConfig,
+    pub congestion: Arc<dyn CongestionControlFactory>,
     /// Most segments that a reader holds and asks for together. Default 128.
     pub buffered: usize,
     /// Of these, how many before it has read one. Default 4.
@@ -71,7 +74,7 @@ impl Default for ReadConfig {
     fn default() -> Self {
         ReadConfig {
             cut: Cut::default(),
-            window: WindowConfig::Cubic(CubicConfig {
+            congestion: Arc::new(CubicConfig {
                 max: 64.0,
                 ..CubicConfig::default()
             }),
@@ -374,11 +377,10 @@ impl<'a> Reads<'a> {
         let app = self.add_app(read.reader, Role::Reader(lane));
         let now = self.net.now();
         let config = ConsumerConfig {
-            window: self.config.window.clone(),
+            congestion: self.config.congestion.clone(),
             first,
             last: Some(last),
-            max_retries: u32::MAX,
-            max_stall: Duration::from_secs(300),
+            give_up_after: Duration::from_secs(300),
             max_buffered_segments: self.config.buffered,
             first_ahead: self.config.first_ahead,
             verify: VerifyPolicy::None,

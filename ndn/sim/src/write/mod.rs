@@ -18,9 +18,10 @@ use crate::block::{Cut, block_name};
 use crate::net::{AppId, Arrival, ConnId, Network, NetworkConfig, mix};
 use crate::report::{Hosts, Traffic};
 use crate::topology::{NodeId, Topology};
-use ndn_endpoint::{CubicConfig, WindowConfig};
+use ndn_endpoint::{CongestionControlFactory, CubicConfig};
 use ndn_packet::Name;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a write's segments reach the replicas.
@@ -50,7 +51,7 @@ pub struct WriteConfig {
     /// Segments on their way that are not acknowledged. Default 80.
     pub in_flight: u64,
     /// Congestion control of a replica's pull. Default CUBIC of at most 64 segments, as the plug-in has it.
-    pub window: WindowConfig,
+    pub congestion: Arc<dyn CongestionControlFactory>,
     /// Most segments that a replica holds and asks for together. Default 128.
     pub buffered: usize,
     /// Newest segments that a writer keeps. Default 256.
@@ -69,7 +70,7 @@ impl Default for WriteConfig {
             record_bytes: 38,
             ack_bytes: 24,
             in_flight: 80,
-            window: WindowConfig::Cubic(CubicConfig {
+            congestion: Arc::new(CubicConfig {
                 max: 64.0,
                 ..CubicConfig::default()
             }),

@@ -89,9 +89,8 @@ impl Writes<'_> {
         let app = self.add_app(node, id, Role::Consumer(at as u32));
         let now = self.net.now();
         let config = ConsumerConfig {
-            window: self.config.window.clone(),
-            max_retries: u32::MAX,
-            max_stall: Duration::from_secs(300),
+            congestion: self.config.congestion.clone(),
+            give_up_after: Duration::from_secs(300),
             max_buffered_segments: self.config.buffered,
             no_route_wait: Duration::from_millis(10),
             live: true,

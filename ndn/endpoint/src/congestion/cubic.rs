@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438) with segments for bytes.
 
-use super::{CongestionControl, whole};
+use super::{CongestionControl, CongestionControlFactory, whole};
 use std::time::Duration;
 
 /// Settings of [`Cubic`]; names and defaults are RFC 9438's.
@@ -30,6 +30,12 @@ impl Default for CubicConfig {
             beta: 0.7,
             fast_convergence: true,
         }
+    }
+}
+
+impl CongestionControlFactory for CubicConfig {
+    fn build(&self, _now: Duration) -> Box<dyn CongestionControl> {
+        Box::new(Cubic::new(self.clone()))
     }
 }
 
@@ -144,7 +150,7 @@ impl CongestionControl for Cubic {
         self.window = 1.0;
     }
 
-    fn boxed(&self) -> Box<dyn CongestionControl> {
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
         Box::new(self.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease (RFC 5681 with segments for bytes).
 
-use super::{CongestionControl, whole};
+use super::{CongestionControl, CongestionControlFactory, whole};
 use std::time::Duration;
 
 /// Settings of [`Aimd`].
@@ -27,6 +27,12 @@ impl Default for AimdConfig {
             increase: 1.0,
             decrease: 0.5,
         }
+    }
+}
+
+impl CongestionControlFactory for AimdConfig {
+    fn build(&self, _now: Duration) -> Box<dyn CongestionControl> {
+        Box::new(Aimd::new(self.clone()))
     }
 }
 
@@ -73,7 +79,7 @@ impl CongestionControl for Aimd {
         self.window = 1.0;
     }
 
-    fn boxed(&self) -> Box<dyn CongestionControl> {
+    fn clone_box(&self) -> Box<dyn CongestionControl> {
         Box::new(self.clone())
     }
 }
