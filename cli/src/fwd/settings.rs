@@ -137,7 +137,7 @@ const SETTINGS: &[Setting] = &[
             max: 1_073_741_824,
         },
         default: Some("2MiB"),
-        help: "Packets that queue behind more bytes than this carry a congestion mark. 0 marks none.",
+        help: "Data that waits behind more bytes than this, in the queue of its face and in the system's buffer together, carries a congestion mark. 0 marks none.",
     },
     Setting {
         section: "face",
@@ -282,7 +282,7 @@ const SETTINGS: &[Setting] = &[
             max: 1_073_741_824,
         },
         default: Some("2MiB"),
-        help: "Packets that queue behind more bytes than this carry a congestion mark. 0 marks none.",
+        help: "Data that waits behind more bytes than this, in the queue of its face and in the system's buffer together, carries a congestion mark. 0 marks none.",
     },
     Setting {
         section: "managed_faces",

@@ -29,6 +29,11 @@ impl CongestionMarker {
         }
     }
 
+    /// The queue length in bytes above which it may mark; `None` where it never does.
+    pub fn threshold(&self) -> Option<usize> {
+        self.on.then_some(self.threshold)
+    }
+
     /// Changes the settings; `None` leaves one as it is.
     pub fn set(
         &mut self,

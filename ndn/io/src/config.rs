@@ -26,8 +26,8 @@ pub struct LinkOptions {
     pub ring_bytes: usize,
     /// Most bytes that may wait to be sent on a face; what comes beyond is dropped and counted.
     pub send_queue_bytes: usize,
-    /// Packets queued while more than this many bytes wait carry a congestion mark. 0 marks
-    /// nothing.
+    /// Data queued while more than this many bytes wait carries a congestion mark: bytes in the
+    /// face's own queue, and those that the system has taken and not passed on. 0 marks nothing.
     pub mark_threshold_bytes: usize,
     /// Kernel buffer in bytes asked for on Unix and UDP sockets, each direction. TCP tunes its
     /// own. The kernel may grant less: then a warning names the sysctl.

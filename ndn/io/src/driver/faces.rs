@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use ndn_forwarder::{FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
 use rustc_hash::FxHashMap;
@@ -34,7 +35,7 @@ impl<C: Core> Driver<C> {
     pub(super) fn open_listener(&mut self, mut config: ListenConfig) -> io::Result<()> {
         if let FaceUri::Udp(endpoint) = &config.uri {
             let bytes = config.link.socket_buffer_bytes;
-            let port = UdpPort::new(socket::bind_udp(endpoint.resolve()?, bytes)?)?;
+            let port = Arc::new(UdpPort::new(socket::bind_udp(endpoint.resolve()?, bytes)?)?);
             config.uri = FaceUri::udp(port.local_addr()?);
             tracing::info!(uri = %config.uri, "listening");
             let peers = FxHashMap::default();
@@ -66,7 +67,7 @@ impl<C: Core> Driver<C> {
         self.register(fd, at)
     }
 
-    fn add_port(&mut self, port: UdpPort, owner: PortOwner) -> io::Result<usize> {
+    fn add_port(&mut self, port: Arc<UdpPort>, owner: PortOwner) -> io::Result<usize> {
         let fd = port.raw_fd();
         let at = self.slots.insert(Slot::Port(Port {
             port,
@@ -238,25 +239,24 @@ impl<C: Core> Driver<C> {
     /// Makes a UDP face of our own toward a peer or a group; returns its slot.
     pub(super) fn open_udp(&mut self, config: &FaceConfig, peer: SocketAddr) -> io::Result<usize> {
         let bytes = config.link.socket_buffer_bytes;
-        let (port, speaker) = if peer.ip().is_multicast() {
+        let multicast = peer.ip().is_multicast();
+        let (port, speaker) = if multicast {
             let (hear, speak) = socket::multicast(peer, config.local_bind, bytes)?;
-            (UdpPort::new(hear)?, Some(UdpPort::new(speak)?))
-        } else {
             (
-                UdpPort::new(socket::connect_udp(peer, config.local_bind, bytes)?)?,
-                None,
+                Arc::new(UdpPort::new(hear)?),
+                Arc::new(UdpPort::new(speak)?),
             )
-        };
-        let local = match &speaker {
-            Some(speaker) => speaker.local_addr()?,
-            None => port.local_addr()?,
+        } else {
+            let socket = socket::connect_udp(peer, config.local_bind, bytes)?;
+            let port = Arc::new(UdpPort::new(socket)?);
+            (port.clone(), port)
         };
         // The face's slot is known only after the port's: the owner is put right below.
         let port_at = self.add_port(port, PortOwner::Face(usize::MAX))?;
         let added = self.add_udp_face(
             port_at,
+            speaker.clone(),
             peer,
-            local,
             &config.link,
             UdpOrigin::Opened,
             config.persistency,
@@ -267,31 +267,39 @@ impl<C: Core> Driver<C> {
             }
             if let Some(Slot::Face(Face {
                 id,
-                kind: FaceKind::Udp(udp),
+                kind: FaceKind::Udp(_),
                 ..
-            })) = self.slots.get_mut(at)
+            })) = self.slots.get(at)
             {
-                udp.speaker = speaker;
-                let (id, multicast) = (*id, udp.multicast);
-                if !multicast {
-                    self.say_hello(id);
+                if multicast {
+                    self.register(speaker.raw_fd(), at)?;
+                } else {
+                    self.say_hello(*id);
                 }
             }
         }
-        added.ok_or_else(|| io::Error::other("no random numbers"))
+        added.ok_or_else(|| io::Error::other("no random numbers, or no address"))
     }
 
-    /// Makes a face on a UDP port; `None` where the system has no random numbers.
+    /// Makes a face that hears by a port and speaks by `speaker`; `None` where the system has no
+    /// random numbers or no address for it.
     pub(super) fn add_udp_face(
         &mut self,
         port: usize,
+        speaker: Arc<UdpPort>,
         peer: SocketAddr,
-        local: SocketAddr,
         link: &LinkOptions,
         origin: UdpOrigin,
         persistency: FacePersistency,
     ) -> Option<usize> {
-        let face = UdpFace::new(peer, link, self.send_budget.share(), random_u64().ok()?);
+        let local = speaker.local_addr().ok()?;
+        let face = UdpFace::new(
+            speaker,
+            peer,
+            link,
+            self.send_budget.share(),
+            random_u64().ok()?,
+        );
         let multicast = peer.ip().is_multicast();
         let (remote, local_uri) = (
             FaceUri::udp(peer).to_string(),
@@ -305,7 +313,6 @@ impl<C: Core> Driver<C> {
         let udp = Udp {
             face,
             port,
-            speaker: None,
             origin,
             last_heard: self.now,
             multicast,

@@ -21,7 +21,7 @@ impl<C: Core> Driver<C> {
             Some(Slot::Listener(_)) => self.accept(at),
             Some(Slot::Port(port)) => {
                 port.port.on_event(event);
-                if port.port.readable {
+                if port.port.is_readable() {
                     self.make_ready(at);
                 }
                 if event.is_writable() {
@@ -29,8 +29,13 @@ impl<C: Core> Driver<C> {
                 }
             }
             Some(Slot::Face(face)) => {
-                let FaceKind::Stream(stream) = &mut face.kind else {
-                    return;
+                let stream = match &mut face.kind {
+                    FaceKind::Stream(stream) => stream,
+                    FaceKind::Udp(udp) => {
+                        udp.face.on_event(event);
+                        return self.make_dirty(at);
+                    }
+                    FaceKind::App(_) => return,
                 };
                 match &mut stream.state {
                     StreamState::Waiting => {}
@@ -145,7 +150,7 @@ impl<C: Core> Driver<C> {
                     datagrams.push((from, bytes));
                 },
             );
-            let more = port.port.readable;
+            let more = port.port.is_readable();
             self.receive_datagrams(at, &mut datagrams);
             self.datagrams = datagrams;
             if !more {
@@ -253,11 +258,11 @@ impl<C: Core> Driver<C> {
         }
         let link = listener.config.link.clone();
         let idle = listener.config.idle_timeout;
-        let local = port.port.local_addr().ok()?;
+        let speaker = port.port.clone();
         let face = self.add_udp_face(
             at,
+            speaker,
             from,
-            local,
             &link,
             UdpOrigin::OnDemand,
             FacePersistency::OnDemand,

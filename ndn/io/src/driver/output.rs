@@ -93,18 +93,7 @@ impl<C: Core> Driver<C> {
                     self.stream_failed(at, error);
                 }
             }
-            FaceKind::Udp(udp) => {
-                if let Some(speaker) = &mut udp.speaker {
-                    udp.face.flush(speaker);
-                    return;
-                }
-                let port = udp.port;
-                if let Some((Slot::Face(face), Slot::Port(port))) = self.slots.get2_mut(at, port)
-                    && let FaceKind::Udp(udp) = &mut face.kind
-                {
-                    udp.face.flush(&mut port.port);
-                }
-            }
+            FaceKind::Udp(udp) => udp.face.flush(),
             FaceKind::App(_) => {}
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Listener {
 
 /// A UDP socket and whose datagrams it receives.
 pub(super) struct Port {
-    pub port: UdpPort,
+    pub port: Arc<UdpPort>,
     pub ready: bool,
     pub owner: PortOwner,
 }
@@ -71,6 +71,10 @@ pub(super) struct Face {
     pub link_timer: bool,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are of the large kind"
+)]
 pub(super) enum FaceKind {
     Stream(Stream),
     Udp(Udp),
@@ -122,8 +126,6 @@ pub(super) struct Udp {
     pub face: UdpFace,
     /// Slot of the port that it receives from.
     pub port: usize,
-    /// Multicast faces speak from another socket than they hear with.
-    pub speaker: Option<UdpPort>,
     pub origin: UdpOrigin,
     pub last_heard: Duration,
     pub multicast: bool,

@@ -38,6 +38,9 @@ pub struct LinkCounters {
     pub reassembly_drops: u64,
     /// How often a permanent face was connected anew.
     pub reconnects: u64,
+    /// Sends that the system refused, of one datagram or of several together; those are then
+    /// sent one by one.
+    pub send_errors: u64,
 }
 
 impl LinkCounters {
@@ -54,6 +57,7 @@ impl LinkCounters {
             reassembled: self.reassembled + other.reassembled,
             reassembly_drops: self.reassembly_drops + other.reassembly_drops,
             reconnects: self.reconnects + other.reconnects,
+            send_errors: self.send_errors + other.send_errors,
         }
     }
 }
@@ -234,6 +238,11 @@ impl Link {
         self.marker.set(on, interval, threshold_bytes);
     }
 
+    /// Bytes waiting above which Data may be marked; `usize::MAX` where none is.
+    pub fn mark_threshold(&self) -> usize {
+        self.marker.threshold().unwrap_or(usize::MAX)
+    }
+
     /// When [`Link::on_deadline`] has something to do.
     pub fn deadline(&self) -> Option<Duration> {
         self.reassembler.as_ref().and_then(Reassembler::deadline)
@@ -256,9 +265,9 @@ impl Link {
         counters
     }
 
-    /// The link packet for `packet`, marked where `queued` bytes wait before it; `None` (and
+    /// The link packet for `packet`, marked where `waiting` bytes wait before it; `None` (and
     /// counted) where it is above the agreed size.
-    pub fn wrap(&mut self, now: Duration, packet: &NetPacket, queued: usize) -> Option<LpPacket> {
+    pub fn wrap(&mut self, now: Duration, packet: &NetPacket, waiting: usize) -> Option<LpPacket> {
         let mut lp = packet.to_lp();
         if !self.local_fields {
             lp.incoming_face = None;
@@ -270,7 +279,7 @@ impl Link {
             return None;
         }
         // Of a pair of Interest and Data the Data tells the consumer, and it is what fills the queue.
-        if matches!(packet.packet, NetKind::Data(_)) && self.marker.marks(now, queued) {
+        if matches!(packet.packet, NetKind::Data(_)) && self.marker.marks(now, waiting) {
             lp.congestion_mark = Some(1);
             self.counters.marks += 1;
         }

@@ -4,10 +4,12 @@
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
 
+use crate::face::backlog::{self, Backlog};
 use crate::face::queue::{GATHER, SendQueue};
 use crate::transport::fd_passing;
 use crate::transport::shm::{self, Rings};
@@ -22,6 +24,9 @@ const MAX_DOORBELLS: usize = 4096;
 /// One stream connection.
 pub(crate) struct Conn {
     socket: Socket,
+    is_unix: bool,
+    /// What the kernel, or the ring, holds of what we wrote.
+    backlog: Backlog,
     /// The socket may have something to read (edge-triggered: true until a read says no).
     pub readable: bool,
     writable: bool,
@@ -55,8 +60,11 @@ enum Outgoing {
 impl Conn {
     /// Takes a non-blocking socket. `brings_descriptors` where it is a stranger's Unix socket.
     pub fn new(socket: Socket, brings_descriptors: bool) -> Self {
+        let is_unix = socket.local_addr().is_ok_and(|own| own.is_unix());
         Self {
             socket,
+            is_unix,
+            backlog: Backlog::default(),
             readable: false,
             writable: true,
             hung_up: false,
@@ -198,6 +206,26 @@ impl Conn {
         Ok(())
     }
 
+    /// Bytes that wait for the peer in all where `queued` wait to be written; exact where that is
+    /// more than `threshold`.
+    pub fn waiting(&mut self, now: Duration, queued: usize, threshold: usize) -> usize {
+        let Self {
+            socket,
+            is_unix,
+            backlog,
+            memory,
+            ..
+        } = self;
+        backlog.total(now, queued, threshold, || {
+            let by_socket = if *is_unix {
+                backlog::untaken(socket.as_fd())
+            } else {
+                backlog::unsent(socket.as_fd())
+            };
+            by_socket + memory.as_ref().map_or(0, |memory| memory.rings.unread())
+        })
+    }
+
     fn flush_memory(&mut self, queue: &mut SendQueue) -> io::Result<bool> {
         let Some(memory) = &mut self.memory else {
             return Ok(true);
@@ -209,6 +237,7 @@ impl Conn {
             .write(&slots[..filled])
             .map_err(io::Error::other)?;
         queue.advance(taken);
+        self.backlog.wrote(taken);
         let waits = taken == 0 && memory.rings.sleep_for_room().map_err(io::Error::other)?;
         if memory.rings.must_wake_reader() {
             self.ring_doorbell();
@@ -247,6 +276,7 @@ impl Conn {
     }
 
     fn sent_by_socket(&mut self, taken: usize) {
+        self.backlog.wrote(taken);
         if let Some(memory) = &mut self.memory
             && let Outgoing::SocketFor(left) = memory.outgoing
         {

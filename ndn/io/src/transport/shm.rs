@@ -138,6 +138,13 @@ impl Rings {
         Ok(self.capacity - used as usize)
     }
 
+    /// Bytes written that the peer has not read, as its counter says.
+    pub fn unread(&self) -> usize {
+        let tail = self.map.counter(self.out_ring(), Word::Tail);
+        let unread = self.written.wrapping_sub(tail.load(Ordering::Relaxed));
+        usize::try_from(unread).map_or(0, |bytes| bytes.min(self.capacity))
+    }
+
     fn available(&mut self) -> Result<usize, RingError> {
         let head = self.map.counter(self.in_ring(), Word::Head);
         self.peer_written = head.load(Ordering::Acquire);

@@ -56,7 +56,9 @@ impl StreamFace {
 
     /// Puts a packet into the send queue, or drops and counts it.
     pub fn send(&mut self, now: Duration, packet: &NetPacket) {
-        let Some(mut lp) = self.link.wrap(now, packet, self.queue.bytes()) else {
+        let threshold = self.link.mark_threshold();
+        let waiting = self.conn.waiting(now, self.queue.bytes(), threshold);
+        let Some(mut lp) = self.link.wrap(now, packet, waiting) else {
             return;
         };
         let payload = lp.fragment.take().unwrap_or_default();
@@ -206,5 +208,48 @@ impl StreamFace {
             self.reader.clear();
             self.conn.switch_incoming();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::send_budget::SendBudget;
+    use ndn_packet::{Data, Name, SigningKey};
+    use socket2::{Domain, Socket, Type};
+    use std::io::Read;
+
+    /// What the kernel has taken and the peer has not read waits as long as what is queued here.
+    #[test]
+    fn what_waits_in_the_kernel_is_marked_too() {
+        let (own, peer) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+        own.set_nonblocking(true).unwrap();
+        let options = LinkOptions {
+            mark_threshold_bytes: 20_000,
+            ..LinkOptions::default()
+        };
+        let share = SendBudget::new(usize::MAX).share();
+        let conn = Conn::new(own, false);
+        let mut face = StreamFace::new(conn, Side::Listener, true, &options, share);
+        let name: Name = "/a".parse().unwrap();
+        let wire = Data::builder(&name)
+            .content(&[7; 1000])
+            .sign(&SigningKey::DigestSha256);
+        let data = NetPacket::data(Data::parse(wire).unwrap());
+        let send = |face: &mut StreamFace, from: u64, count: u64| {
+            for ms in from..from + count {
+                face.send(Duration::from_millis(ms), &data);
+                face.flush().unwrap();
+                assert_eq!(face.queued(), 0, "the kernel has room");
+            }
+            face.link.counters.marks
+        };
+        let marks = send(&mut face, 0, 50);
+        assert!(marks > 0);
+        let (sent, mut read) = (face.link.counters.out_bytes as usize, 0);
+        while read < sent {
+            read += (&peer).read(&mut [0; 65_536]).unwrap();
+        }
+        assert_eq!(send(&mut face, 100, 3), marks, "the peer has caught up");
     }
 }

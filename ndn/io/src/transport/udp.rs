@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::Socket;
 
 use crate::config::LinkOptions;
+use crate::face::backlog::{self, Backlog};
 use crate::face::chunk::{Chunk, ChunkPool, SmallFrames};
 use crate::face::link::Link;
 use crate::face::send_budget::QueueShare;
@@ -48,13 +51,13 @@ impl UdpBuffers {
     }
 }
 
-/// A UDP socket, of one face or of a listener with many.
+/// A UDP socket, of one face or of a listener with many. Used by one loop's thread alone.
 pub(crate) struct UdpPort {
     socket: Socket,
     state: UdpSocketState,
     /// The socket may have something to read.
-    pub readable: bool,
-    writable: bool,
+    readable: AtomicBool,
+    writable: AtomicBool,
 }
 
 impl UdpPort {
@@ -63,8 +66,8 @@ impl UdpPort {
         Ok(Self {
             socket,
             state,
-            readable: false,
-            writable: true,
+            readable: AtomicBool::new(false),
+            writable: AtomicBool::new(true),
         })
     }
 
@@ -79,20 +82,47 @@ impl UdpPort {
             .ok_or_else(|| io::Error::other("a UDP socket without an IP address"))
     }
 
-    pub fn on_event(&mut self, event: &mio::event::Event) {
-        self.readable |= event.is_readable() || event.is_error();
-        self.writable |= event.is_writable();
+    fn send(&self, peer: SocketAddr, contents: &[u8], segment: usize) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: peer,
+            ecn: None,
+            contents,
+            segment_size: (contents.len() > segment).then_some(segment),
+            src_ip: None,
+        };
+        self.state
+            .try_send(UdpSockRef::from(&self.socket), &transmit)
+    }
+
+    /// Bytes that the kernel has not given to the network yet.
+    fn untaken(&self) -> usize {
+        backlog::untaken(self.socket.as_fd())
+    }
+
+    /// What the poll said.
+    pub fn on_event(&self, event: &mio::event::Event) {
+        if event.is_readable() || event.is_error() {
+            self.readable.store(true, Relaxed);
+        }
+        if event.is_writable() {
+            self.writable.store(true, Relaxed);
+        }
+    }
+
+    /// Whether there may be something to read.
+    pub fn is_readable(&self) -> bool {
+        self.readable.load(Relaxed)
     }
 
     /// Receives one batch and hands on its datagrams; returns what that cost, in bytes: those
-    /// received, and more for each datagram. Whether there may be more, `readable` tells.
+    /// received, and more for each datagram. Whether there may be more, [`Self::is_readable`] tells.
     pub fn receive(
-        &mut self,
+        &self,
         buffers: &mut UdpBuffers,
         small: &mut SmallFrames,
         mut sink: impl FnMut(SocketAddr, Bytes),
     ) -> usize {
-        if !self.readable {
+        if !self.is_readable() {
             return 0;
         }
         buffers
@@ -112,12 +142,13 @@ impl UdpPort {
             Err(error) => {
                 // An ICMP error of an earlier datagram is reported once and is no end: the
                 // peer may be restarting.
-                self.readable = error.kind() != io::ErrorKind::WouldBlock;
+                let more = error.kind() != io::ErrorKind::WouldBlock;
+                self.readable.store(more, Relaxed);
                 return CALL_COST;
             }
         };
         // Fewer than asked for: the socket is empty, and what comes later is a new event.
-        self.readable = count == BATCH_SIZE;
+        self.readable.store(count == BATCH_SIZE, Relaxed);
         let mut cost = CALL_COST;
         for i in 0..count {
             let RecvMeta {
@@ -162,6 +193,11 @@ impl UdpPort {
 pub(crate) struct UdpFace {
     pub link: Link,
     pub peer: SocketAddr,
+    /// What it speaks from.
+    port: Arc<UdpPort>,
+    backlog: Backlog,
+    /// Datagrams at the front that go out one by one: sent together, the system refused them.
+    singly: usize,
     mtu: usize,
     queue: DatagramQueue,
     fragmenter: Fragmenter,
@@ -172,6 +208,7 @@ impl UdpFace {
     /// `first_sequence` is best a random number: the peer must not take the fragments of this
     /// face for those of one before it.
     pub fn new(
+        port: Arc<UdpPort>,
         peer: SocketAddr,
         options: &LinkOptions,
         share: QueueShare,
@@ -180,6 +217,9 @@ impl UdpFace {
         Self {
             link: Link::new(options, true),
             peer,
+            port,
+            backlog: Backlog::default(),
+            singly: 0,
             mtu: options.mtu_for(peer.ip().to_canonical().is_ipv4()),
             queue: DatagramQueue::new(options.send_queue_bytes, share),
             fragmenter: Fragmenter::new(first_sequence),
@@ -213,7 +253,11 @@ impl UdpFace {
 
     /// Puts a packet into the send queue, or drops and counts it.
     pub fn send(&mut self, now: Duration, packet: &NetPacket) {
-        let Some(lp) = self.link.wrap(now, packet, self.queue.bytes()) else {
+        let (port, threshold) = (&self.port, self.link.mark_threshold());
+        let waiting = self
+            .backlog
+            .total(now, self.queue.bytes(), threshold, || port.untaken());
+        let Some(lp) = self.link.wrap(now, packet, waiting) else {
             return;
         };
         let len = packet.wire().len();
@@ -237,31 +281,37 @@ impl UdpFace {
         }
     }
 
-    /// Writes what goes without waiting.
-    pub fn flush(&mut self, port: &mut UdpPort) {
-        while port.writable && !self.queue.is_empty() {
-            let max_segments = port.state.max_gso_segments();
-            let (contents, segment) = self.queue.front(max_segments);
-            let transmit = Transmit {
-                destination: self.peer,
-                ecn: None,
-                contents,
-                segment_size: (contents.len() > segment).then_some(segment),
-                src_ip: None,
+    /// What the poll said of the socket that it speaks from.
+    pub fn on_event(&self, event: &mio::event::Event) {
+        self.port.on_event(event);
+    }
+
+    /// Writes what goes without waiting. Datagrams of one size go together; where the system
+    /// refuses that, they go one by one, and one that is refused is dropped: the network may do
+    /// that as well.
+    pub fn flush(&mut self) {
+        while self.port.writable.load(Relaxed) && !self.queue.is_empty() {
+            let most = match self.singly {
+                0 => self.port.state.max_gso_segments(),
+                _ => 1,
             };
+            let (contents, segment) = self.queue.front(most);
             let len = contents.len();
-            match port
-                .state
-                .try_send(UdpSockRef::from(&port.socket), &transmit)
-            {
+            match self.port.send(self.peer, contents, segment) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    port.writable = false;
+                    self.port.writable.store(false, Relaxed);
                     return;
                 }
-                // A refusal or a missing route concerns this datagram alone; the network may
-                // drop it as well.
-                Err(_) | Ok(()) => self.queue.advance(len),
+                Err(_) if len > segment => {
+                    self.link.counters.send_errors += 1;
+                    self.singly = len.div_ceil(segment);
+                    continue;
+                }
+                Err(_) => self.link.counters.send_errors += 1,
+                Ok(()) => self.backlog.wrote(len),
             }
+            self.singly = self.singly.saturating_sub(1);
+            self.queue.advance(len);
         }
     }
 }
@@ -359,24 +409,63 @@ impl DatagramQueue {
 mod tests {
     use super::*;
     use crate::face::send_budget::SendBudget;
+    use ndn_packet::{Data, Name, SigningKey};
 
     #[test]
     fn empty_datagrams_use_a_turn_up() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         socket.set_nonblocking(true).unwrap();
-        let mut port = UdpPort::new(socket.into()).unwrap();
+        let port = UdpPort::new(socket.into()).unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..BATCH_SIZE {
             sender.send_to(&[], address).unwrap();
         }
-        port.readable = true;
+        port.readable.store(true, Relaxed);
         let (mut buffers, mut small) = (UdpBuffers::new(1 << 30), SmallFrames::default());
         let mut cost = 0;
-        while port.readable {
+        while port.is_readable() {
             cost += port.receive(&mut buffers, &mut small, |_, _| panic!("nothing in it"));
         }
         assert!(cost >= BATCH_SIZE * DATAGRAM_COST + CALL_COST, "{cost}");
+    }
+
+    fn data(byte: u8) -> NetPacket {
+        let name: Name = "/a".parse().unwrap();
+        let wire = Data::builder(&name)
+            .content(&[byte; 1000])
+            .sign(&SigningKey::DigestSha256);
+        NetPacket::data(Data::parse(wire).unwrap())
+    }
+
+    fn face(peer: SocketAddr, options: &LinkOptions) -> UdpFace {
+        let socket = crate::transport::socket::connect_udp(peer, None, 0).unwrap();
+        let port = Arc::new(UdpPort::new(socket).unwrap());
+        let share = SendBudget::new(usize::MAX).share();
+        UdpFace::new(port, peer, options, share, 1)
+    }
+
+    #[test]
+    fn datagrams_that_are_refused_together_go_one_by_one() {
+        let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = peer.local_addr().unwrap();
+        let mut face = face(address, &LinkOptions::default());
+        drop(peer);
+        // Nobody is there: the host says so, and the next send hears it.
+        face.send(Duration::ZERO, &data(1));
+        face.flush();
+        assert!(face.queue.is_empty() && face.link.counters.send_errors == 0);
+        let peer = std::net::UdpSocket::bind(address).unwrap();
+        peer.set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        (0..5).for_each(|_| face.send(Duration::ZERO, &data(2)));
+        assert_eq!(face.queue.lengths.len(), 5);
+        face.flush();
+        assert!(face.queue.is_empty());
+        assert_eq!(face.link.counters.send_errors, 1);
+        for _ in 0..5 {
+            assert!(peer.recv(&mut [0; 2000]).unwrap() > 1000);
+        }
     }
 
     #[test]
