@@ -1,6 +1,6 @@
 """Real daemons for each test: NameNode, four DataNodes, a router, and clients whose pace the test sets.
 
-A test runs on the planes of its mark `planes`, on named data when it has none.
+A test runs on the planes of its mark `planes`, on named data when it has none, and in the newest Hadoop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline_lab import paths, planes, replicas
+from trunkline_lab import paths, planes, replicas, stock
 from trunkline_lab.cluster import FSSHELL, QUICK_TO_NOTICE, QUICK_TO_START, Cluster, Plane, Properties
 from trunkline_lab.network import pick_loopback
 from trunkline_lab.procs import Process, Stage, wait_until
@@ -30,6 +30,9 @@ MIB = 1 << 20
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--plane", choices=planes.NAMES, help="this one alone; tcp: try the tests themselves on stock HDFS"
+    )
+    parser.addoption(
+        "--hadoop", choices=stock.VERSIONS, default=stock.NEWEST, help="in this version of it (default: %(default)s)"
     )
 
 
@@ -217,10 +220,15 @@ def a_bed(
     name: str,
     plane_name: str,
     formatted: Path,
+    *,
     extra: Properties | None = None,
     without_plugin: tuple[int, ...] = (),
+    hadoop: str = stock.NEWEST,
 ) -> Iterator[Bed]:
-    """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones."""
+    """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones.
+
+    Each version of Hadoop has an empty namespace of its own beside `formatted`.
+    """
     directory = paths.OUT / "e2e" / name
     shutil.rmtree(directory, ignore_errors=True)
     try:
@@ -228,8 +236,11 @@ def a_bed(
             loopback = pick_loopback()
             plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
             properties = {**QUICK_TO_NOTICE, **(extra or {})}
-            cluster = Cluster(stage, directory, loopback.site(4), plane, extra=properties, jvm=QUICK_TO_START)
-            cluster.start({number: planes.tcp() for number in without_plugin}, formatted)
+            jars = stock.classpath(hadoop=hadoop)
+            site = loopback.site(4)
+            cluster = Cluster(stage, directory, site, plane, extra=properties, jars=jars, jvm=QUICK_TO_START)
+            stocks = {number: planes.tcp() for number in without_plugin}
+            cluster.start(stocks, formatted.with_name(f"{formatted.name}-{hadoop}"))
             yield Bed(stage, cluster, router, plane)
     finally:
         shutil.rmtree(directory / "data", ignore_errors=True)
@@ -246,7 +257,8 @@ def make_bed(request: pytest.FixtureRequest, plane: str, formatted: Path) -> Ite
     """Starts a cluster for one test: `make_bed()`, or with what `a_bed` takes."""
     name = request.node.name.replace("[", "-").replace("]", "")
     with ExitStack() as stack:
-        yield lambda **how: stack.enter_context(a_bed(name, plane, formatted, **how))
+        hadoop = request.config.getoption("hadoop")
+        yield lambda **how: stack.enter_context(a_bed(name, plane, formatted, **{"hadoop": hadoop, **how}))
 
 
 @pytest.fixture
@@ -258,7 +270,8 @@ def bed(make_bed: Callable[..., Bed]) -> Bed:
 @pytest.fixture(scope="module")
 def shared_bed(request: pytest.FixtureRequest, plane: str, formatted: Path) -> Iterator[Bed]:
     """A cluster for all tests of a file that do it no harm."""
-    with a_bed(f"{request.module.__name__}-{plane}", plane, formatted) as bed:
+    hadoop = request.config.getoption("hadoop")
+    with a_bed(f"{request.module.__name__}-{plane}", plane, formatted, hadoop=hadoop) as bed:
         yield bed
 
 
