@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, transfer
+from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, report, transfer
 from .cluster import LOG4J, TUNED, Properties
 from .figures import Figure
 from .say import say
@@ -79,6 +79,9 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     def median(what: str, value: Callable[[transfer.Cost], float]) -> float:
         return statistics.median(value(cost) for cost in costs[what])
 
+    def passes_sockets_by(plane: str, what: str) -> bool:
+        return plane == "ucx" and what == "bytes"  # it shares memory here, and no link carries them
+
     def datanode_cpu(cost: transfer.Cost) -> float:
         return cost.cpu_of(rigs["tcp"].datanodes) / (size / 1e9)
 
@@ -92,16 +95,17 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     ]
     for plane in [plane for plane in rigs if plane != "tcp"]:
         for prefix, what, unit, phase, value in measures:
-            if plane == "ucx" and what == "bytes":
-                continue  # shared memory passes the sockets by
+            if passes_sockets_by(plane, what):
+                continue
             ours, theirs = median(f"{plane} {phase}", value), median(f"tcp {phase}", value)
             yield Figure(f"{prefix}.{plane}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
             yield Figure(f"{prefix}.{plane}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
         for prefix, what, unit, phase, value in measures:
-            if what in ("wall", "cpu"):
-                ours, theirs = median(f"{plane} {phase}", value), median(f"tcp sized {phase}", value)
-                peer = "stock TCP, packets and buffers as large"
-                yield Figure(f"{prefix}.same_sizes.{plane}.{what}", ours, unit, peer, theirs, runs)
+            if passes_sockets_by(plane, what):
+                continue
+            ours, theirs = median(f"{plane} {phase}", value), median(f"tcp sized {phase}", value)
+            peer = "stock TCP, packets and buffers as large"
+            yield Figure(f"{prefix}.same_sizes.{plane}.{what}", ours, unit, peer, theirs, runs)
 
 
 def hbase_puts(runs: int) -> Iterator[Figure]:
@@ -224,6 +228,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="prefix of the figures wanted")
     parser.add_argument("--runs", type=int, default=5, help="runs per figure (default %(default)s)")
     parser.add_argument("--size", default="1GiB", help="file of the HDFS benches (default %(default)s)")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
 
 
 Group = Callable[[], Iterator[Figure]]
@@ -266,7 +271,7 @@ def main(arguments: argparse.Namespace) -> int:
     found, failed = measured(chosen, wanted)
     if not found and not failed:
         raise ValueError(f"ONLY={wanted}: no figure begins so, or none could be measured here: see above")
-    print(figures.render(found))
+    print(figures.render(found, report.markdown if arguments.markdown else report.table))
     result = paths.OUT / "bench.json"
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(json.dumps([figure.as_json() for figure in found], indent=2) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +47,8 @@ def peers() -> dict[str, Peer]:
     return {name: Peer(entry["peer"], entry["value"]) for name, entry in quoted.items()}
 
 
-def render(figures: list[Figure]) -> str:
-    """The table a person reads."""
+def render(figures: list[Figure], table: Callable[[Sequence[Sequence[str]]], str] = report.table) -> str:
+    """The table a person reads, as `table` sets it: in columns, or as Markdown."""
     rows = [["name", "value", "unit", "ratio", "peer's", "runs", "peer"]]
     for figure in figures:
         entry = figure.as_json()
@@ -67,7 +68,7 @@ def render(figures: list[Figure]) -> str:
         f"Quoted peers: {quoted['what']}; on {quoted['machine']}.",
         f"Hadoop on NDN as published in 2017: {quoted['paper']}.",
     ]
-    return "\n\n".join([report.machine(), report.table(rows), "\n".join(notes)])
+    return "\n\n".join([report.machine(), table(rows), "\n".join(notes)])
 
 
 def short(value: float) -> str:

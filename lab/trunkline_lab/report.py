@@ -19,6 +19,13 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """The same rows as a table of Markdown, the first of them its head."""
+    head, *body = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    ruled = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    return "\n".join(f"| {' | '.join(row)} |" for row in ruled)
+
+
 def mib(count: float) -> str:
     """Bytes in MiB with one digit, as tables show them."""
     return f"{count / (1 << 20):.1f}"
