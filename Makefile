@@ -4,13 +4,15 @@ LAB    := PYTHONPATH=lab python3 -m trunkline_lab
 MVN    := mvn -q -B -f hadoop/plugin/pom.xml -Dnative.dir=$(TARGET)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lab hadoop-tests docs fmt dist clean
+.PHONY: help compile build demo test test-all bench lab hadoop-tests docs fmt dist clean
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-build: ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
+compile:
 	cargo build --release -p trunkline -p trunkline-native -p trunkline-ucx
+
+build: compile ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
 	$(MVN) package -DskipTests
 	install -D -t dist/bin $(TARGET)/release/trunkline
 	install -D -m 644 -t dist/lib hadoop/plugin/target/trunkline-hadoop.jar
@@ -18,11 +20,14 @@ build: ## dist/bin/trunkline and dist/lib/trunkline-hadoop.jar
 demo: build ## Stock HDFS on TCP, on named data and over UCX, byte by byte [SIZE=256MiB] [FILE=path]
 	@$(LAB) demo $(if $(SIZE),--size $(SIZE)) $(if $(FILE),--file $(FILE))
 
-test: ## Everything that can be checked here [ONLY=stage,stage]
+test: ## Everything that can be checked here in half an hour [ONLY=stage,stage]
 	@$(LAB) test $(if $(ONLY),--only $(ONLY))
 
-bench: build ## The figures of the README, beside their peers' [ONLY=prefix]
-	@$(LAB) bench $(if $(ONLY),--only $(ONLY))
+test-all: ## The same and the long matrices: older Hadoops in full, Hadoop's own tests on every plane
+	@$(LAB) test --all
+
+bench: build ## The figures of the README, beside their peers' [ONLY=prefix] [RUNS=5] [SIZE=1GiB] [MARKDOWN=1]
+	@$(LAB) bench $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS)) $(if $(SIZE),--size $(SIZE)) $(if $(MARKDOWN),--markdown)
 
 lab: build ## A paper's table or figure in an emulated data centre; needs root [RUN=experiment] [SCALE=0.5]
 	@lab/lab $(if $(RUN),run $(RUN) $(if $(SCALE),--scale $(SCALE)),list)

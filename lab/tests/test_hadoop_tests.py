@@ -8,7 +8,7 @@ import pytest
 
 from trunkline_lab import hadoop_tests
 from trunkline_lab.hadoop_tests import Result, acceptable, read_reports
-from trunkline_lab.suite import hadoop_count
+from trunkline_lab.suite.count import of_hadoop
 
 REPORT = """<testsuite>
 <testcase name="good()" time="1.5"/>
@@ -90,7 +90,7 @@ def test_unknown_class_is_named() -> None:
 def test_how_a_failure_counts() -> None:
     excused = {"a(): x": hadoop_tests.TCP_TOO, "b(): x": hadoop_tests.PASSED_AGAIN}
     result = Result(passed=2, failed=3, failures=["a(): x", "b(): x", "c(): x"], excused=excused)
-    count = hadoop_count("T", result)
+    count = of_hadoop("T", result)
     assert count.line() == "3 passed, 1 failed, 1 skipped"
     assert count.notes == [
         "skipped: T.a(): x: fails on stock TCP too",

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from trunkline_lab import guest, hbase, memory, payload, report, verbs
-from trunkline_lab.suite import count_cargo, mount_missing
+from trunkline_lab.suite.count import of_cargo
+from trunkline_lab.suite.stages import mount_missing
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ def test_columns_line_up():
     assert report.table([["name", "x"], ["a", "10"]]) == "name   x\na     10"
 
 
+def test_a_table_in_markdown():
+    assert report.markdown([["name", "x"], ["a|b", "10"]]) == "| name | x |\n| --- | ---: |\n| a\\|b | 10 |"
+
+
 def test_cargo_results_are_summed_with_their_reasons():
     lines = [
         "test a::works ... ok",
@@ -43,13 +48,13 @@ def test_cargo_results_are_summed_with_their_reasons():
         "test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
         "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s",
     ]
-    count = count_cargo(lines, 101, "cargo test")
+    count = of_cargo(lines, 101, "cargo test")
     assert count.line() == "4 passed, 1 failed, 1 skipped"
     assert count.notes == ["failed: a::breaks", "skipped: b::waits: ignored, needs a network namespace"]
 
 
 def test_a_build_that_broke_is_one_failure():
-    assert count_cargo(["error: could not compile"], 101, "cargo test").line() == "0 passed, 1 failed, 0 skipped"
+    assert of_cargo(["error: could not compile"], 101, "cargo test").line() == "0 passed, 1 failed, 0 skipped"
 
 
 def test_a_guests_checks_are_read_off_its_console():
@@ -83,7 +88,7 @@ def test_without_root_the_mounts_tests_are_told_as_skipped(monkeypatch):
 
 def test_without_a_device_the_mounts_tests_are_told_as_skipped(monkeypatch, tmp_path):
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("trunkline_lab.suite.FUSE", str(tmp_path / "fuse"))
+    monkeypatch.setattr("trunkline_lab.suite.stages.FUSE", str(tmp_path / "fuse"))
     assert "No such file" in mount_missing()
     (tmp_path / "fuse").touch()
     assert mount_missing() == ""

@@ -97,7 +97,7 @@ def main(arguments: argparse.Namespace) -> int:
     wanted = find_classes(jars, arguments.classes or list(DEFAULT_CLASSES))
     columns = ["tcp"] if arguments.plane == "tcp" else [arguments.plane, "tcp"]
     results: dict[str, dict[str, Result]] = {}
-    directory = directory_of(arguments.hadoop)
+    directory = directory_of(arguments.hadoop, arguments.plane)
     with Stage(directory / "logs") as stage:
         for name in wanted:
             short = name.rpartition(".")[2]
@@ -114,9 +114,9 @@ def main(arguments: argparse.Namespace) -> int:
     return 0 if acceptable(results, arguments.plane) else 1
 
 
-def directory_of(hadoop: str) -> Path:
-    """Where the tests of a version of Hadoop leave what they leave."""
-    return paths.OUT / "hadoop-tests" / hadoop
+def directory_of(hadoop: str, plane: str) -> Path:
+    """Where the tests of a version of Hadoop on a plane, and beside it on stock TCP, leave what they leave."""
+    return paths.OUT / "hadoop-tests" / hadoop / plane
 
 
 def method_of(failure: str) -> str:

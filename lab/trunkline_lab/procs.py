@@ -29,13 +29,24 @@ DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 def end_group(popen: subprocess.Popen[Any], grace_s: float = 10.0) -> None:
     """Ends a child that leads a session, and all it started: SIGTERM, then SIGKILL after `grace_s`."""
+    end_groups([popen], grace_s)
+
+
+def end_groups(popens: Sequence[subprocess.Popen[Any]], grace_s: float) -> None:
+    """The same for several, which have the grace together."""
+    for popen in popens:
+        _kill_group(popen, signal.SIGTERM)
+    deadline = time.monotonic() + grace_s
+    for popen in popens:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            popen.wait(max(0.0, deadline - time.monotonic()))
+        _kill_group(popen, signal.SIGKILL)
+        popen.wait()
+
+
+def _kill_group(popen: subprocess.Popen[Any], number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(popen.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        popen.wait(grace_s)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(popen.pid, signal.SIGKILL)
-    popen.wait()
+        os.killpg(popen.pid, number)
 
 
 def tail(path: Path, lines: int = 20) -> str:

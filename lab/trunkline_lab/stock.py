@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from . import paths
+from . import locks, paths
 from .say import say
 
 HADOOP = paths.LAB / "stock" / "pom.xml"
@@ -20,18 +20,24 @@ DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:buil
 def classpath(scope: str = "runtime", pom: Path = HADOOP, hadoop: str = NEWEST) -> list[str]:
     """The jars that `pom` names, `scope` being "runtime" (daemons, shell) or "test" (with Hadoop's own tests).
 
-    `hadoop` is one of VERSIONS; HBase and YARN are there with the newest alone.
-
-    Maven is asked only when the pom changed or a jar has gone; the answer is kept in .cache/hadoop/.
+    `hadoop` is one of VERSIONS; HBase and YARN come with the newest alone. Maven is asked only when the pom changed or
+    a jar has gone; the answer is kept in .cache/hadoop/.
     """
     if hadoop not in VERSIONS:
         raise ValueError(f"no Hadoop {hadoop} here; there are {', '.join(VERSIONS)}")
     stamp = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
     listing = paths.CACHE / "hadoop" / f"{scope}-{hadoop}-{stamp}.classpath"
-    if listing.exists():
-        jars = listing.read_text().strip().split(":")
-        if all(Path(jar).exists() for jar in jars):
-            return jars
+    with locks.held("maven"):
+        return _read(listing) or _resolve(listing, scope, pom, hadoop)
+
+
+def _read(listing: Path) -> list[str]:
+    """The jars of a listing; none where there is no listing, or a jar of it has gone."""
+    jars = listing.read_text().strip().split(":") if listing.exists() else []
+    return jars if all(Path(jar).exists() for jar in jars) else []
+
+
+def _resolve(listing: Path, scope: str, pom: Path, hadoop: str) -> list[str]:
     what = f"what {pom.relative_to(paths.ROOT)} names for Hadoop {hadoop} ({scope})"
     say(f"resolving {what} from Maven Central")
     listing.parent.mkdir(parents=True, exist_ok=True)

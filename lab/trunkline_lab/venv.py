@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import paths
+from . import locks, paths
 from .say import say
 
 REQUIREMENTS = paths.LAB / "requirements.txt"
@@ -22,12 +22,13 @@ def tool(name: str) -> str:
     stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
     home = paths.CACHE / f"venv-{stamp}"
     ready = home / "ready"
-    if not ready.exists():
-        say(f"installing {', '.join(REQUIREMENTS.read_text().split())}")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True, stdin=subprocess.DEVNULL)
-        ready.touch()
+    with locks.held("venv"):
+        if not ready.exists():
+            say(f"installing {', '.join(REQUIREMENTS.read_text().split())}")
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
+            pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True, stdin=subprocess.DEVNULL)
+            ready.touch()
     return str(Path(home) / "bin" / name)
 
 

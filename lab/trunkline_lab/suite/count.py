@@ -1,0 +1,92 @@
+"""Test cases counted: what `cargo test`, JUnit's reports and Hadoop's classes say, as one kind of sum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .. import hadoop_tests
+
+
+@dataclass
+class Count:
+    """Test cases of a stage, and why some did not run or did not pass."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.notes += other.notes
+
+    def line(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def of_command(command: str, status: int) -> Count:
+    """A command that counts as one case: passed when it ends with status 0."""
+    return Count(failed=1, notes=[f"failed: {command}: status {status}"]) if status else Count(passed=1)
+
+
+def of_junit(reports: Iterable[Path], command: str, status: int) -> Count:
+    """Counts JUnit XML files; a command that failed without a failed case counts as one."""
+    count = Count()
+    for report in reports:
+        if not report.exists():
+            continue
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            label = f"{case.get('classname')}.{case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                count.add(Count(failed=1, notes=[f"failed: {label}"]))
+            elif (skip := case.find("skipped")) is not None:
+                why = skip.get("message") or "no reason given"
+                count.add(Count(skipped=1, notes=[f"skipped: {label}: {why}"]))
+            else:
+                count.passed += 1
+    return _with_status(count, command, status)
+
+
+_CARGO_SUM = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+_CARGO_CASE = re.compile(r"^test (\S+)(?: - .*?)? \.\.\. (FAILED|ignored(?:, .*)?)$")
+
+
+def of_cargo(lines: Iterable[str], command: str, status: int) -> Count:
+    """Sums up what `cargo test` printed."""
+    count = Count()
+    for line in lines:
+        if found := _CARGO_SUM.match(line):
+            passed, failed, ignored = map(int, found.groups())
+            count.add(Count(passed, failed, ignored))
+        elif found := _CARGO_CASE.match(line):
+            name, outcome = found.groups()
+            count.notes.append(f"failed: {name}" if outcome == "FAILED" else f"skipped: {name}: {outcome}")
+    return _with_status(count, command, status)
+
+
+def of_hadoop(name: str, result: hadoop_tests.Result) -> Count:
+    """Counts a class of Hadoop's own; a failure that stock TCP has too counts as skipped."""
+    count = Count(passed=result.passed, skipped=result.skipped)
+    if result.skipped:
+        count.notes.append(f"skipped: {name}: {result.skipped} disabled by Hadoop itself")
+    for failure in result.failures:
+        match result.excused.get(failure):
+            case None:
+                count.add(Count(failed=1, notes=[f"failed: {name}.{failure}"]))
+            case hadoop_tests.TCP_TOO:
+                count.add(Count(skipped=1, notes=[f"skipped: {name}.{failure}: {hadoop_tests.TCP_TOO}"]))
+            case why:
+                count.add(Count(passed=1, notes=[f"{why}: {name}.{failure}"]))
+    return count
+
+
+def _with_status(count: Count, command: str, status: int) -> Count:
+    if status != 0 and count.failed == 0:
+        count.add(of_command(command, status))
+    return count

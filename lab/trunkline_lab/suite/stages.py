@@ -1,0 +1,205 @@
+"""The stages of the suite: what each does, and which must have ended well before it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from .. import guest, hadoop_tests, paths, planes, procs, stock, venv, verbs
+from ..say import say
+from .count import Count, of_cargo, of_hadoop, of_junit
+from .step import LOGS, Step
+
+FSX = "0.3.2"
+FUSE = "/dev/fuse"
+CARGO_TESTS = ("cargo", "test", "--workspace")
+PLUGIN = ("mvn", "-q", "-B", "-f", "hadoop/plugin/pom.xml")
+
+
+def _fetch() -> Count:
+    """What later stages take from elsewhere, while others compile; what can't be had, who needs it asks for again."""
+    for version in stock.VERSIONS:
+        scopes = ("runtime", "test") if version == stock.NEWEST else ("runtime",)
+        for scope in scopes:
+            _try(f"Hadoop {version}", lambda scope=scope, version=version: stock.classpath(scope, hadoop=version))
+    Step("fetch", [*PLUGIN, "dependency:resolve", "dependency:resolve-plugins"], quiet=True)
+    _try("the guest's kernel", lambda: guest.kernel(verbs.TOOLS))
+    return Count()
+
+
+def _try(what: str, get: Callable[[], object]) -> None:
+    try:
+        get()
+    except (RuntimeError, OSError) as error:
+        say(f"fetch: {what}: {error}")
+
+
+def _lab() -> Count:
+    count = Step("lab", [venv.tool("ruff"), "check", "lab"]).as_check()
+    count.add(Step("lab", [venv.tool("ruff"), "format", "--check", "lab"]).as_check())
+    count.add(_pytest("lab", "not e2e", "lab/tests"))
+    return count
+
+
+def _pytest(stage: str, mark: str, *where: str) -> Count:
+    report = LOGS / f"{stage}-pytest.xml"
+    report.unlink(missing_ok=True)
+    words = ["-c", "lab/pyproject.toml", "--rootdir", "lab", "-m", mark, f"--junit-xml={report}", *where]
+    step = Step(stage, [venv.tool("pytest"), *words])
+    return of_junit([report], step.command, step.status)
+
+
+def _compile() -> Count:
+    return Step("compile", ["make", "compile"]).as_check()
+
+
+def _rust() -> Count:
+    count = Step("rust", ["cargo", "fmt", "--all", "--check"]).as_check()
+    clippy = ["cargo", "clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"]
+    count.add(Step("rust", clippy, name="clippy", gives_way=True).as_check())
+    count.add(_fsx())
+    Step("rust", [*CARGO_TESTS, "--no-run"], name="compile", gives_way=True)
+    step = Step("rust", [*CARGO_TESTS, "--no-fail-fast"], name="test")
+    count.add(of_cargo(step.lines, step.command, step.status))
+    return count
+
+
+def _fsx() -> Count:
+    """The file system exerciser, for the mount's tests; where it can't be had, they say so and go on without it."""
+    root = paths.ROOT / ".cache" / "fsx"
+    program = root / "bin" / "fsx"
+    if why := mount_missing():
+        return Count(skipped=1, notes=[f"skipped: the mount's tests: {why}"])
+    if not program.exists():
+        Step("rust", ["cargo", "install", "--quiet", "fsx", "--version", FSX, "--root", str(root)], quiet=True)
+    if not program.exists():
+        return Count(skipped=1, notes=[f"skipped: exercised_by_fsx: cargo could not install fsx {FSX}"])
+    os.environ["TRUNKLINE_FSX"] = str(program)
+    return Count()
+
+
+def mount_missing() -> str:
+    """Why the mount's tests pass themselves over here; empty when they run."""
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        os.close(os.open(FUSE, os.O_RDWR))
+    except OSError as error:
+        return f"{FUSE}: {error.strerror}"
+    return ""
+
+
+def _build() -> Count:
+    return Step("build", ["make", "build"]).as_check()
+
+
+def _plugin(stage: str = "plugin", hadoop: str = stock.NEWEST) -> Count:
+    """The plug-in's own tests, and its format; another Hadoop than the newest has a build folder of its own."""
+    native = Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve() / "release"
+    target = paths.ROOT / "hadoop" / "plugin" / "target"
+    words = [f"-Dnative.dir={native}", "verify"]
+    if hadoop != stock.NEWEST:
+        target /= hadoop
+        words = [f"-Dhadoop.version={hadoop}", f"-Dbuild.dir={target}", *words]
+    reports = target / "surefire-reports"
+    for old in reports.glob("TEST-*.xml"):
+        old.unlink()
+    step = Step(stage, [*PLUGIN, *words], quiet=True)
+    return of_junit(sorted(reports.glob("TEST-*.xml")), step.command, step.status)
+
+
+def _interop() -> Count:
+    report = LOGS / "interop-pytest.xml"
+    report.unlink(missing_ok=True)
+    step = Step("interop", ["tests/interop/run.sh", f"--junit-xml={report}"])
+    return of_junit([report], step.command, step.status)
+
+
+def _verbs() -> Count:
+    """RDMA verbs in a guest, and the plug-in's byte streams over them; a machine that can't run either says so."""
+    count = Count()
+    if no_ucx := planes.ucx_missing():
+        count.add(Count(skipped=1, notes=[f"skipped: verbs: the plug-in's byte streams: {no_ucx}"]))
+    try:
+        found = verbs.run([] if no_ucx else planes.plugin_jars())
+    except guest.Unavailable as lack:
+        count.add(Count(skipped=1, notes=[f"skipped: verbs: {lack}"]))
+        return count
+    failed = [f"failed: verbs: {check}: {why}" for check, why in found if why]
+    count.add(Count(passed=len(found) - len(failed), failed=len(failed), notes=failed))
+    return count
+
+
+def _e2e() -> Count:
+    return _pytest("e2e", "e2e", "lab/tests/e2e")
+
+
+def _e2e_in(hadoop: str) -> Count:
+    """All of what is tested on clusters, in an older Hadoop."""
+    names = ("faults", "store", "ucx", "uses", "without_ucx")
+    files = [f"lab/tests/e2e/test_{name}.py" for name in names]
+    return _pytest(f"e2e-{hadoop}", "e2e", f"--hadoop={hadoop}", *files)
+
+
+def _hadoop(
+    plane: str = "ndn", hadoop: str = stock.NEWEST, classes: Sequence[str] = hadoop_tests.DEFAULT_CLASSES
+) -> Count:
+    """Hadoop's own classes on a plane; what fails there is run again, beside stock TCP."""
+    if plane == "ucx" and (lack := planes.ucx_missing()):
+        return Count(skipped=1, notes=[f"skipped: Hadoop's tests over UCX: {lack}"])
+    jars = stock.classpath("test", hadoop=hadoop)
+    directory = hadoop_tests.directory_of(hadoop, plane)
+    results: dict[str, dict[str, hadoop_tests.Result]] = {}
+    count = Count()
+    with procs.Stage(directory / "logs") as stage:
+        for name in hadoop_tests.find_classes(jars, list(classes)):
+            short = name.rpartition(".")[2]
+            say(f"Hadoop {hadoop}: {short} on {plane}")
+            result = hadoop_tests.run_class(stage, directory, jars, name, plane)
+            hadoop_tests.run_again(stage, directory, jars, name, result)
+            results[short] = {plane: result}
+            count.add(of_hadoop(short, result))
+    print(hadoop_tests.render(results, [plane], hadoop), flush=True)
+    if not any(by[plane].carried for by in results.values()):
+        count.add(Count(failed=1, notes=[f"failed: Hadoop's tests: no block was written over {plane}"]))
+    return count
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`work` counts its test cases; `needs` names the stages that must have ended well."""
+
+    work: Callable[[], Count]
+    needs: tuple[str, ...] = ()
+
+
+# Of those that may begin the first does: what takes longest stands before what fills the gaps.
+STAGES: dict[str, Stage] = {
+    "compile": Stage(_compile),
+    "fetch": Stage(_fetch),
+    "lab": Stage(_lab),
+    "build": Stage(_build, ("compile", "fetch")),
+    "rust": Stage(_rust, ("compile",)),
+    "e2e": Stage(_e2e, ("build",)),
+    "hadoop": Stage(_hadoop, ("build",)),
+    "plugin": Stage(_plugin, ("build",)),
+    "interop": Stage(_interop, ("build",)),
+    "verbs": Stage(_verbs, ("build",)),
+}
+
+OLDER = stock.VERSIONS[:-1]
+ALL_CLASSES = (*hadoop_tests.DEFAULT_CLASSES, "TestPread", "TestFileAppend2")
+
+# Long matrices, for `make test-all`.
+MATRIX: dict[str, Stage] = {
+    **{f"plugin-{version}": Stage(partial(_plugin, f"plugin-{version}", version), ("build",)) for version in OLDER},
+    **{f"e2e-{version}": Stage(partial(_e2e_in, version), ("build",)) for version in OLDER},
+    **{
+        f"hadoop-{version}-{plane}": Stage(partial(_hadoop, plane, version, ALL_CLASSES), ("build",))
+        for version in stock.VERSIONS
+        for plane in ("ndn", "ucx")
+    },
+}
