@@ -18,7 +18,6 @@ import org.apache.hadoop.conf.Configuration;
  * Settings} stand for one plane, so that they share one embedded forwarder.
  */
 public final class Settings {
-  private static final List<String> TRANSPORTS = List.of("ucx", "ndn", "tcp");
   private static final String TRANSPORTS_HELP =
       "use ndn,tcp to try named data first, ucx,tcp to try UCX first, or tcp for stock transfer";
 
@@ -139,12 +138,12 @@ public final class Settings {
   private static List<String> transports(String value) {
     List<String> transports = list(value);
     for (String transport : transports) {
-      if (!TRANSPORTS.contains(transport)) {
+      if (!TransportNames.ALL.contains(transport)) {
         throw wrong(
             Setting.TRANSPORT, value, "no transport is named " + transport, TRANSPORTS_HELP);
       }
     }
-    if (transports.isEmpty() || transports.indexOf("tcp") != transports.size() - 1) {
+    if (transports.isEmpty() || transports.indexOf(TransportNames.TCP) != transports.size() - 1) {
       throw wrong(Setting.TRANSPORT, value, "tcp must stand at the end, once", TRANSPORTS_HELP);
     }
     if (Set.copyOf(transports).size() != transports.size()) {
@@ -221,7 +220,7 @@ public final class Settings {
    * @return true when {@code ndn} stands in the list of transports
    */
   public boolean ndn() {
-    return transports.contains("ndn");
+    return transports.contains(TransportNames.NDN);
   }
 
   /**

@@ -2,6 +2,8 @@ package io.trunkline.hadoop.ndn;
 
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
 
 /** The URIs of the names that the plug-in uses, all below one root. */
 public final class Names {
@@ -49,24 +51,28 @@ public final class Names {
   }
 
   /**
-   * Where a DataNode says how it is reached.
+   * Where a DataNode says how it is reached: under its IP address, and under its host name where
+   * the NameNode gives out host names, since clients outside may know it under another address.
    *
-   * @param transfer its data-transfer address, as the NameNode gives it out
-   * @return {@code /<root>/datanodes/<ip>/<port>}
+   * @param transfer its data-transfer address, as stock code connects to it
+   * @return {@code /<root>/datanodes/<ip>/<port>}, and the same with the host name if there is one
    */
-  public String dataNode(InetSocketAddress transfer) {
-    return dataNode(transfer.getAddress().getHostAddress(), transfer.getPort());
+  public List<String> dataNode(InetSocketAddress transfer) {
+    String ip = transfer.getAddress().getHostAddress();
+    String byAddress = dataNode(ip, transfer.getPort());
+    String byName = dataNode(transfer.getHostString(), transfer.getPort());
+    return byName.equals(byAddress) ? List.of(byAddress) : List.of(byAddress, byName);
   }
 
   /**
    * Where a DataNode says how it is reached.
    *
-   * @param ip its address, as the NameNode gives it out
+   * @param host its IP address or host name, as the NameNode gives it out
    * @param port its data-transfer port
-   * @return {@code /<root>/datanodes/<ip>/<port>}
+   * @return {@code /<root>/datanodes/<host>/<port>}
    */
-  public String dataNode(String ip, int port) {
-    return root + "/datanodes/" + component(ip) + '/' + port;
+  public String dataNode(String host, int port) {
+    return root + "/datanodes/" + component(host.toLowerCase(Locale.ROOT)) + '/' + port;
   }
 
   /**

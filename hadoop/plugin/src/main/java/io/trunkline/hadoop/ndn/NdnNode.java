@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn;
 
 import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.PlaneHealth;
 import java.io.IOException;
@@ -52,7 +53,7 @@ public final class NdnNode implements AutoCloseable {
     this.names = new Names(settings.root());
     NativeLibrary.load(settings.nativeLibrary());
     this.handle = Native.nodeOpen(configuration(settings));
-    this.discovery = new Discovery(this::ask, System::nanoTime);
+    this.discovery = new Discovery(this::ask, Preamble.VERSION, System::nanoTime);
     LOG.info(
         "named data under {} through {}",
         settings.root(),
@@ -80,12 +81,15 @@ public final class NdnNode implements AutoCloseable {
   }
 
   private byte[] ask(InetSocketAddress dataNode) throws IOException {
-    String name = names.dataNode(dataNode);
-    byte[] record = Native.fetch(handle, name, true, false, settings.discoveryTimeoutMs());
-    if (record == null) {
-      throw new IOException("no answer under " + name);
+    List<String> known = names.dataNode(dataNode);
+    int timeoutMs = Math.max(1, settings.discoveryTimeoutMs() / known.size());
+    for (String name : known) {
+      byte[] record = Native.fetch(handle, name, true, false, timeoutMs);
+      if (record != null) {
+        return record;
+      }
     }
-    return record;
+    throw new IOException("no answer under " + String.join(" or ", known));
   }
 
   /** Gives the node back; nothing may be done with it by this user afterwards. */

@@ -1,12 +1,15 @@
 package io.trunkline.hadoop.ndn;
 
+import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.channel.TapChannel;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.transport.Dial;
 import io.trunkline.hadoop.transport.NotServed;
 import io.trunkline.hadoop.transport.PluginDialer;
@@ -19,27 +22,30 @@ import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /**
- * Named data: a TCP connection to the DataNode's plug-in carries what is not mirrored, and packet
- * bodies of writes go by name.
+ * Named data: a TCP connection to the DataNode's plug-in carries the control records of a write,
+ * whose packet bodies go by name. What turns out to be no such write goes on a connection to the
+ * DataNode's stock port; a block token never goes to a port that a record named.
  */
 public final class NdnTransport implements Transport {
-  /** As in {@code trunkline.transport}. */
-  public static final String NAME = "ndn";
-
   /** A plug-in that does not answer by then is given up for the next transport. */
   private static final int CONNECT_MS = 5000;
 
   private final Settings settings;
   private final PacketsInFlight inFlight;
 
+  /** Why this process may not use named data, whatever a DataNode answers; empty when it may. */
+  private final String forbidden;
+
   /**
    * The transport.
    *
    * @param settings the settings
-   * @param conf says how many packets HDFS leaves unacknowledged, and their size
+   * @param conf says how many packets HDFS leaves unacknowledged, their size, and how data transfer
+   *     is protected
    */
   public NdnTransport(Settings settings, Configuration conf) {
     this.settings = settings;
+    this.forbidden = DataProtection.againstNamedData(conf);
     this.inFlight =
         new PacketsInFlight(
             conf.getInt(
@@ -52,11 +58,14 @@ public final class NdnTransport implements Transport {
 
   @Override
   public String name() {
-    return NAME;
+    return TransportNames.NDN;
   }
 
   @Override
   public SocketChannel open(Dial dial) throws NotServed, IOException {
+    if (!forbidden.isEmpty()) {
+      throw new NotServed(Fallback.PROTECTED, forbidden);
+    }
     try (NdnNode node = acquire()) {
       if (!node.health().good()) {
         throw new NotServed(Fallback.PLANE_PAUSED, node.health().cause());
@@ -68,7 +77,15 @@ public final class NdnTransport implements Transport {
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
               .connect(dial, dial::tcp);
       WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
-      return new TapChannel(dial.socket(), control, tap);
+      return new TapChannel(
+          dial.socket(),
+          control,
+          tap,
+          () -> {
+            SocketChannel stock = dial.tcp(dial.dataNode(), dial.timeoutMs());
+            TransferStats.get().opened(TransportNames.TCP);
+            return stock;
+          });
     }
   }
 

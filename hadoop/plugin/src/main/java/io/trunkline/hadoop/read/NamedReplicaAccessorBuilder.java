@@ -1,7 +1,8 @@
 package io.trunkline.hadoop.read;
 
+import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.NdnTransport;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.read.NamedReplicas;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -99,6 +100,10 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
       return null;
     }
     try {
+      String forbidden = DataProtection.againstNamedData(conf);
+      if (!forbidden.isEmpty()) {
+        throw new NotServed(Fallback.PROTECTED, forbidden);
+      }
       if (guarded()) {
         throw new NotServed(Fallback.BLOCK_TOKEN, "");
       }
@@ -109,8 +114,8 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
     } catch (NotServed e) {
       TransferStats.get()
           .fallback(
-              NdnTransport.NAME,
-              settings.transportAfter(NdnTransport.NAME),
+              TransportNames.NDN,
+              settings.transportAfter(TransportNames.NDN),
               e.reason(),
               pool + ":blk_" + block + "_" + genstamp,
               e.getMessage());

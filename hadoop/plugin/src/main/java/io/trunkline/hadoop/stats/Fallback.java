@@ -10,6 +10,12 @@ public enum Fallback {
   NOT_SERVED("not_served", "the DataNode does not take it"),
   /** What the transport needs is not there. */
   UNAVAILABLE("unavailable", "it cannot be used here"),
+  /** This process's own configuration demands protection that the transport has not. */
+  PROTECTED("protected", "this process's configuration protects data transfer"),
+  /** The DataNode's record sends clients to another host. */
+  OTHER_HOST("other_host", "the answer for the DataNode names another host"),
+  /** The DataNode's plug-in speaks another version. */
+  OTHER_VERSION("other_version", "the DataNode's plug-in speaks another version"),
   /** The DataNode's plug-in does not accept connections. */
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
   /** Transfers by name have failed of late. */
@@ -41,6 +47,15 @@ public enum Fallback {
   Fallback(String key, String text) {
     this.key = key;
     this.text = text;
+  }
+
+  /**
+   * Whether it concerns this process as a whole, whichever DataNode or block comes first.
+   *
+   * @return true when one log line says it all
+   */
+  boolean ofProcess() {
+    return this == UNAVAILABLE || this == PROTECTED;
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.stats;
 
 import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.TransportNames;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -154,7 +155,7 @@ public final class TransferStats {
 
   /**
    * An operation does not go by a transport that was to be tried: counted each time, logged once
-   * for each transport, reason and peer.
+   * for each transport, reason and peer, or once at all where the reason is this process's own.
    *
    * @param transport the transport that does not serve it
    * @param instead the transport that it goes by
@@ -171,11 +172,12 @@ public final class TransferStats {
     if (said.size() > MAX_SAID) {
       said.clear();
     }
-    if (said.add(transport + ' ' + reason.key() + ' ' + peer)) {
+    String concerned = reason.ofProcess() ? "all data" : peer;
+    if (said.add(transport + ' ' + reason.key() + ' ' + concerned)) {
       LOG.info(
           "{}: by {} instead of {}, {}{}",
-          peer,
-          instead.equals("tcp") ? "stock TCP" : instead,
+          concerned,
+          instead.equals(TransportNames.TCP) ? "stock TCP" : instead,
           transport,
           reason.text(),
           detail.isEmpty() ? "" : ": " + detail);

@@ -9,13 +9,17 @@ import java.util.regex.Pattern;
 /**
  * What a DataNode says of one of its transports.
  *
+ * @param version of what its plug-in speaks on a connection by that transport
  * @param served whether it takes data by it
  * @param address where its plug-in listens, an IP address in figures; empty for the one it is known
- *     under
+ *     under. Clients go to no other host than that
  * @param port port of its plug-in, 0 when it is not served
  * @param reason why it is not served, empty when it is
  */
-public record DataNodeRecord(boolean served, String address, int port, String reason) {
+public record DataNodeRecord(int version, boolean served, String address, int port, String reason) {
+  /** That of plug-ins which do not say one. */
+  private static final String FIRST_VERSION = "1";
+
   private static final int MAX_BYTES = 4096;
 
   /** An IP address in figures: what a stranger answers is never looked up in a name service. */
@@ -30,6 +34,7 @@ public record DataNodeRecord(boolean served, String address, int port, String re
   public byte[] encode() {
     return Json.object(
             json -> {
+              json.writeNumberField("version", version);
               json.writeBooleanField("served", served);
               json.writeStringField("address", address);
               json.writeNumberField("port", port);
@@ -52,6 +57,7 @@ public record DataNodeRecord(boolean served, String address, int port, String re
     try {
       Map<String, String> json = Json.scalars(new String(content, StandardCharsets.UTF_8));
       boolean served = "true".equals(json.get("served"));
+      int version = Integer.parseInt(json.getOrDefault("version", FIRST_VERSION));
       int port = Integer.parseInt(json.getOrDefault("port", "0"));
       if (served && (port < 1 || port > 65535)) {
         throw new IOException("port " + port);
@@ -60,7 +66,8 @@ public record DataNodeRecord(boolean served, String address, int port, String re
       if (!FIGURES.matcher(address).matches()) {
         throw new IOException("address " + address + " is not in figures");
       }
-      return new DataNodeRecord(served, address, port, json.getOrDefault("reason", ""));
+      String reason = json.getOrDefault("reason", "").replaceAll("\\p{Cntrl}", " ");
+      return new DataNodeRecord(version, served, address, port, reason);
     } catch (IOException | NumberFormatException e) {
       throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
     }

@@ -37,7 +37,7 @@ public interface Dial {
 
   /**
    * Connects by TCP, from the address and with the options that stock code wants. It may be called
-   * again after a failure.
+   * again, also later, in place of the connection before, which it closes.
    *
    * @param to where to
    * @param limitMs how long that may take, in milliseconds, 0 for no limit

@@ -1,7 +1,9 @@
 package io.trunkline.hadoop.transport;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -25,14 +27,30 @@ public final class Discovery {
     byte[] ask(InetSocketAddress dataNode) throws IOException;
   }
 
+  /** What is known of a DataNode. */
+  public enum Outcome {
+    /** Its plug-in takes data. */
+    SERVED,
+    /** It says that it takes none. */
+    REFUSED,
+    /** Its plug-in speaks another version. */
+    OTHER_VERSION,
+    /** Who answered for it names another host: nobody is to be sent there. */
+    OTHER_HOST,
+    /** Nobody answered, or nothing that makes sense. */
+    SILENT,
+    /** Its plug-in takes no connection. */
+    UNREACHABLE
+  }
+
   /**
    * An answer.
    *
-   * @param found whether the DataNode answered at all
-   * @param plugin where its plug-in listens, null when it takes no data
+   * @param outcome what is known
+   * @param plugin where its plug-in listens, null unless it takes data
    * @param reason why it takes none, empty when it does
    */
-  public record Route(boolean found, InetSocketAddress plugin, String reason) {}
+  public record Route(Outcome outcome, InetSocketAddress plugin, String reason) {}
 
   /** Guarded by itself, but for {@code misses}, which may be reset while somebody asks. */
   private static final class Entry {
@@ -47,6 +65,7 @@ public final class Discovery {
   private static final int MAX_ENTRIES = 65536;
 
   private final Question question;
+  private final int version;
   private final LongSupplier nanoClock;
   private final ConcurrentHashMap<InetSocketAddress, Entry> entries = new ConcurrentHashMap<>();
 
@@ -54,10 +73,12 @@ public final class Discovery {
    * A discovery.
    *
    * @param question the edge toward the network
+   * @param version what this side speaks on a connection by that transport
    * @param nanoClock monotonic clock in nanoseconds
    */
-  public Discovery(Question question, LongSupplier nanoClock) {
+  public Discovery(Question question, int version, LongSupplier nanoClock) {
     this.question = question;
+    this.version = version;
     this.nanoClock = nanoClock;
   }
 
@@ -118,36 +139,61 @@ public final class Discovery {
   public void lost(InetSocketAddress transfer, String reason) {
     Entry entry = entries.computeIfAbsent(transfer, a -> new Entry());
     synchronized (entry) {
-      missed(entry, reason);
+      missed(entry, Outcome.UNREACHABLE, reason);
     }
   }
 
-  private void missed(Entry entry, String reason) {
-    entry.route = new Route(false, null, reason);
+  private void missed(Entry entry, Outcome outcome, String reason) {
+    entry.route = new Route(outcome, null, reason);
     entry.expiresNanos =
         nanoClock.getAsLong() + (FIRST_MISS_NANOS << Math.min(entry.misses, MAX_DOUBLINGS));
     entry.misses = Math.min(entry.misses, MAX_DOUBLINGS) + 1;
   }
 
   private void ask(InetSocketAddress transfer, Entry entry) {
-    String miss = "";
-    DataNodeRecord found = null;
+    DataNodeRecord record;
     try {
-      found = DataNodeRecord.decode(question.ask(transfer));
+      record = DataNodeRecord.decode(question.ask(transfer));
     } catch (IOException e) {
-      miss = e.getMessage();
-    }
-    if (found == null) {
-      missed(entry, miss);
+      missed(entry, Outcome.SILENT, e.getMessage());
       return;
     }
+    if (record.served() && !sameHost(record.address(), transfer.getAddress())) {
+      String who = transfer.getAddress().getHostAddress();
+      missed(entry, Outcome.OTHER_HOST, record.address() + " for the DataNode at " + who);
+      return;
+    }
+    entry.route = route(record, transfer);
     entry.expiresNanos = nanoClock.getAsLong() + FOUND_NANOS;
-    if (!found.served()) {
-      entry.route = new Route(true, null, found.reason());
-    } else if (found.address().isEmpty()) {
-      entry.route = new Route(true, new InetSocketAddress(transfer.getAddress(), found.port()), "");
-    } else {
-      entry.route = new Route(true, new InetSocketAddress(found.address(), found.port()), "");
+  }
+
+  private Route route(DataNodeRecord record, InetSocketAddress transfer) {
+    if (!record.served()) {
+      return new Route(Outcome.REFUSED, null, record.reason());
+    }
+    if (record.version() != version) {
+      return new Route(
+          Outcome.OTHER_VERSION,
+          null,
+          "version " + record.version() + ", this side speaks " + version);
+    }
+    InetAddress host = address(record.address(), transfer.getAddress());
+    return new Route(Outcome.SERVED, new InetSocketAddress(host, record.port()), "");
+  }
+
+  /** Whoever answers for a DataNode may name its own host and no other; loopback is one host. */
+  private static boolean sameHost(String named, InetAddress own) {
+    InetAddress address = address(named, own);
+    return own.equals(address)
+        || address != null && own.isLoopbackAddress() && address.isLoopbackAddress();
+  }
+
+  /** The address in figures, or null when it is none of this machine's networks. */
+  private static InetAddress address(String figures, InetAddress otherwise) {
+    try {
+      return figures.isEmpty() ? otherwise : InetAddress.getByName(figures);
+    } catch (UnknownHostException e) {
+      return null;
     }
   }
 }

@@ -11,8 +11,8 @@ import java.net.SocketException;
 import java.net.SocketImpl;
 import java.net.SocketOption;
 import java.nio.channels.SocketChannel;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
 import org.apache.hadoop.net.NetUtils;
 import org.apache.hadoop.net.SocketInputStream;
@@ -28,17 +28,17 @@ import org.apache.hadoop.net.SocketOutputStream;
  * and reads them on any socket.
  */
 public final class LateChannelSocket extends Socket {
-  /** An option set before the socket is connected; set again when the socket must be replaced. */
+  /** An option of the socket; set again when the connection must be replaced. */
   @FunctionalInterface
   private interface Option {
-    void set(Socket socket) throws SocketException;
+    void set(SocketChannel channel) throws IOException;
   }
 
   private final Transports transports;
   private final InetAddress localAddress;
-  private final List<Option> options = new ArrayList<>();
-  private SocketAddress bound;
-  private boolean spent;
+  private final Map<String, Option> options = new LinkedHashMap<>();
+  private volatile SocketAddress bound;
+  private volatile boolean spent;
   private volatile SocketChannel real;
   private volatile SocketChannel shown;
 
@@ -118,14 +118,19 @@ public final class LateChannelSocket extends Socket {
     spent = true;
     bindBeforeConnect();
     NetUtils.connect(real.socket(), to, limitMs);
+    if (shown != null) {
+      remember(real);
+    }
     return real;
   }
 
   private void replace() throws IOException {
     real.close();
     real = SocketChannel.open();
-    for (Option option : options) {
-      option.set(real.socket());
+    synchronized (options) {
+      for (Option option : options.values()) {
+        option.set(real);
+      }
     }
     if (bound != null) {
       real.bind(bound);
@@ -145,15 +150,25 @@ public final class LateChannelSocket extends Socket {
       channel.close();
       throw new SocketException("socket closed while it was being connected");
     }
+    remember(channel);
+  }
+
+  private void remember(SocketChannel channel) throws IOException {
     remote = (InetSocketAddress) channel.getRemoteAddress();
     local = (InetSocketAddress) channel.getLocalAddress();
   }
 
-  private void set(Option option) throws SocketException {
-    if (shown == null) {
-      options.add(option);
+  /** An option of {@link Socket}, by the name of its setter. */
+  @FunctionalInterface
+  private interface SocketSetter {
+    void set(Socket socket) throws SocketException;
+  }
+
+  private void set(String name, SocketSetter setter) throws SocketException {
+    synchronized (options) {
+      options.put(name, channel -> setter.set(channel.socket()));
     }
-    option.set(real.socket());
+    setter.set(real.socket());
   }
 
   @Override
@@ -264,7 +279,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setTcpNoDelay(boolean on) throws SocketException {
-    set(socket -> socket.setTcpNoDelay(on));
+    set("TcpNoDelay", socket -> socket.setTcpNoDelay(on));
   }
 
   @Override
@@ -274,7 +289,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setSoLinger(boolean on, int seconds) throws SocketException {
-    set(socket -> socket.setSoLinger(on, seconds));
+    set("SoLinger", socket -> socket.setSoLinger(on, seconds));
   }
 
   @Override
@@ -289,7 +304,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setOOBInline(boolean on) throws SocketException {
-    set(socket -> socket.setOOBInline(on));
+    set("OOBInline", socket -> socket.setOOBInline(on));
   }
 
   @Override
@@ -299,7 +314,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setSoTimeout(int timeoutMs) throws SocketException {
-    set(socket -> socket.setSoTimeout(timeoutMs));
+    set("SoTimeout", socket -> socket.setSoTimeout(timeoutMs));
   }
 
   @Override
@@ -309,7 +324,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setSendBufferSize(int bytes) throws SocketException {
-    set(socket -> socket.setSendBufferSize(bytes));
+    set("SendBufferSize", socket -> socket.setSendBufferSize(bytes));
   }
 
   @Override
@@ -319,7 +334,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setReceiveBufferSize(int bytes) throws SocketException {
-    set(socket -> socket.setReceiveBufferSize(bytes));
+    set("ReceiveBufferSize", socket -> socket.setReceiveBufferSize(bytes));
   }
 
   @Override
@@ -329,7 +344,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setKeepAlive(boolean on) throws SocketException {
-    set(socket -> socket.setKeepAlive(on));
+    set("KeepAlive", socket -> socket.setKeepAlive(on));
   }
 
   @Override
@@ -339,7 +354,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setTrafficClass(int trafficClass) throws SocketException {
-    set(socket -> socket.setTrafficClass(trafficClass));
+    set("TrafficClass", socket -> socket.setTrafficClass(trafficClass));
   }
 
   @Override
@@ -349,7 +364,7 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void setReuseAddress(boolean on) throws SocketException {
-    set(socket -> socket.setReuseAddress(on));
+    set("ReuseAddress", socket -> socket.setReuseAddress(on));
   }
 
   @Override
@@ -364,6 +379,9 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public <T> Socket setOption(SocketOption<T> name, T value) throws IOException {
+    synchronized (options) {
+      options.put(name.name(), channel -> channel.setOption(name, value));
+    }
     real.setOption(name, value);
     return this;
   }

@@ -80,8 +80,17 @@ public final class PluginDialer {
 
   private InetSocketAddress find(InetSocketAddress dataNode) throws NotServed {
     Discovery.Route route = discovery.route(dataNode);
-    if (route.plugin() == null) {
-      throw new NotServed(route.found() ? refused : Fallback.NO_PLUGIN, route.reason());
+    Fallback reason =
+        switch (route.outcome()) {
+          case SERVED -> null;
+          case REFUSED -> refused;
+          case OTHER_VERSION -> Fallback.OTHER_VERSION;
+          case OTHER_HOST -> Fallback.OTHER_HOST;
+          case SILENT -> Fallback.NO_PLUGIN;
+          case UNREACHABLE -> Fallback.PLUGIN_UNREACHABLE;
+        };
+    if (reason != null) {
+      throw new NotServed(reason, route.reason());
     }
     return route.plugin();
   }

@@ -65,7 +65,12 @@ final class RecordWire {
     while (json.length > BYTES - HEAD_BYTES) {
       reason = reason.substring(0, reason.length() / 2);
       json =
-          new DataNodeRecord(record.served(), record.address(), record.port(), reason + "...")
+          new DataNodeRecord(
+                  record.version(),
+                  record.served(),
+                  record.address(),
+                  record.port(),
+                  reason + "...")
               .encode();
     }
     return ByteBuffer.allocate(HEAD_BYTES + json.length)

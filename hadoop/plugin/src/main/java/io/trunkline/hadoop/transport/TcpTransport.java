@@ -1,16 +1,15 @@
 package io.trunkline.hadoop.transport;
 
+import io.trunkline.hadoop.conf.TransportNames;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /** Stock transfer: the end of every list. Its listener is the DataNode's own. */
 final class TcpTransport implements Transport {
-  static final String NAME = "tcp";
-
   @Override
   public String name() {
-    return NAME;
+    return TransportNames.TCP;
   }
 
   @Override

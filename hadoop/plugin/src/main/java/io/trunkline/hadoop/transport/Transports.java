@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.transport;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -41,9 +42,9 @@ public final class Transports {
     for (String name : settings.transports()) {
       inOrder.add(
           switch (name) {
-            case NdnTransport.NAME -> new NdnTransport(settings, conf);
-            case UcxTransport.NAME -> new UcxTransport(settings);
-            case TcpTransport.NAME -> new TcpTransport();
+            case TransportNames.NDN -> new NdnTransport(settings, conf);
+            case TransportNames.UCX -> new UcxTransport(settings);
+            case TransportNames.TCP -> new TcpTransport();
             default -> throw new IllegalArgumentException("no transport is named " + name);
           });
     }
@@ -58,10 +59,10 @@ public final class Transports {
    */
   public static boolean readsByName(Settings settings) {
     for (String name : settings.transports()) {
-      if (name.equals(NdnTransport.NAME)) {
+      if (name.equals(TransportNames.NDN)) {
         return true;
       }
-      if (name.equals(UcxTransport.NAME) && UcxTransport.available(settings)) {
+      if (name.equals(TransportNames.UCX) && UcxTransport.available(settings)) {
         return false;
       }
     }

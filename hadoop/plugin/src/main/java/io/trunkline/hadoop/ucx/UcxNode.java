@@ -25,6 +25,11 @@ import org.slf4j.LoggerFactory;
  * JVM needs one; all of it may be called by any thread.
  */
 public final class UcxNode implements AutoCloseable {
+  /**
+   * Version of {@link Frame}s and {@link Greeting}s; a DataNode's record says which one it speaks.
+   */
+  public static final int PROTOCOL_VERSION = 1;
+
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(2);
   private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(1);

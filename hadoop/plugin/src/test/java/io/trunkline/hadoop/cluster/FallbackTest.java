@@ -53,7 +53,7 @@ class FallbackTest {
   void blockTokens() throws Exception {
     Configuration conf = TestCluster.conf();
     conf.setBoolean("dfs.block.access.token.enable", true);
-    allGoesByTcp(conf, Fallback.NOT_NAMED);
+    allGoesByTcp(conf, Fallback.PROTECTED);
   }
 
   @Test
@@ -61,7 +61,7 @@ class FallbackTest {
     Configuration conf = TestCluster.conf();
     conf.setBoolean("dfs.block.access.token.enable", true);
     conf.setBoolean("dfs.encrypt.data.transfer", true);
-    allGoesByTcp(conf, Fallback.NOT_NAMED);
+    allGoesByTcp(conf, Fallback.PROTECTED);
   }
 
   @Test

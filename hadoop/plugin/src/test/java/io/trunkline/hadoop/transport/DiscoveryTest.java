@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.transport.Discovery.Outcome;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -30,6 +31,7 @@ class DiscoveryTest {
             }
             return answer.get();
           },
+          1,
           clock::get);
 
   private void pass(long millis) {
@@ -38,11 +40,11 @@ class DiscoveryTest {
 
   @Test
   void aDataNodeWithThePluginIsAskedOnce() {
-    answer.set(new DataNodeRecord(true, "", 4567, "").encode());
+    answer.set(new DataNodeRecord(1, true, "", 4567, "").encode());
     for (int i = 0; i < 10; i++) {
       Discovery.Route route = discovery.route(TRANSFER);
       assertEquals(new InetSocketAddress("127.0.0.5", 4567), route.plugin());
-      assertTrue(route.found());
+      assertEquals(Outcome.SERVED, route.outcome());
     }
     assertEquals(List.of(TRANSFER), asked);
     pass(31_000);
@@ -50,24 +52,61 @@ class DiscoveryTest {
     assertEquals(2, asked.size());
   }
 
+  /** Nobody is sent to another host, whoever has answered for the DataNode. */
   @Test
-  void itsPluginMayListenElsewhere() {
-    answer.set(new DataNodeRecord(true, "127.0.0.9", 4567, "").encode());
-    assertEquals(new InetSocketAddress("127.0.0.9", 4567), discovery.route(TRANSFER).plugin());
+  void anAnswerThatNamesAnotherHostIsRefused() {
+    InetSocketAddress transfer = new InetSocketAddress("10.0.0.5", 9866);
+    answer.set(new DataNodeRecord(1, true, "10.0.0.66", 4567, "").encode());
+    Discovery.Route route = discovery.route(transfer);
+    assertEquals(Outcome.OTHER_HOST, route.outcome());
+    assertNull(route.plugin());
+    assertTrue(route.reason().contains("10.0.0.66"), route.reason());
+    for (String stranger : new String[] {"127.0.0.1", "::1", "fe80::1%nowhere", "0.0.0.0"}) {
+      pass(TimeUnit.HOURS.toMillis(1));
+      answer.set(new DataNodeRecord(1, true, stranger, 4567, "").encode());
+      assertEquals(Outcome.OTHER_HOST, discovery.route(transfer).outcome(), stranger);
+    }
+    pass(TimeUnit.HOURS.toMillis(1));
+    answer.set(new DataNodeRecord(1, true, "10.0.0.5", 4567, "").encode());
+    assertEquals(new InetSocketAddress("10.0.0.5", 4567), discovery.route(transfer).plugin());
+  }
+
+  @Test
+  void loopbackAddressesAreOneHost() {
+    answer.set(new DataNodeRecord(1, true, "127.0.0.1", 4567, "").encode());
+    assertEquals(new InetSocketAddress("127.0.0.1", 4567), discovery.route(TRANSFER).plugin());
+  }
+
+  /** A DataNode with a newer plug-in is healthy: its data goes by TCP. */
+  @Test
+  void aPluginOfAnotherVersionIsLeftToTcp() {
+    answer.set(new DataNodeRecord(2, true, "", 4567, "").encode());
+    Discovery.Route route = discovery.route(TRANSFER);
+    assertEquals(Outcome.OTHER_VERSION, route.outcome());
+    assertNull(route.plugin());
+    discovery.forget(TRANSFER);
+    answer.set("{\"served\":true,\"address\":\"\",\"port\":4567}".getBytes());
+    assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome(), "1 where none is said");
+  }
+
+  @Test
+  void aReasonIsOneLineOfTheLog() throws IOException {
+    byte[] record = new DataNodeRecord(1, false, "", 0, "a\nWARN b\u001b[2J").encode();
+    assertEquals("a WARN b [2J", DataNodeRecord.decode(record).reason());
   }
 
   @Test
   void refusalIsFoundWithItsReason() {
-    answer.set(new DataNodeRecord(false, "", 0, "tokens are on").encode());
+    answer.set(new DataNodeRecord(1, false, "", 0, "tokens are on").encode());
     Discovery.Route route = discovery.route(TRANSFER);
-    assertTrue(route.found());
+    assertEquals(Outcome.REFUSED, route.outcome());
     assertNull(route.plugin());
     assertEquals("tokens are on", route.reason());
   }
 
   @Test
   void silenceIsRememberedForLongerEachTime() {
-    assertFalse(discovery.route(TRANSFER).found());
+    assertEquals(Outcome.SILENT, discovery.route(TRANSFER).outcome());
     discovery.route(TRANSFER);
     assertEquals(1, asked.size());
     pass(1001);
@@ -91,21 +130,21 @@ class DiscoveryTest {
 
   @Test
   void forgottenOnesAreAskedAgain() {
-    answer.set(new DataNodeRecord(true, "", 4567, "").encode());
+    answer.set(new DataNodeRecord(1, true, "", 4567, "").encode());
     discovery.route(TRANSFER);
     discovery.forget(TRANSFER);
-    answer.set(new DataNodeRecord(true, "", 4568, "").encode());
+    answer.set(new DataNodeRecord(1, true, "", 4568, "").encode());
     assertEquals(4568, discovery.route(TRANSFER).plugin().getPort());
   }
 
   /** A firewall may let questions through, and no connections. */
   @Test
   void oneThatTakesNoConnectionIsLeftAloneForLongerEachTimeUntilItTakesOne() {
-    answer.set(new DataNodeRecord(true, "", 4567, "").encode());
+    answer.set(new DataNodeRecord(1, true, "", 4567, "").encode());
     for (int pauseMs = 1000; pauseMs <= 64_000; pauseMs *= 2) {
-      assertTrue(discovery.route(TRANSFER).found());
+      assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome());
       discovery.forget(TRANSFER);
-      assertTrue(discovery.route(TRANSFER).found());
+      assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome());
       discovery.lost(TRANSFER, "refused");
       pass(pauseMs - 1);
       assertEquals("refused", discovery.route(TRANSFER).reason());
@@ -115,17 +154,17 @@ class DiscoveryTest {
     discovery.reached(TRANSFER);
     discovery.lost(TRANSFER, "refused again");
     pass(1001);
-    assertTrue(discovery.route(TRANSFER).found());
+    assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome());
   }
 
   @Test
   void addressesAreInFiguresAndNeverLookedUp() throws IOException {
     for (String address : new String[] {"", "10.0.0.7", "fe80::1%eth0", "::ffff:10.0.0.7"}) {
-      DataNodeRecord record = new DataNodeRecord(true, address, 4567, "");
+      DataNodeRecord record = new DataNodeRecord(1, true, address, 4567, "");
       assertEquals(record, DataNodeRecord.decode(record.encode()));
     }
     for (String name : new String[] {"example.org", "localhost", "10.0.0", "deadbeef", "a b:c"}) {
-      byte[] record = new DataNodeRecord(true, name, 4567, "").encode();
+      byte[] record = new DataNodeRecord(1, true, name, 4567, "").encode();
       assertThrows(IOException.class, () -> DataNodeRecord.decode(record), name);
     }
   }
@@ -140,7 +179,7 @@ class DiscoveryTest {
       discovery.forget(TRANSFER);
       Discovery.Route route = discovery.route(TRANSFER);
       assertNull(route.plugin(), nonsense);
-      assertFalse(route.found(), nonsense);
+      assertEquals(Outcome.SILENT, route.outcome(), nonsense);
     }
     assertThrows(IOException.class, () -> DataNodeRecord.decode(new byte[5000]));
   }

@@ -33,6 +33,7 @@ class PluginDialerTest {
             }
             return answers.poll().encode();
           },
+          1,
           () -> nanos);
   private final PluginDialer dialer =
       new PluginDialer(discovery, Fallback.NOT_NAMED, 5000, () -> nanos);
@@ -87,7 +88,7 @@ class PluginDialerTest {
   }
 
   private static DataNodeRecord at(int port) {
-    return new DataNodeRecord(true, "", port, "");
+    return new DataNodeRecord(1, true, "", port, "");
   }
 
   @Test
@@ -138,19 +139,32 @@ class PluginDialerTest {
     assertEquals("refused", refusal.getMessage());
     assertEquals(List.of(1), dialled);
     refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.PLUGIN_UNREACHABLE, refusal.reason());
     assertEquals("refused", refusal.getMessage());
     assertEquals(List.of(1), dialled, "not every operation waits for it");
   }
 
   @Test
   void refusalAndSilenceAreToldApart() {
-    answers.add(new DataNodeRecord(false, "", 0, "tokens are on"));
+    answers.add(new DataNodeRecord(1, false, "", 0, "tokens are on"));
     NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.NOT_NAMED, refusal.reason());
     assertEquals("tokens are on", refusal.getMessage());
     discovery.forget(DATA_NODE);
     refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.NO_PLUGIN, refusal.reason());
+  }
+
+  @Test
+  void anotherHostAndAnotherVersionAreToldApart() {
+    answers.add(new DataNodeRecord(1, true, "10.0.0.66", 1, ""));
+    NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.OTHER_HOST, refusal.reason());
+    discovery.forget(DATA_NODE);
+    answers.add(new DataNodeRecord(2, true, "", 1, ""));
+    refusal = assertThrows(NotServed.class, () -> dial(0));
+    assertEquals(Fallback.OTHER_VERSION, refusal.reason());
+    assertEquals(List.of(), dialled);
   }
 
   @Test

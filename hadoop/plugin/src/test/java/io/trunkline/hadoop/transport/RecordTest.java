@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class RecordTest {
   private static final InetAddress LOCAL = InetAddress.getLoopbackAddress();
-  private static final DataNodeRecord RECORD = new DataNodeRecord(true, "", 4567, "");
+  private static final DataNodeRecord RECORD = new DataNodeRecord(1, true, "", 4567, "");
 
   private static InetSocketAddress freePort() throws IOException {
     try (DatagramSocket free = new DatagramSocket(0, LOCAL)) {
@@ -83,7 +83,7 @@ class RecordTest {
 
   @Test
   void anAnswerIsNeverLongerThanItsQuestion() throws IOException {
-    DataNodeRecord wordy = new DataNodeRecord(false, "", 0, "\u00fc\"\\".repeat(2000));
+    DataNodeRecord wordy = new DataNodeRecord(1, false, "", 0, "\u00fc\"\\".repeat(2000));
     ByteBuffer answer = RecordWire.answer(wordy, 7);
     assertTrue(answer.remaining() <= RecordWire.question("ucx", 7).length);
     DataNodeRecord read = DataNodeRecord.decode(RecordWire.answer(answer, 7));

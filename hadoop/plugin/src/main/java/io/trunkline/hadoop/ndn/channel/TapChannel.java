@@ -7,20 +7,36 @@ import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.Set;
 
 /**
  * A connection to a DataNode's plug-in: a real channel with a {@link WriteTap} where stock code
- * writes. It blocks, times out and is selected as the real channel is.
+ * writes. It blocks, times out and is selected as the real channel is. Where the tap finds that
+ * this is no write by name, the DataNode's stock port takes the plug-in's place before a byte has
+ * gone out: a header carries the block token, which is nobody else's to see.
  *
  * <p>A packet counts as sent only when its control record has gone out whole. When the connection
  * takes but a part of a record, the packet's last byte is left with the caller, who comes back with
  * it once the connection takes more; so HDFS's own write timeout goes on working.
  */
 public final class TapChannel extends SocketChannel {
-  private final SocketChannel real;
+  /** Connects to the DataNode's stock port instead. */
+  @FunctionalInterface
+  public interface Stock {
+    /**
+     * Connects.
+     *
+     * @return a channel that blocks
+     * @throws IOException when it cannot be connected
+     */
+    SocketChannel connect() throws IOException;
+  }
+
+  private volatile SocketChannel real;
   private final WriteTap tap;
+  private final Stock stock;
   private final ControlBuffer control = new ControlBuffer();
   private final Object writeLock = new Object();
   private final Socket owner;
@@ -34,12 +50,14 @@ public final class TapChannel extends SocketChannel {
    * @param owner what {@link #socket} answers
    * @param real the connection
    * @param tap reads along where stock code writes
+   * @param stock where everything goes that is no write by name
    */
-  public TapChannel(Socket owner, SocketChannel real, WriteTap tap) {
+  public TapChannel(Socket owner, SocketChannel real, WriteTap tap, Stock stock) {
     super(TapSelectorProvider.INSTANCE);
     this.owner = owner;
     this.real = real;
     this.tap = tap;
+    this.stock = stock;
   }
 
   SocketChannel real() {
@@ -63,6 +81,9 @@ public final class TapChannel extends SocketChannel {
           break;
         }
         tap.accept(from, control);
+        if (tap.stock()) {
+          goByStock();
+        }
         if (!control.drainTo(real)) {
           from.position(from.position() - 1);
           lastByteTaken = true;
@@ -70,6 +91,21 @@ public final class TapChannel extends SocketChannel {
         }
       }
       return from.position() - start;
+    }
+  }
+
+  /**
+   * Leaves the plug-in, to which nothing was sent yet, for the stock port. Stock code asks before
+   * it waits for an answer, so nobody reads from the connection that is given up.
+   */
+  private void goByStock() throws IOException {
+    real.close();
+    SocketChannel other = stock.connect();
+    other.configureBlocking(isBlocking());
+    real = other;
+    if (!isOpen()) {
+      other.close();
+      throw new ClosedChannelException();
     }
   }
 

@@ -4,6 +4,8 @@ import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import java.io.File;
 import java.io.IOException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hdfs.protocol.BlockLocalPathInfo;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.ReplicaState;
@@ -20,11 +22,12 @@ import org.slf4j.LoggerFactory;
 final class ReplicaResolver implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ReplicaResolver.class);
   private static final int WAIT_MS = 500;
+  private static final long PAUSE_MS = 1000;
 
   private final DataNode dataNode;
   private final long source;
   private final Thread thread;
-  private volatile boolean closed;
+  private final CountDownLatch closed = new CountDownLatch(1);
 
   /**
    * Begins to answer.
@@ -47,40 +50,51 @@ final class ReplicaResolver implements AutoCloseable {
   }
 
   private void run() {
-    while (!closed) {
+    boolean failing = false;
+    while (closed.getCount() > 0) {
       try {
         String request = Native.blockSourceNext(source, WAIT_MS);
         if (request != null) {
           answer(request);
         }
-      } catch (IOException e) {
-        if (!closed) {
-          LOG.warn("replicas are served by name no more: {}", e.getMessage());
+        failing = false;
+      } catch (IOException | RuntimeException e) {
+        if (closed.getCount() > 0 && !failing) {
+          LOG.warn("replicas are not served by name now, which is tried again: {}", e.toString());
         }
-        return;
+        failing = true;
+        pause();
       }
     }
   }
 
-  private void answer(String request) {
-    Found found = null;
+  private void pause() {
     try {
-      found = find(request);
-    } catch (IOException | RuntimeException e) {
-      LOG.debug("{}: not served by name: {}", request, e.toString());
-    }
-    if (found == null) {
-      Native.blockSourceAnswer(source, request, null, null, 0, 0);
-    } else {
-      Native.blockSourceAnswer(
-          source, request, found.block, found.meta, found.length, found.genstamp);
+      closed.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      LOG.debug("interrupted, the DataNode shuts down");
     }
   }
 
-  private record Found(String block, String meta, long length, long genstamp) {}
+  private void answer(String request) {
+    ReplicaFiles files = null;
+    try {
+      files = find(request);
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("{}: not served by name: {}", request, e.toString());
+    }
+    if (files == null) {
+      Native.blockSourceAnswer(source, request, null, null, 0, 0);
+    } else {
+      Native.blockSourceAnswer(
+          source, request, files.block, files.meta, files.length, files.genstamp);
+    }
+  }
+
+  private record ReplicaFiles(String block, String meta, long length, long genstamp) {}
 
   /** Finds a replica that is finalized before and after its files were looked up. */
-  private Found find(String request) throws IOException {
+  private ReplicaFiles find(String request) throws IOException {
     String[] parts = request.split(" ");
     if (parts.length != 3) {
       throw new IOException("not \"pool block genstamp\"");
@@ -108,7 +122,7 @@ final class ReplicaResolver implements AutoCloseable {
         || !new File(paths.getBlockPath()).isFile()) {
       return null;
     }
-    return new Found(
+    return new ReplicaFiles(
         paths.getBlockPath(), paths.getMetaPath(), length, replica.getGenerationStamp());
   }
 
@@ -126,7 +140,7 @@ final class ReplicaResolver implements AutoCloseable {
 
   @Override
   public void close() {
-    closed = true;
+    closed.countDown();
     Native.blockSourceClose(source);
     try {
       thread.join(2L * WAIT_MS);

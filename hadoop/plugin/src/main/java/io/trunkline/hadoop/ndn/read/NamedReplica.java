@@ -1,7 +1,7 @@
 package io.trunkline.hadoop.ndn.read;
 
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
@@ -107,8 +107,8 @@ final class NamedReplica extends ReplicaAccessor {
       long pauseMs = node.health().failed(id() + " could not be read by name");
       MetadataCache.forget(node, pool, block, metadata.genstamp());
       stats.fallback(
-          NdnTransport.NAME,
-          node.settings().transportAfter(NdnTransport.NAME),
+          TransportNames.NDN,
+          node.settings().transportAfter(TransportNames.NDN),
           Fallback.READ_FAILED,
           id(),
           e.getMessage() + "; by TCP for the next " + pauseMs + " ms");

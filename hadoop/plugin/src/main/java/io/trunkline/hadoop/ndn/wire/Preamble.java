@@ -24,8 +24,8 @@ public record Preamble(String name, long nonce, int segmentBytes) {
   /** "TRKL". */
   static final int MAGIC = 0x54524B4C;
 
-  /** Of this layout. */
-  static final byte VERSION = 1;
+  /** Of this layout; a DataNode's record says which one it speaks. */
+  public static final byte VERSION = 1;
 
   /** Bytes before the name. */
   static final int FIXED_BYTES = 8;

@@ -1,10 +1,10 @@
 package io.trunkline.hadoop.ndn.write;
 
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
@@ -155,8 +155,8 @@ final class NativePublisher implements Publisher {
       long pauseMs = node.health().failed(id + " made no progress for " + silentMs + " ms");
       TransferStats.get()
           .fallback(
-              NdnTransport.NAME,
-              node.settings().transportAfter(NdnTransport.NAME),
+              TransportNames.NDN,
+              node.settings().transportAfter(TransportNames.NDN),
               Fallback.WRITE_STALLED,
               id,
               "nothing came back for " + silentMs + " ms; by TCP for the next " + pauseMs + " ms");

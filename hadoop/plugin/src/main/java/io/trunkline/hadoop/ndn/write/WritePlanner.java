@@ -1,8 +1,8 @@
 package io.trunkline.hadoop.ndn.write;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.ndn.NdnTransport;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -82,7 +82,7 @@ public final class WritePlanner implements Planner {
 
   private Plan plain(Fallback reason, String detail) {
     stats.add(Counter.PLAIN_WRITES);
-    stats.fallback(NdnTransport.NAME, "tcp", reason, peer, detail);
+    stats.fallback(TransportNames.NDN, TransportNames.TCP, reason, peer, detail);
     return PLAIN;
   }
 }

@@ -66,9 +66,10 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   }
 
   /**
-   * Whether the rest of the connection passes as it is.
+   * Whether this is no write by name: all of the connection passes as it is, to the stock port.
    *
-   * @return true when {@link #accept} need not be called any more
+   * @return true when {@link #accept} need not be called any more; before it is true, nothing has
+   *     gone out
    */
   public boolean stock() {
     return state == State.STOCK;
@@ -137,8 +138,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private void plain() {
     state = State.STOCK;
     header.flip();
-    byte[] first = Preamble.plain().encode();
-    out.room(first.length + header.remaining()).put(first).put(header);
+    out.room(header.remaining()).put(header);
     header = null;
   }
 

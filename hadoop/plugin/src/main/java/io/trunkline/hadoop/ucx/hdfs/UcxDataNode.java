@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ucx.hdfs;
 
 import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.transport.AcceptLoop;
 import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.Intake;
@@ -9,6 +10,7 @@ import io.trunkline.hadoop.transport.RecordServer;
 import io.trunkline.hadoop.transport.Xceivers;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxListener;
+import io.trunkline.hadoop.ucx.UcxNode;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -47,7 +49,7 @@ final class UcxDataNode implements AutoCloseable {
     UcxDataNode service = new UcxDataNode(settings);
     try {
       service.records =
-          new RecordServer(dataNode.getXferAddress(), UcxTransport.NAME, service.listen(xceivers));
+          new RecordServer(dataNode.getXferAddress(), TransportNames.UCX, service.listen(xceivers));
       return service;
     } catch (IOException | RuntimeException e) {
       service.close();
@@ -66,7 +68,7 @@ final class UcxDataNode implements AutoCloseable {
       }
     }
     LOG.warn("no data is taken by UCX: {}", reason);
-    return new DataNodeRecord(false, "", 0, reason);
+    return new DataNodeRecord(UcxNode.PROTOCOL_VERSION, false, "", 0, reason);
   }
 
   private DataNodeRecord accept(Xceivers xceivers) throws IOException {
@@ -84,11 +86,15 @@ final class UcxDataNode implements AutoCloseable {
             "trunkline-ucx-acceptor",
             new Source(listener),
             channel -> new UcxPeer(channel, settings),
-            new Intake(UcxTransport.NAME, xceivers));
+            new Intake(TransportNames.UCX, xceivers));
     LOG.info("data by UCX is taken at {}", address);
     boolean anywhere = wanted.getAddress().isAnyLocalAddress();
     return new DataNodeRecord(
-        true, anywhere ? "" : wanted.getAddress().getHostAddress(), address.getPort(), "");
+        UcxNode.PROTOCOL_VERSION,
+        true,
+        anywhere ? "" : wanted.getAddress().getHostAddress(),
+        address.getPort(),
+        "");
   }
 
   /** The listener, as the loop wants it. */

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ucx.hdfs;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -13,6 +14,7 @@ import io.trunkline.hadoop.transport.RecordQuestion;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.Xceivers;
 import io.trunkline.hadoop.ucx.UcxChannel;
+import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
 import io.trunkline.hadoop.wire.FirstOp;
 import java.io.IOException;
@@ -30,9 +32,6 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
  * made once for each pair of processes; SASL and block tokens pass through it as through TCP.
  */
 public final class UcxTransport implements Transport {
-  /** As in {@code trunkline.transport}. */
-  public static final String NAME = "ucx";
-
   /** Acknowledgements of a stream in flow come far sooner. */
   private static final long SHORT_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
@@ -53,7 +52,7 @@ public final class UcxTransport implements Transport {
 
   @Override
   public String name() {
-    return NAME;
+    return TransportNames.UCX;
   }
 
   /**
@@ -75,7 +74,11 @@ public final class UcxTransport implements Transport {
     Discovery discovery =
         DISCOVERIES.computeIfAbsent(
             settings.ucxDiscoveryTimeoutMs(),
-            timeoutMs -> new Discovery(new RecordQuestion(NAME, timeoutMs), System::nanoTime));
+            timeoutMs ->
+                new Discovery(
+                    new RecordQuestion(TransportNames.UCX, timeoutMs),
+                    UcxNode.PROTOCOL_VERSION,
+                    System::nanoTime));
     PluginDialer dialer =
         new PluginDialer(
             discovery, Fallback.NOT_SERVED, settings.ucx().connectMs(), System::nanoTime);

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.channel;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -46,6 +47,7 @@ class TapChannelTest {
   private ServerSocket server;
   private SocketChannel real;
   private Socket far;
+  private Socket plugin;
 
   @BeforeEach
   void connect() throws IOException {
@@ -65,8 +67,18 @@ class TapChannelTest {
     server.close();
   }
 
+  /** The DataNode's stock port; {@link #far} is its end of the connection from now on. */
+  private SocketChannel connectToStock() throws IOException {
+    SocketChannel stock = SocketChannel.open();
+    stock.setOption(StandardSocketOptions.SO_SNDBUF, 8192);
+    stock.connect(server.getLocalSocketAddress());
+    plugin = far;
+    far = server.accept();
+    return stock;
+  }
+
   private TapChannel plain() {
-    return new TapChannel(null, real, new WriteTap(op -> new Plan.Plain()));
+    return new TapChannel(null, real, new WriteTap(op -> new Plan.Plain()), this::connectToStock);
   }
 
   private TapChannel named() {
@@ -95,12 +107,45 @@ class TapChannelTest {
           @Override
           public void close(boolean ended) {}
         };
-    return new TapChannel(null, real, new WriteTap(op -> new Plan.Produce(preamble, publisher)));
+    return new TapChannel(
+        null,
+        real,
+        new WriteTap(op -> new Plan.Produce(preamble, publisher)),
+        () -> {
+          throw new AssertionError("a write by name");
+        });
+  }
+
+  /** Its header carries a token, which only the DataNode's own port may see. */
+  @Test
+  void whatIsNoWriteByNameGoesToTheStockPortAndNowhereElse() throws IOException {
+    byte[] header =
+        StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    for (boolean blocking : new boolean[] {true, false}) {
+      if (!blocking) {
+        close();
+        connect();
+      }
+      try (TapChannel channel = plain()) {
+        channel.configureBlocking(blocking);
+        write(channel, Arrays.copyOf(header, 10));
+        assertNull(plugin, "nothing is decided yet");
+        write(channel, Arrays.copyOfRange(header, 10, header.length));
+        write(channel, new byte[] {1, 2, 3});
+        assertEquals(-1, plugin.getInputStream().read(), "the plug-in's port sees no byte");
+        assertArrayEquals(header, far.getInputStream().readNBytes(header.length));
+        assertArrayEquals(new byte[] {1, 2, 3}, far.getInputStream().readNBytes(3));
+        assertEquals(blocking, channel.real().isBlocking());
+        assertEquals(far.getLocalSocketAddress(), channel.getRemoteAddress());
+        plugin = null;
+      }
+    }
   }
 
   @Test
   void readsTimeOutAsOnARealChannel() throws IOException {
     try (TapChannel channel = plain()) {
+      write(channel, new byte[] {0, 28, 81});
       SocketInputStream in = new SocketInputStream(channel, 200);
       for (int i = 0; i < 3; i++) {
         long start = System.nanoTime();
@@ -142,11 +187,11 @@ class TapChannelTest {
       SocketOutputStream out = new SocketOutputStream(channel, 10_000);
       byte[] op = {0, 28, 81};
       byte[] data = StockBytes.random(new Random(1), 3 << 20);
+      out.write(op);
       CompletableFuture<Void> echo =
           CompletableFuture.runAsync(
               () -> {
                 try {
-                  far.getInputStream().readNBytes(Preamble.plain().encode().length);
                   far.getInputStream().transferTo(far.getOutputStream());
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
@@ -156,7 +201,6 @@ class TapChannelTest {
           CompletableFuture.runAsync(
               () -> {
                 try {
-                  out.write(op);
                   out.write(data);
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);

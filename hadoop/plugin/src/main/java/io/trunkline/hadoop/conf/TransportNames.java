@@ -1,0 +1,19 @@
+package io.trunkline.hadoop.conf;
+
+import java.util.List;
+
+/** The transports' names: in {@code trunkline.transport}, in the counters and in the log. */
+public final class TransportNames {
+  /** Named data. */
+  public static final String NDN = "ndn";
+
+  /** UCX. */
+  public static final String UCX = "ucx";
+
+  /** Stock TCP, the fallback of all others. */
+  public static final String TCP = "tcp";
+
+  static final List<String> ALL = List.of(UCX, NDN, TCP);
+
+  private TransportNames() {}
+}

@@ -1,0 +1,171 @@
+package io.trunkline.hadoop.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.Native;
+import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.DataNodeRecord;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Three faces of strangers answer for every DataNode of a stock set-up, and are the first to do so:
+ * no client goes where they send it, and none hands them a block token.
+ */
+@Timeout(300)
+class HostileRecordsTest {
+  private static final int STRANGERS = 3;
+  private static final byte[] DATA = TestCluster.data(1, 10 << 20);
+
+  private final TransferStats stats = TransferStats.get();
+  private final AtomicInteger visits = new AtomicInteger();
+  private final AtomicLong bytes = new AtomicLong();
+  private final List<AutoCloseable> opened = new ArrayList<>();
+  private ServerSocket lure;
+  private Configuration conf;
+  private long openedByName;
+
+  /** The port that strangers name: takes every connection and counts what it is told. */
+  @BeforeEach
+  void listen() throws IOException {
+    conf = TestCluster.conf();
+    Path router = Files.createTempDirectory("trunkline").resolve("router.sock");
+    conf.set("trunkline.ndn.listen", "unix://" + router);
+    lure = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
+    Thread thread = new Thread(this::takeAll, "lure");
+    thread.setDaemon(true);
+    thread.start();
+    openedByName = stats.connectionsOpened("ndn");
+  }
+
+  private void takeAll() {
+    while (!lure.isClosed()) {
+      try (Socket visitor = lure.accept()) {
+        visits.incrementAndGet();
+        visitor.setSoTimeout(5000);
+        bytes.addAndGet(visitor.getInputStream().readNBytes(1 << 20).length);
+      } catch (IOException e) {
+        continue; // nobody is there any more
+      }
+    }
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    lure.close();
+    for (int i = opened.size() - 1; i >= 0; i--) {
+      opened.get(i).close();
+    }
+  }
+
+  /** DataNodes that say nothing themselves, so that strangers are heard. */
+  private TestCluster cluster() throws IOException {
+    Configuration silent = new Configuration(false);
+    silent.set("trunkline.transport", "tcp");
+    TestCluster cluster = new TestCluster(conf, 3, silent, silent, silent);
+    opened.add(cluster);
+    return cluster;
+  }
+
+  /** They answer for each DataNode, all with the same record. */
+  private void strangers(TestCluster cluster, String address, int port) throws IOException {
+    NdnNode client = NdnNode.acquire(Settings.from(conf));
+    opened.add(client);
+    byte[] record = new DataNodeRecord(Preamble.VERSION, true, address, port, "").encode();
+    List<String> names = new ArrayList<>();
+    for (DataNode dataNode : cluster.mini().getDataNodes()) {
+      InetSocketAddress transfer = dataNode.getXferAddress();
+      names.addAll(client.names().dataNode(transfer));
+    }
+    for (int i = 0; i < STRANGERS; i++) {
+      Configuration own = new Configuration(false);
+      own.set("trunkline.ndn.face", conf.get("trunkline.ndn.listen"));
+      own.setInt("trunkline.ndn.window.segments", 1 + i);
+      NdnNode stranger = NdnNode.acquire(Settings.from(own));
+      opened.add(stranger);
+      for (String name : names) {
+        Native.publishStatic(stranger.handle(), name, record, 60_000);
+      }
+    }
+    for (String name : names) {
+      assertArrayEquals(record, Native.fetch(client.handle(), name, true, false, 20_000), name);
+    }
+  }
+
+  private static void putAndGet(FileSystem fs, String name) throws IOException {
+    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(name);
+    try (FSDataOutputStream out = fs.create(path)) {
+      out.write(DATA);
+    }
+    try (FSDataInputStream in = fs.open(path)) {
+      assertTrue(Arrays.equals(DATA, in.readAllBytes()));
+    }
+  }
+
+  @Test
+  void nobodyIsSentToAnotherHost() throws Exception {
+    TestCluster cluster = cluster();
+    strangers(cluster, "192.0.2.66", lure.getLocalPort());
+    putAndGet(cluster.fs(), "/open");
+    assertTrue(cluster.count(Fallback.OTHER_HOST) > 0);
+    assertEquals(0, cluster.count(Fallback.PLUGIN_UNREACHABLE), "192.0.2.66 was not tried");
+    assertEquals(openedByName, stats.connectionsOpened("ndn"));
+    assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+  }
+
+  /** What a client's own configuration says goes before what any record says. */
+  @Test
+  void aClientThatKnowsOfTokensDoesNotAskAtAll() throws Exception {
+    conf.setBoolean("dfs.block.access.token.enable", true);
+    TestCluster cluster = cluster();
+    strangers(cluster, "", lure.getLocalPort());
+    putAndGet(cluster.fs(), "/guarded");
+    assertEquals(0, visits.get());
+    assertTrue(cluster.count(Fallback.PROTECTED) > 0);
+    assertEquals(openedByName, stats.connectionsOpened("ndn"));
+  }
+
+  /** Clients often know nothing of tokens, but that blocks come with one. */
+  @Test
+  void aTokenIsShownToNobodyButTheDataNode() throws Exception {
+    conf.setBoolean("dfs.block.access.token.enable", true);
+    TestCluster cluster = cluster();
+    strangers(cluster, "", lure.getLocalPort());
+    Configuration unaware = new Configuration(cluster.fs().getConf());
+    unaware.unset("dfs.block.access.token.enable");
+    try (FileSystem fs = FileSystem.newInstance(cluster.fs().getUri(), unaware)) {
+      putAndGet(fs, "/unaware");
+    }
+    cluster.check("/unaware", DATA, 3);
+    lure.close();
+    assertEquals(0, bytes.get(), "bytes of " + visits + " connections");
+    assertTrue(cluster.count(Fallback.BLOCK_TOKEN) > 0);
+    assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+  }
+}
