@@ -213,7 +213,8 @@ public enum Setting {
   UCX_IDLE_MS(
       UcxSettings.Key.IDLE_MS,
       Kind.MILLIS,
-      "After that an endpoint without connections is closed, and free buffers are given up."),
+      "After that an endpoint without connections is closed (by the side that accepted it, when"
+          + " trunkline.ucx.connect.ms have passed as well), and free buffers are given up."),
   /** Set-up of an endpoint. */
   UCX_CONNECT_MS(
       UcxSettings.Key.CONNECT_MS, Kind.MILLIS, "Longest set-up of an endpoint or a connection."),

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -38,12 +39,40 @@ public final class StatsFile {
           });
 
   private final Path path;
+  private final Path part;
   private final AtomicBoolean due = new AtomicBoolean();
   private String written = "";
+  private boolean failing;
 
   private StatsFile(Path path) {
     this.path = path;
+    part = part(path);
     WRITER.scheduleWithFixedDelay(this::write, PERIOD_MS, PERIOD_MS, TimeUnit.MILLISECONDS);
+  }
+
+  /** What is written first, beside the file, so that a reader never sees half of it. */
+  static Path part(Path path) {
+    return path.resolveSibling(
+        "." + path.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+  }
+
+  /**
+   * Writes text to a file. A symbolic link that somebody has laid in its way is replaced, and what
+   * it leads to is left alone.
+   *
+   * @param part a new file in the same directory
+   * @param path the file
+   * @throws IOException when it cannot be written
+   */
+  static void replace(Path part, Path path, String text) throws IOException {
+    Files.deleteIfExists(part);
+    Files.writeString(part, text, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    try {
+      Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    } catch (IOException e) {
+      Files.deleteIfExists(part);
+      throw e;
+    }
   }
 
   /**
@@ -93,13 +122,15 @@ public final class StatsFile {
     if (json.equals(written)) {
       return;
     }
-    Path part = path.resolveSibling(path.getFileName() + ".part");
     try {
-      Files.writeString(part, json + "\n");
-      Files.move(part, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+      replace(part, path, json + "\n");
       written = json;
+      failing = false;
     } catch (IOException e) {
-      LOG.warn("counters cannot be written to {}: {}", path, e.toString());
+      if (!failing) {
+        failing = true;
+        LOG.warn("counters cannot be written to {}, which is tried again: {}", path, e.toString());
+      }
     }
   }
 }

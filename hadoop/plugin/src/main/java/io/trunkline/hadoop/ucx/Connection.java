@@ -21,7 +21,7 @@ import org.openucx.jucx.ucp.UcpRequest;
  *
  * <pre>
  *   connector  CONNECTING --WELCOME--> OPEN --idle, GOODBYE sent--> LEAVING --> GONE
- *   acceptor   CONNECTING --HELLO----> OPEN
+ *   acceptor   CONNECTING --HELLO----> OPEN --idle for longer, GOODBYE sent--> LEAVING --> GONE
  *   both       OPEN --the JVM ends, GOODBYE sent--> LEAVING --> GONE
  *   both       OPEN --GOODBYE came--> GONE, and with it all streams
  *   both       any state --error, silence--> GONE
@@ -426,7 +426,7 @@ final class Connection {
         }
       }
       case OPEN -> {
-        if (listener == null && streams.isEmpty() && sinceNanos > connections.idleNanos()) {
+        if (streams.isEmpty() && sinceNanos > mostIdleNanos()) {
           leave();
         }
         checkLingering(nowNanos);
@@ -438,6 +438,14 @@ final class Connection {
       }
       case GONE -> {}
     }
+  }
+
+  /**
+   * The connector goes first, as only it can know that it is about to open a stream; an acceptor
+   * gives up those who stay.
+   */
+  private long mostIdleNanos() {
+    return connections.idleNanos() + (listener == null ? 0 : connections.connectNanos());
   }
 
   /**

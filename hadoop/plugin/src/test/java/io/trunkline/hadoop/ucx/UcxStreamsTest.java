@@ -100,6 +100,32 @@ class UcxStreamsTest {
     return all.toByteArray();
   }
 
+  /** Whoever connects and stays would hold an endpoint of the DataNode for ever. */
+  @Test
+  void anAcceptedEndpointWithoutStreamsEndsThoughItsConnectorStays() throws Exception {
+    open(
+        UcxSettings.builder()
+            .set(UcxSettings.Key.IDLE_MS, 100)
+            .set(UcxSettings.Key.CONNECT_MS, 1000));
+    try (UcxNode connector =
+        UcxNode.open(
+            UcxSettings.builder().tls("posix,cma,tcp").set(UcxSettings.Key.WORKERS, 1).build())) {
+      for (int i = 0; i < 2; i++) {
+        try (UcxChannel client = connector.connect(listener.address(), LIMIT_MS);
+            UcxChannel server = listener.accept(LIMIT_MS)) {
+          CompletableFuture<Void> written = write(client, bytes(100_000, i));
+          assertArrayEquals(bytes(100_000, i), read(server));
+          written.get(20, TimeUnit.SECONDS);
+        }
+        UcxTests.eventually("no endpoint", () -> node.metrics().endpointsOpen() == 0);
+        UcxTests.eventually("nor at its peer", () -> connector.metrics().endpointsOpen() == 0);
+      }
+      assertEquals(2, node.metrics().endpointsAccepted());
+      assertEquals(0, node.metrics().endpointsFailed());
+      assertEquals(0, connector.metrics().endpointsFailed());
+    }
+  }
+
   @Test
   void bothWaysAndHalfClosed() throws Exception {
     open(UcxSettings.builder());
