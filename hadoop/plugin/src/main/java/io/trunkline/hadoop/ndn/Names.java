@@ -1,12 +1,16 @@
 package io.trunkline.hadoop.ndn;
 
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 
 /** The URIs of the names that the plug-in uses, all below one root. */
 public final class Names {
+  private static final HexFormat PERCENT = HexFormat.ofDelimiter("%").withUpperCase();
+
   private final String root;
 
   /**
@@ -83,11 +87,8 @@ public final class Names {
    * @return {@code <version>/32=stream/<nonce>}
    */
   public static String stream(String version, long nonce) {
-    StringBuilder name = new StringBuilder(version).append("/32=stream/");
-    for (int shift = 56; shift >= 0; shift -= 8) {
-      name.append(String.format("%%%02X", (int) (nonce >>> shift) & 0xFF));
-    }
-    return name.toString();
+    byte[] bytes = ByteBuffer.allocate(Long.BYTES).putLong(nonce).array();
+    return version + "/32=stream/%" + PERCENT.formatHex(bytes);
   }
 
   /** Escapes what may not stand in a component. */
@@ -103,7 +104,7 @@ public final class Names {
       if (plain) {
         escaped.append(c);
       } else {
-        escaped.append(String.format("%%%02X", (int) c));
+        escaped.append('%').append(PERCENT.toHexDigits(b));
       }
     }
     return escaped.toString();

@@ -1,9 +1,9 @@
 package io.trunkline.hadoop.transport;
 
 import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.util.LogLimit;
 import java.io.Closeable;
 import java.io.IOException;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hdfs.net.Peer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,13 +27,11 @@ public final class Intake {
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(Intake.class);
-  private static final long QUIET_NANOS = TimeUnit.MINUTES.toNanos(1);
 
   private final String transport;
   private final Xceivers xceivers;
   private final TransferStats stats = TransferStats.get();
-  private boolean said;
-  private long saidNanos;
+  private final LogLimit lines = new LogLimit();
 
   /**
    * An intake.
@@ -74,15 +72,12 @@ public final class Intake {
    * @param what what has failed
    * @param e the cause
    */
-  public synchronized void say(String what, Throwable e) {
-    long now = System.nanoTime();
-    if (said && now - saidNanos < QUIET_NANOS) {
+  public void say(String what, Throwable e) {
+    if (lines.allows()) {
+      LOG.warn("{}: {}: {}", transport, what, e.toString());
+    } else {
       LOG.debug("{}: {}: {}", transport, what, e.toString());
-      return;
     }
-    said = true;
-    saidNanos = now;
-    LOG.warn("{}: {}: {}", transport, what, e.toString());
   }
 
   private static void close(Closeable accepted) {

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.transport;
 
+import io.trunkline.hadoop.util.Nonces;
 import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
@@ -7,13 +8,10 @@ import java.net.InetSocketAddress;
 import java.net.PortUnreachableException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
-import java.security.SecureRandom;
 import java.util.concurrent.TimeUnit;
 
 /** Asks a DataNode by UDP; the other end is a {@link RecordServer}. */
 public final class RecordQuestion implements Discovery.Question {
-  private static final SecureRandom NONCES = new SecureRandom();
-
   /** Datagrams may be lost: so often is asked before the time is over. */
   private static final int TRIES = 4;
 
@@ -33,7 +31,7 @@ public final class RecordQuestion implements Discovery.Question {
 
   @Override
   public byte[] ask(InetSocketAddress dataNode) throws IOException {
-    long nonce = NONCES.nextLong();
+    long nonce = Nonces.next();
     byte[] question = RecordWire.question(transport, nonce);
     try (DatagramSocket socket = new DatagramSocket()) {
       socket.connect(dataNode);

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.util.Nonces;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -62,7 +63,7 @@ final class Connection {
     this.connections = connections;
     this.listener = listener;
     this.remote = remote;
-    token = connections.newToken();
+    token = Nonces.next();
   }
 
   /** A connection to a listener; {@link #connect} makes it. */

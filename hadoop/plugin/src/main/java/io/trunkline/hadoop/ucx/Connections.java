@@ -1,7 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.util.LogLimit;
 import java.io.IOException;
-import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -40,8 +40,6 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   static final int DONE = 0;
 
   private static final long TIMERS_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-  private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
-  private static final SecureRandom RANDOM = new SecureRandom();
 
   private final UcxNode node;
   private final IoWorker worker;
@@ -61,7 +59,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   private final AtomicInteger opening = new AtomicInteger();
   private volatile boolean dooming;
   private volatile int streams;
-  private long loggedNanos = System.nanoTime() - LOG_NANOS;
+  private final LogLimit lines = new LogLimit();
 
   Connections(UcxNode node, IoWorker worker) {
     this.node = node;
@@ -122,17 +120,6 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
   void returnStream() {
     counters().streamsOpen.decrementAndGet();
-  }
-
-  /** A name for a connection that nobody can guess. */
-  long newToken() {
-    long token;
-    synchronized (RANDOM) {
-      do {
-        token = RANDOM.nextLong();
-      } while (token == 0);
-    }
-    return token;
   }
 
   // ---- connections
@@ -342,9 +329,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
       return receive(frame, message, reply);
     } catch (IOException e) {
       counters().framesRefused.increment();
-      long now = System.nanoTime();
-      if (now - loggedNanos >= LOG_NANOS) {
-        loggedNanos = now;
+      if (lines.allows()) {
         LOG.info("UCX frame refused: {}; more like it are counted only", e.getMessage());
       } else {
         LOG.trace("UCX frame refused", e);

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.util.LogLimit;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -344,7 +345,7 @@ final class IoWorker {
   }
 
   private void keep() {
-    String said = "";
+    LogLimit lines = new LogLimit();
     while (!closing) {
       if (claims.get() == 0 && lead.tryLock()) {
         keeperLeads = true;
@@ -353,9 +354,8 @@ final class IoWorker {
           lead(null, NO_DEADLINE);
         } catch (UcxException e) {
           // The ticker has it try again within milliseconds.
-          if (!e.toString().equals(said)) {
-            said = e.toString();
-            LOG.warn("UCX worker: {}; the same again is not told", said);
+          if (lines.allows()) {
+            LOG.warn("UCX worker fails, which is tried again: {}", e.toString());
           }
         } finally {
           keeperLeads = false;

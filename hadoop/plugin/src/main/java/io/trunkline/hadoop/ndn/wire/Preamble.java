@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.wire;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 
 /**
  * First bytes on every connection to the plug-in's listener, before anything stock:
@@ -90,7 +91,9 @@ public record Preamble(String name, long nonce, int segmentBytes) {
     int magic = view.getInt();
     if (magic != MAGIC) {
       throw new IOException(
-          String.format("connection begins with 0x%08x, not with a Trunkline preamble", magic));
+          "connection begins with 0x"
+              + HexFormat.of().toHexDigits(magic)
+              + ", not with a Trunkline preamble");
     }
     byte version = view.get();
     byte mode = view.get();

@@ -7,9 +7,9 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.util.Nonces;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
-import java.util.concurrent.ThreadLocalRandom;
 import org.apache.hadoop.util.DataChecksum;
 
 /** Decides how writes to one DataNode's plug-in travel. */
@@ -65,7 +65,7 @@ public final class WritePlanner implements Planner {
     Preamble preamble =
         new Preamble(
             node.names().version(op.pool(), op.block(), op.genstamp()),
-            ThreadLocalRandom.current().nextLong(),
+            Nonces.next(),
             segmentBytes);
     int retain =
         Math.max(settings.retainSegments(), inFlight.segments(op.checksum(), segmentBytes));
