@@ -1,7 +1,5 @@
 package io.trunkline.hadoop.conf;
 
-import io.trunkline.hadoop.ucx.UcxSettings;
-
 /**
  * Every setting of the plug-in, in one place: key, kind, default, range and a line of help. {@link
  * Settings} reads and checks them; {@link SettingsPage} prints the page for operators from them.
@@ -32,20 +30,19 @@ public enum Setting {
   SEGMENT_BYTES(
       "trunkline.ndn.segment.bytes",
       Kind.BYTES,
-      "64512",
-      "512 .. 64512, a multiple of 512",
-      "Block bytes in one segment; 64512 is what a stock HDFS packet carries.",
+      64512,
       512,
-      64512),
+      64512,
+      "Block bytes in one segment; 64512 is what a stock HDFS packet carries.",
+      "a multiple of 512"),
   /** Interests in flight of one pull. */
   WINDOW_SEGMENTS(
       "trunkline.ndn.window.segments",
       Kind.COUNT,
-      "64",
-      "1 .. 4096",
-      "Most segments asked for at once by one pull; congestion makes it fewer.",
+      64,
       1,
-      4096),
+      4096,
+      "Most segments asked for at once by one pull; congestion makes it fewer."),
   /** How pulled segments are verified. */
   VERIFY(
       "trunkline.ndn.verify",
@@ -59,57 +56,51 @@ public enum Setting {
   CONTENT_STORE_BYTES(
       "trunkline.ndn.content-store.bytes",
       Kind.BYTES,
-      "0",
-      "0 .. 1099511627776",
-      "Memory of the content store of this JVM's forwarder; caches belong into routers.",
       0,
-      1L << 40),
+      0,
+      1L << 40,
+      "Memory of the content store of this JVM's forwarder; caches belong into routers."),
   /** Pending Interest table of the JVM's forwarder. */
   PIT_ENTRIES(
       "trunkline.ndn.pit.entries",
       Kind.COUNT,
-      "65536",
-      "1024 .. 16777216",
-      "Most pending Interests in this JVM's forwarder.",
+      65536,
       1024,
-      1 << 24),
+      1 << 24,
+      "Most pending Interests in this JVM's forwarder."),
   /** Segments a producer keeps. */
   RETAIN_SEGMENTS(
       "trunkline.ndn.retain.segments",
       Kind.COUNT,
-      "256",
-      "96 .. 65536",
-      "Segments that the writer of a block keeps answerable until the pipeline acknowledges them; at"
-          + " least what HDFS has in flight.",
+      256,
       96,
-      65536),
+      65536,
+      "Segments that the writer of a block keeps answerable until the pipeline acknowledges them; at"
+          + " least what HDFS has in flight."),
   /** Memory of all producers of the JVM. */
   RETAIN_BYTES(
       "trunkline.ndn.retain.bytes",
       Kind.BYTES,
-      "1073741824",
-      "8388608 .. 1099511627776",
-      "Memory for the kept segments of all blocks that this JVM writes at once.",
+      1073741824,
       8L << 20,
-      1L << 40),
+      1L << 40,
+      "Memory for the kept segments of all blocks that this JVM writes at once."),
   /** How long a pull waits for one segment. */
   PULL_TIMEOUT_MS(
       "trunkline.ndn.pull.timeout.ms",
       Kind.MILLIS,
-      "15000",
-      "500 .. 600000",
-      "How long a segment that exists may take before the pull fails and HDFS recovers by TCP.",
+      15000,
       500,
-      600_000),
+      600_000,
+      "How long a segment that exists may take before the pull fails and HDFS recovers by TCP."),
   /** How long discovery and metadata wait. */
   DISCOVERY_TIMEOUT_MS(
       "trunkline.ndn.discovery.timeout.ms",
       Kind.MILLIS,
-      "1000",
-      "10 .. 60000",
-      "How long to ask whether a DataNode or a replica can be had by name before going by TCP.",
+      1000,
       10,
-      60_000),
+      60_000,
+      "How long to ask whether a DataNode or a replica can be had by name before going by TCP."),
   /** Where the JVM's forwarder listens. */
   NDN_LISTEN(
       "trunkline.ndn.listen",
@@ -135,11 +126,10 @@ public enum Setting {
   DATANODE_OPEN_REPLICAS(
       "trunkline.datanode.open-replicas",
       Kind.COUNT,
-      "256",
-      "1 .. 65536",
-      "Most replicas whose files a DataNode keeps open to answer reads by name.",
+      256,
       1,
-      65536),
+      65536,
+      "Most replicas whose files a DataNode keeps open to answer reads by name."),
   /** Listener of the DataNode plug-in for UCX. */
   UCX_ADDRESS(
       "trunkline.ucx.address",
@@ -152,81 +142,112 @@ public enum Setting {
   UCX_DISCOVERY_TIMEOUT_MS(
       "trunkline.ucx.discovery.timeout.ms",
       Kind.MILLIS,
-      "1000",
-      "10 .. 60000",
-      "How long to ask whether a DataNode takes data by UCX before going on without.",
+      1000,
       10,
-      60_000),
+      60_000,
+      "How long to ask whether a DataNode takes data by UCX before going on without."),
   /** Where UCX lies. */
   UCX_LIBRARY_DIR(
-      UcxSettings.LIBRARY_DIR,
+      "trunkline.ucx.library.dir",
       Kind.PATH,
       "",
       "absolute path, or empty",
       "Directory of libucp.so.0; empty: where the system's loader looks."),
   /** UCX workers. */
   UCX_WORKERS(
-      UcxSettings.Key.WORKERS,
+      "trunkline.ucx.workers",
       Kind.COUNT,
+      2,
+      1,
+      64,
       "UCX workers of this JVM at most, one for each I/O thread."),
   /** How they wait. */
   UCX_POLLING(
-      UcxSettings.POLLING,
+      "trunkline.ucx.polling",
       Kind.POLLING,
       "wait",
       "wait or busy",
       "How a worker waits for the network; busy only where each worker has a core of its own."),
   /** How long they spin. */
   UCX_SPIN_US(
-      UcxSettings.Key.SPIN_US,
+      "trunkline.ucx.spin.us",
       Kind.COUNT,
+      50,
+      0,
+      10_000,
       "Longest spin of a worker before it sleeps, in microseconds."),
   /** From where on rendezvous is used. */
   UCX_RENDEZVOUS_BYTES(
-      UcxSettings.Key.RENDEZVOUS_BYTES,
+      "trunkline.ucx.rendezvous.bytes",
       Kind.BYTES,
+      64 << 10,
+      4 << 10,
+      4 << 20,
       "Messages of this size and larger go by rendezvous; at most trunkline.ucx.message.bytes."),
   /** Largest message. */
   UCX_MESSAGE_BYTES(
-      UcxSettings.Key.MESSAGE_BYTES,
+      "trunkline.ucx.message.bytes",
       Kind.BYTES,
+      512 << 10,
+      64 << 10,
+      16 << 20,
       "Largest message; the size of a large registered buffer."),
   /** Registered memory. */
   UCX_POOL_BYTES(
-      UcxSettings.Key.POOL_BYTES,
+      "trunkline.ucx.pool.bytes",
       Kind.BYTES,
+      256 << 20,
+      4 << 20,
+      1L << 40,
       "Bound of the memory that is registered with UCX; at least 4 times"
           + " trunkline.ucx.message.bytes."),
   /** Unread bytes of a stream. */
   UCX_WINDOW_BYTES(
-      UcxSettings.Key.WINDOW_BYTES,
+      "trunkline.ucx.window.bytes",
       Kind.BYTES,
+      2 << 20,
+      128 << 10,
+      1 << 30,
       "Most bytes that a connection holds unread, for each direction; at least twice"
           + " trunkline.ucx.message.bytes."),
   /** Streams. */
   UCX_STREAMS_MAX(
-      UcxSettings.Key.STREAMS_MAX,
+      "trunkline.ucx.streams.max",
       Kind.COUNT,
+      4096,
+      1,
+      1 << 20,
       "Most open data connections by UCX of this JVM; with as many endpoints open, further ones of"
           + " peers are refused."),
   /** When what nobody uses is closed. */
   UCX_IDLE_MS(
-      UcxSettings.Key.IDLE_MS,
+      "trunkline.ucx.idle.ms",
       Kind.MILLIS,
+      60_000,
+      100,
+      86_400_000,
       "After that an endpoint without connections is closed (by the side that accepted it, when"
           + " trunkline.ucx.connect.ms have passed as well), and free buffers are given up."),
   /** Set-up of an endpoint. */
   UCX_CONNECT_MS(
-      UcxSettings.Key.CONNECT_MS, Kind.MILLIS, "Longest set-up of an endpoint or a connection."),
+      "trunkline.ucx.connect.ms",
+      Kind.MILLIS,
+      5_000,
+      10,
+      600_000,
+      "Longest set-up of an endpoint or a connection."),
   /** How often a sleeping worker looks. */
   UCX_WAKE_CHECK_MS(
-      UcxSettings.Key.WAKE_CHECK_MS,
+      "trunkline.ucx.wake.check.ms",
       Kind.MILLIS,
+      100,
+      1,
+      10_000,
       "A sleeping worker looks at the network that often even if UCX does not wake it; 5 over"
           + " Soft-RoCE."),
   /** Transports of UCX. */
   UCX_TLS(
-      UcxSettings.TLS,
+      "trunkline.ucx.tls",
       Kind.WORDS,
       "",
       "comma-separated words as in UCX_TLS, or empty",
@@ -291,15 +312,22 @@ public enum Setting {
     this(key, kind, defaultValue, range, help, 0, 0);
   }
 
-  Setting(UcxSettings.Key number, Kind kind, String help) {
+  /** A number. */
+  Setting(String key, Kind kind, long defaultValue, long min, long max, String help) {
+    this(key, kind, defaultValue, min, max, help, "");
+  }
+
+  /** A number of which more is asked than to lie between two others. */
+  Setting(
+      String key, Kind kind, long defaultValue, long min, long max, String help, String further) {
     this(
-        number.key(),
+        key,
         kind,
-        Long.toString(number.defaultValue()),
-        number.least() + " .. " + number.most(),
+        Long.toString(defaultValue),
+        min + " .. " + max + (further.isEmpty() ? "" : ", " + further),
         help,
-        number.least(),
-        number.most());
+        min,
+        max);
   }
 
   Setting(
@@ -358,11 +386,52 @@ public enum Setting {
     return help;
   }
 
-  long min() {
-    return min;
+  /**
+   * Reads and checks the value of a number.
+   *
+   * @param value as it was set
+   * @return the number
+   * @throws SettingsException when it is none, or out of range
+   */
+  long number(String value) {
+    long number;
+    try {
+      number = Long.parseLong(value);
+    } catch (NumberFormatException e) {
+      throw wrong(value, "no whole number");
+    }
+    return checked(number);
   }
 
-  long max() {
-    return max;
+  /**
+   * Checks a number.
+   *
+   * @param number of this setting
+   * @return the number
+   * @throws SettingsException when it is out of range
+   */
+  long checked(long number) {
+    if (number < min || number > max) {
+      throw wrong(Long.toString(number), "out of range");
+    }
+    return number;
+  }
+
+  /**
+   * The number when the key is not set.
+   *
+   * @return the default of a setting that is a number
+   */
+  public long defaultNumber() {
+    return Long.parseLong(defaultValue);
+  }
+
+  private SettingsException wrong(String value, String cause) {
+    return wrong(value, cause, "use " + range);
+  }
+
+  /** A refusal of a value: what is wrong with it, and the fix. */
+  SettingsException wrong(String value, String cause, String fix) {
+    return new SettingsException("setting " + key + " = \"" + value + "\": " + cause + "; " + fix);
   }
 }

@@ -1,6 +1,5 @@
 package io.trunkline.hadoop.conf;
 
-import io.trunkline.hadoop.ucx.UcxSettings;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -45,7 +44,7 @@ public final class Settings {
     this.dataNodeAddress = hostPort(Setting.DATANODE_ADDRESS, values);
     String verify = values.get(Setting.VERIFY);
     if (!verify.equals("checksums") && !verify.equals("digest")) {
-      throw wrong(Setting.VERIFY, verify, "no way to verify", "use " + Setting.VERIFY.range());
+      throw Setting.VERIFY.wrong(verify, "no way to verify", "use " + Setting.VERIFY.range());
     }
     this.ucxAddress = hostPort(Setting.UCX_ADDRESS, values);
     for (Setting setting : Setting.values()) {
@@ -58,8 +57,7 @@ public final class Settings {
       }
     }
     if (number(Setting.SEGMENT_BYTES) % 512 != 0) {
-      throw wrong(
-          Setting.SEGMENT_BYTES,
+      throw Setting.SEGMENT_BYTES.wrong(
           values.get(Setting.SEGMENT_BYTES),
           "no multiple of 512",
           "use 64512, or a smaller multiple of the checksum chunk");
@@ -70,29 +68,21 @@ public final class Settings {
   private UcxSettings ucxSettings() {
     String polling = values.get(Setting.UCX_POLLING);
     if (!polling.equals("wait") && !polling.equals("busy")) {
-      throw wrong(Setting.UCX_POLLING, polling, "no way to wait", "use wait or busy");
+      throw Setting.UCX_POLLING.wrong(polling, "no way to wait", "use wait or busy");
     }
     String tls = values.get(Setting.UCX_TLS);
     if (!tls.matches("[A-Za-z0-9_,^:\\\\]*")) {
-      throw wrong(Setting.UCX_TLS, tls, "no list of transports", "write it as rc,sm,tcp");
+      throw Setting.UCX_TLS.wrong(tls, "no list of transports", "write it as rc,sm,tcp");
     }
     UcxSettings.Builder builder =
         UcxSettings.builder()
             .libraryDir(values.get(Setting.UCX_LIBRARY_DIR))
             .polling(polling.equals("busy") ? UcxSettings.Polling.BUSY : UcxSettings.Polling.WAIT)
             .tls(tls);
-    for (Setting setting : Setting.values()) {
-      for (UcxSettings.Key key : UcxSettings.Key.values()) {
-        if (setting.key().equals(key.key())) {
-          builder.set(key, number(setting));
-        }
-      }
+    for (Setting number : UcxSettings.NUMBERS) {
+      builder.set(number, number(number));
     }
-    try {
-      return builder.build();
-    } catch (IllegalArgumentException e) {
-      throw new SettingsException("setting " + e.getMessage());
-    }
+    return builder.build();
   }
 
   /**
@@ -139,15 +129,14 @@ public final class Settings {
     List<String> transports = list(value);
     for (String transport : transports) {
       if (!TransportNames.ALL.contains(transport)) {
-        throw wrong(
-            Setting.TRANSPORT, value, "no transport is named " + transport, TRANSPORTS_HELP);
+        throw Setting.TRANSPORT.wrong(value, "no transport is named " + transport, TRANSPORTS_HELP);
       }
     }
     if (transports.isEmpty() || transports.indexOf(TransportNames.TCP) != transports.size() - 1) {
-      throw wrong(Setting.TRANSPORT, value, "tcp must stand at the end, once", TRANSPORTS_HELP);
+      throw Setting.TRANSPORT.wrong(value, "tcp must stand at the end, once", TRANSPORTS_HELP);
     }
     if (Set.copyOf(transports).size() != transports.size()) {
-      throw wrong(Setting.TRANSPORT, value, "one transport stands there twice", TRANSPORTS_HELP);
+      throw Setting.TRANSPORT.wrong(value, "one transport stands there twice", TRANSPORTS_HELP);
     }
     return transports;
   }
@@ -171,7 +160,7 @@ public final class Settings {
     } catch (UnknownHostException e) {
       // said below
     }
-    throw wrong(setting, value, "no IP address", "write it in numbers, as 192.0.2.7");
+    throw setting.wrong(value, "no IP address", "write it in numbers, as 192.0.2.7");
   }
 
   private static InetSocketAddress hostPort(Setting setting, Map<Setting, String> values) {
@@ -186,32 +175,17 @@ public final class Settings {
     } catch (NumberFormatException e) {
       // said below
     }
-    throw wrong(setting, value, "not address:port", "write it as 0.0.0.0:0 or 192.0.2.7:9868");
+    throw setting.wrong(value, "not address:port", "write it as 0.0.0.0:0 or 192.0.2.7:9868");
   }
 
   private static void checkPath(Setting setting, String value) {
     if (!value.isEmpty() && !value.startsWith("/")) {
-      throw wrong(setting, value, "not an absolute path", "begin it with /");
+      throw setting.wrong(value, "not an absolute path", "begin it with /");
     }
   }
 
   private long number(Setting setting) {
-    String value = values.get(setting);
-    long number;
-    try {
-      number = Long.parseLong(value);
-    } catch (NumberFormatException e) {
-      throw wrong(setting, value, "no whole number", "use " + setting.range());
-    }
-    if (number < setting.min() || number > setting.max()) {
-      throw wrong(setting, value, "out of range", "use " + setting.range());
-    }
-    return number;
-  }
-
-  private static SettingsException wrong(Setting setting, String value, String cause, String fix) {
-    return new SettingsException(
-        "setting " + setting.key() + " = \"" + value + "\": " + cause + "; " + fix);
+    return setting.number(values.get(setting));
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
 import com.sun.management.OperatingSystemMXBean;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.util.LogLimit;
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -91,23 +92,23 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   }
 
   int messageBytes() {
-    return node.settings().getInt(UcxSettings.Key.MESSAGE_BYTES);
+    return node.settings().getInt(Setting.UCX_MESSAGE_BYTES);
   }
 
   long windowBytes() {
-    return node.settings().get(UcxSettings.Key.WINDOW_BYTES);
+    return node.settings().get(Setting.UCX_WINDOW_BYTES);
   }
 
   int rendezvousBytes() {
-    return node.settings().getInt(UcxSettings.Key.RENDEZVOUS_BYTES);
+    return node.settings().getInt(Setting.UCX_RENDEZVOUS_BYTES);
   }
 
   long connectNanos() {
-    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(UcxSettings.Key.CONNECT_MS));
+    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(Setting.UCX_CONNECT_MS));
   }
 
   long idleNanos() {
-    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(UcxSettings.Key.IDLE_MS));
+    return TimeUnit.MILLISECONDS.toNanos(node.settings().get(Setting.UCX_IDLE_MS));
   }
 
   long lingerNanos() {

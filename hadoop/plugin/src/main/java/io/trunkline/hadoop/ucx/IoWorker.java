@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import io.trunkline.hadoop.util.LogLimit;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.TimeUnit;
@@ -86,8 +88,8 @@ final class IoWorker {
     this.ticker = ticker;
     this.counters = counters;
     busy = settings.polling() == UcxSettings.Polling.BUSY;
-    spin = new Spin(TimeUnit.MICROSECONDS.toNanos(settings.get(UcxSettings.Key.SPIN_US)));
-    wakeCheckNanos = TimeUnit.MILLISECONDS.toNanos(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
+    spin = new Spin(TimeUnit.MICROSECONDS.toNanos(settings.get(Setting.UCX_SPIN_US)));
+    wakeCheckNanos = TimeUnit.MILLISECONDS.toNanos(settings.get(Setting.UCX_WAKE_CHECK_MS));
     ucp = context.newWorker(new UcpWorkerParams().requestWakeupRX().requestWakeupTX());
     ucpId = ucp.getNativeId();
     ucpEvents = ucp.getEventFD();

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -121,7 +122,7 @@ public final class SelfTest {
             streams(node, at);
             streams(node, at);
             long made = node.metrics().endpointsConnected();
-            long most = options.settings().get(UcxSettings.Key.WORKERS);
+            long most = options.settings().get(Setting.UCX_WORKERS);
             if (made > most) {
               throw new IOException(made + " connections for " + most + " workers");
             }

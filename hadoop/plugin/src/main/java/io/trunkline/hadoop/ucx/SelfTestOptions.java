@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -62,11 +64,10 @@ record SelfTestOptions(
         case "--streams" -> streams = Math.toIntExact(number(key, value));
         case "--patience" -> {
           patience = Math.toIntExact(number(key, value));
-          settings.set(
-              UcxSettings.Key.CONNECT_MS, UcxSettings.Key.CONNECT_MS.defaultValue() * patience);
+          settings.set(Setting.UCX_CONNECT_MS, Setting.UCX_CONNECT_MS.defaultNumber() * patience);
         }
-        case "--wake-check-ms" -> settings.set(UcxSettings.Key.WAKE_CHECK_MS, number(key, value));
-        case "--workers" -> settings.set(UcxSettings.Key.WORKERS, number(key, value));
+        case "--wake-check-ms" -> settings.set(Setting.UCX_WAKE_CHECK_MS, number(key, value));
+        case "--workers" -> settings.set(Setting.UCX_WORKERS, number(key, value));
         case "--library-dir" -> settings.libraryDir(value);
         default -> throw new IllegalArgumentException("unknown option " + key);
       }

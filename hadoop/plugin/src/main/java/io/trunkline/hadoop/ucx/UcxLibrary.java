@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import io.trunkline.hadoop.library.BundledLibrary;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -35,7 +37,7 @@ public final class UcxLibrary {
           + " ucx-rdmacm), or name the directory that holds "
           + LIBUCP
           + " by "
-          + UcxSettings.LIBRARY_DIR;
+          + Setting.UCX_LIBRARY_DIR.key();
   private static final List<String> SYSTEM_DIRECTORIES =
       List.of(
           "/usr/local/lib",
@@ -70,13 +72,13 @@ public final class UcxLibrary {
     try {
       library = find(settings.libraryDir());
     } catch (InvalidPathException e) {
-      return missing(UcxSettings.LIBRARY_DIR + " = " + e.getInput() + ": " + e.getReason());
+      return missing(Setting.UCX_LIBRARY_DIR.key() + " = " + e.getInput() + ": " + e.getReason());
     }
     if (library == null) {
       String where =
           settings.libraryDir().isEmpty()
               ? "on the loader's path"
-              : "in " + UcxSettings.LIBRARY_DIR + " = " + settings.libraryDir();
+              : "in " + Setting.UCX_LIBRARY_DIR.key() + " = " + settings.libraryDir();
       return missing("no " + LIBUCP + " " + where + "; " + WAY_OUT);
     }
     LibraryVersion version;

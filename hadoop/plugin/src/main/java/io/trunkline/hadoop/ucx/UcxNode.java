@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
@@ -84,12 +86,12 @@ public final class UcxNode implements AutoCloseable {
     pool =
         new BufferPool(
             context,
-            settings.get(UcxSettings.Key.POOL_BYTES),
-            settings.getInt(UcxSettings.Key.RENDEZVOUS_BYTES),
-            settings.getInt(UcxSettings.Key.MESSAGE_BYTES),
+            settings.get(Setting.UCX_POOL_BYTES),
+            settings.getInt(Setting.UCX_RENDEZVOUS_BYTES),
+            settings.getInt(Setting.UCX_MESSAGE_BYTES),
             counters);
-    ticker = new Ticker(settings.get(UcxSettings.Key.WAKE_CHECK_MS));
-    mostWorkers = settings.getInt(UcxSettings.Key.WORKERS);
+    ticker = new Ticker(settings.get(Setting.UCX_WAKE_CHECK_MS));
+    mostWorkers = settings.getInt(Setting.UCX_WORKERS);
     startWorker();
     ticker.start(running, this::chores);
     Runtime.getRuntime().addShutdownHook(atExit);
@@ -109,8 +111,8 @@ public final class UcxNode implements AutoCloseable {
       LOG.info(
           "UCX {} with {} workers and {} bytes of registered memory at most",
           library.version(),
-          settings.get(UcxSettings.Key.WORKERS),
-          settings.get(UcxSettings.Key.POOL_BYTES));
+          settings.get(Setting.UCX_WORKERS),
+          settings.get(Setting.UCX_POOL_BYTES));
       return node;
     } catch (UcxException e) {
       if (context != null) {
@@ -120,7 +122,7 @@ public final class UcxNode implements AutoCloseable {
           "UCX does not start: "
               + e.getMessage()
               + "; look at UCX_TLS and UCX_NET_DEVICES in the environment and at "
-              + UcxSettings.TLS
+              + Setting.UCX_TLS.key()
               + " = "
               + settings.tls(),
           e);
@@ -164,13 +166,13 @@ public final class UcxNode implements AutoCloseable {
   }
 
   boolean takeStream() {
-    int most = settings.getInt(UcxSettings.Key.STREAMS_MAX);
+    int most = settings.getInt(Setting.UCX_STREAMS_MAX);
     return counters.streamsOpen.getAndUpdate(open -> open < most ? open + 1 : open) < most;
   }
 
   /** Whether peers have made as many connections as there may be streams. */
   boolean full() {
-    return counters.endpointsOpen.get() >= settings.getInt(UcxSettings.Key.STREAMS_MAX);
+    return counters.endpointsOpen.get() >= settings.getInt(Setting.UCX_STREAMS_MAX);
   }
 
   /** What it holds and has done. */
@@ -187,7 +189,7 @@ public final class UcxNode implements AutoCloseable {
     long now = System.nanoTime();
     if (now - trimmedNanos >= TRIM_NANOS) {
       trimmedNanos = now;
-      pool.trim(TimeUnit.MILLISECONDS.toNanos(settings.get(UcxSettings.Key.IDLE_MS)));
+      pool.trim(TimeUnit.MILLISECONDS.toNanos(settings.get(Setting.UCX_IDLE_MS)));
     }
   }
 
@@ -283,12 +285,12 @@ public final class UcxNode implements AutoCloseable {
     if (peer.isUnresolved()) {
       throw new ConnectException("unresolved address " + peer);
     }
-    long limitMs = timeoutMs > 0 ? timeoutMs : settings.get(UcxSettings.Key.CONNECT_MS);
+    long limitMs = timeoutMs > 0 ? timeoutMs : settings.get(Setting.UCX_CONNECT_MS);
     long deadline = deadline(limitMs);
     for (int attempt = 0; ; attempt++) {
-      if (counters.streamsOpen.get() >= settings.getInt(UcxSettings.Key.STREAMS_MAX)) {
+      if (counters.streamsOpen.get() >= settings.getInt(Setting.UCX_STREAMS_MAX)) {
         throw new ConnectException(
-            "as many streams as " + UcxSettings.Key.STREAMS_MAX.key() + " allows are open");
+            "as many streams as " + Setting.UCX_STREAMS_MAX.key() + " allows are open");
       }
       Connection connection = connection(peer);
       boolean reused = connection.state() == Connection.State.OPEN;
@@ -323,8 +325,7 @@ public final class UcxNode implements AutoCloseable {
         throw new IOException("UCX node is closed");
       }
       Connection[] all =
-          peers.computeIfAbsent(
-              peer, key -> new Connection[settings.getInt(UcxSettings.Key.WORKERS)]);
+          peers.computeIfAbsent(peer, key -> new Connection[settings.getInt(Setting.UCX_WORKERS)]);
       int best = workerFor(all);
       running.get(best).opening(1);
       if (usable(all[best])) {

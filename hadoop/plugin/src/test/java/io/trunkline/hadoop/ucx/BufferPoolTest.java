@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -30,8 +32,8 @@ class IoWorkerTest {
     return UcxNode.open(
         UcxSettings.builder()
             .tls("posix,cma,tcp")
-            .set(UcxSettings.Key.WORKERS, workers)
-            .set(UcxSettings.Key.SPIN_US, 0)
+            .set(Setting.UCX_WORKERS, workers)
+            .set(Setting.UCX_SPIN_US, 0)
             .build());
   }
 

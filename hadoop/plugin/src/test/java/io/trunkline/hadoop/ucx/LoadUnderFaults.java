@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.util.concurrent.atomic.LongAdder;
 
 /**

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
@@ -102,8 +104,8 @@ class TwoProcessesTest {
             UcxNode.open(
                 UcxSettings.builder()
                     .tls(arguments[0])
-                    .set(UcxSettings.Key.WORKERS, 1)
-                    .set(UcxSettings.Key.POOL_BYTES, 4 << 20)
+                    .set(Setting.UCX_WORKERS, 1)
+                    .set(Setting.UCX_POOL_BYTES, 4 << 20)
                     .build());
         UcxChannel channel =
             node.connect(SelfTestOptions.address("127.0.0.1:" + arguments[1]), 20_000);
@@ -130,8 +132,7 @@ class TwoProcessesTest {
   void killedClientsLeaveNothingBehind(String tls) throws Exception {
     int processes = 4;
     int each = 25;
-    UcxSettings small =
-        UcxSettings.builder().tls(tls).set(UcxSettings.Key.POOL_BYTES, BOUND).build();
+    UcxSettings small = UcxSettings.builder().tls(tls).set(Setting.UCX_POOL_BYTES, BOUND).build();
     try (UcxNode node = UcxNode.open(small);
         UcxListener listener = node.listen(UcxTests.ANY, 128)) {
       List<Process> clients = new ArrayList<>();

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,12 +74,12 @@ class UcxLibraryTest {
     IllegalArgumentException e =
         assertThrows(
             IllegalArgumentException.class,
-            () -> UcxSettings.builder().set(UcxSettings.Key.WORKERS, 0).build());
-    assertTrue(e.getMessage().contains("trunkline.ucx.workers = 0"), e.getMessage());
+            () -> UcxSettings.builder().set(Setting.UCX_WORKERS, 0).build());
+    assertTrue(e.getMessage().contains("trunkline.ucx.workers = \"0\""), e.getMessage());
     e =
         assertThrows(
             IllegalArgumentException.class,
-            () -> UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 19).build());
+            () -> UcxSettings.builder().set(Setting.UCX_WINDOW_BYTES, 1 << 19).build());
     assertTrue(e.getMessage().contains("trunkline.ucx.message.bytes"), e.getMessage());
   }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.Setting;
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -103,13 +105,10 @@ class UcxStreamsTest {
   /** Whoever connects and stays would hold an endpoint of the DataNode for ever. */
   @Test
   void anAcceptedEndpointWithoutStreamsEndsThoughItsConnectorStays() throws Exception {
-    open(
-        UcxSettings.builder()
-            .set(UcxSettings.Key.IDLE_MS, 100)
-            .set(UcxSettings.Key.CONNECT_MS, 1000));
+    open(UcxSettings.builder().set(Setting.UCX_IDLE_MS, 100).set(Setting.UCX_CONNECT_MS, 1000));
     try (UcxNode connector =
         UcxNode.open(
-            UcxSettings.builder().tls("posix,cma,tcp").set(UcxSettings.Key.WORKERS, 1).build())) {
+            UcxSettings.builder().tls("posix,cma,tcp").set(Setting.UCX_WORKERS, 1).build())) {
       for (int i = 0; i < 2; i++) {
         try (UcxChannel client = connector.connect(listener.address(), LIMIT_MS);
             UcxChannel server = listener.accept(LIMIT_MS)) {
@@ -260,7 +259,7 @@ class UcxStreamsTest {
 
   @Test
   void aSlowReaderStopsItsWriterWithinTheWindow() throws Exception {
-    open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
+    open(UcxSettings.builder().set(Setting.UCX_WINDOW_BYTES, 1 << 20));
     Pair pair = pair();
     pair.client().configureBlocking(false);
     ByteBuffer block = ByteBuffer.allocateDirect(100_000);
@@ -312,7 +311,7 @@ class UcxStreamsTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aWriterDoesNotWaitOnceItsReaderHasGivenUp(boolean stockStreams) throws Exception {
-    open(UcxSettings.builder().set(UcxSettings.Key.WINDOW_BYTES, 1 << 20));
+    open(UcxSettings.builder().set(Setting.UCX_WINDOW_BYTES, 1 << 20));
     Pair pair = pair();
     if (stockStreams) {
       pair.client().configureBlocking(false);
@@ -341,11 +340,11 @@ class UcxStreamsTest {
     long bound = 4 << 20;
     open(
         UcxSettings.builder()
-            .set(UcxSettings.Key.WORKERS, 1)
-            .set(UcxSettings.Key.MESSAGE_BYTES, message)
-            .set(UcxSettings.Key.RENDEZVOUS_BYTES, message)
-            .set(UcxSettings.Key.WINDOW_BYTES, 1 << 20)
-            .set(UcxSettings.Key.POOL_BYTES, bound));
+            .set(Setting.UCX_WORKERS, 1)
+            .set(Setting.UCX_MESSAGE_BYTES, message)
+            .set(Setting.UCX_RENDEZVOUS_BYTES, message)
+            .set(Setting.UCX_WINDOW_BYTES, 1 << 20)
+            .set(Setting.UCX_POOL_BYTES, bound));
     List<Pair> pairs = new ArrayList<>();
     List<CompletableFuture<Void>> writers = new ArrayList<>();
     byte[] content = bytes(2 << 20, 4);
@@ -366,7 +365,7 @@ class UcxStreamsTest {
   @ParameterizedTest
   @EnumSource(UcxSettings.Polling.class)
   void aThousandStreamsLeaveNothing(UcxSettings.Polling polling) throws Exception {
-    open(UcxSettings.builder().set(UcxSettings.Key.WORKERS, 1).polling(polling));
+    open(UcxSettings.builder().set(Setting.UCX_WORKERS, 1).polling(polling));
     for (int i = 0; i < 1000; i++) {
       Pair pair = pair();
       pair.client().write(ByteBuffer.wrap(bytes(1000 + 100 * i, i)), LIMIT_MS);

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ucx;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.trunkline.hadoop.conf.UcxSettings;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

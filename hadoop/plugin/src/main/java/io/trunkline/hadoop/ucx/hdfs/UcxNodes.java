@@ -1,10 +1,10 @@
 package io.trunkline.hadoop.ucx.hdfs;
 
+import io.trunkline.hadoop.conf.UcxSettings;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.ucx.UcxLibrary;
 import io.trunkline.hadoop.ucx.UcxMetrics;
 import io.trunkline.hadoop.ucx.UcxNode;
-import io.trunkline.hadoop.ucx.UcxSettings;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
 import java.io.IOException;
 import java.util.ArrayList;
