@@ -3,7 +3,7 @@ package io.trunkline.hadoop;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.transport.LateChannelSocket;
-import io.trunkline.hadoop.transport.Transports;
+import io.trunkline.hadoop.transport.TransportChain;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -29,7 +29,7 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
 
   private Configuration conf;
   private Settings settings;
-  private Transports transports;
+  private TransportChain transports;
 
   /** Made by Hadoop, which calls {@link #setConf} next. */
   public TrunklineSocketFactory() {}

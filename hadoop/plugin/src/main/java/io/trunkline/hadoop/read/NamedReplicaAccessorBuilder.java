@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.read;
 
+import io.trunkline.hadoop.Transports;
 import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
@@ -7,7 +8,6 @@ import io.trunkline.hadoop.ndn.read.NamedReplicas;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.transport.NotServed;
-import io.trunkline.hadoop.transport.Transports;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;

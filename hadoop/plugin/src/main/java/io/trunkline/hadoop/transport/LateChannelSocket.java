@@ -34,7 +34,7 @@ public final class LateChannelSocket extends Socket {
     void set(SocketChannel channel) throws IOException;
   }
 
-  private final Transports transports;
+  private final TransportChain transports;
   private final InetAddress localAddress;
   private final Map<String, Option> options = new LinkedHashMap<>();
   private volatile SocketAddress bound;
@@ -55,7 +55,7 @@ public final class LateChannelSocket extends Socket {
    * @param localAddress address to bind to unless the caller binds, null for the system's choice
    * @throws IOException when no socket can be made
    */
-  public LateChannelSocket(Transports transports, InetAddress localAddress) throws IOException {
+  public LateChannelSocket(TransportChain transports, InetAddress localAddress) throws IOException {
     super((SocketImpl) null);
     this.transports = transports;
     this.localAddress = localAddress;

@@ -6,7 +6,7 @@ import java.nio.channels.SocketChannel;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 
 /** Stock transfer: the end of every list. Its listener is the DataNode's own. */
-final class TcpTransport implements Transport {
+public final class TcpTransport implements Transport {
   @Override
   public String name() {
     return TransportNames.TCP;

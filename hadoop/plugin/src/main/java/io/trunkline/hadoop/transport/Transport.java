@@ -11,7 +11,7 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
  * {@link LateChannelSocket} shows to stock code: that is how a connection is carried, with HDFS's
  * own time-outs. A DataNode accepts connections through {@link #serve} and hands each, as a stock
  * peer, to its own DataXceivers. Whatever a transport cannot do it refuses with {@link NotServed};
- * {@link Transports} tries the next one of the list, counts and logs.
+ * {@link TransportChain} tries the next one of the list, counts and logs.
  */
 public interface Transport {
   /**

@@ -84,7 +84,7 @@ class LateChannelSocketTest {
   private LateChannelSocket socket(Opener first) throws IOException {
     List<Transport> list =
         List.of(transport("ndn", first), transport("tcp", d -> d.tcp(d.dataNode(), d.timeoutMs())));
-    return new LateChannelSocket(new Transports(settings, list), null);
+    return new LateChannelSocket(new TransportChain(settings, list), null);
   }
 
   @Test

@@ -1,6 +1,6 @@
 package org.apache.hadoop.hdfs.server.datanode;
 
-import io.trunkline.hadoop.transport.DataNodeService;
+import io.trunkline.hadoop.DataNodeService;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.apache.hadoop.hdfs.net.Peer;

@@ -1,8 +1,10 @@
-package io.trunkline.hadoop.transport;
+package io.trunkline.hadoop;
 
 import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.StatsFile;
+import io.trunkline.hadoop.transport.Transport;
+import io.trunkline.hadoop.transport.Xceivers;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

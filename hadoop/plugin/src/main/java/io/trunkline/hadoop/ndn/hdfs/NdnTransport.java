@@ -1,8 +1,9 @@
-package io.trunkline.hadoop.ndn;
+package io.trunkline.hadoop.ndn.hdfs;
 
 import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
+import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.channel.TapChannel;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;

@@ -1,0 +1,83 @@
+package io.trunkline.hadoop;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** Which package of the plug-in may know which. */
+class PackagesTest {
+  private static final String BASE = "io.trunkline.hadoop";
+
+  private static JavaClasses classes;
+
+  @BeforeAll
+  static void read() {
+    classes =
+        new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .importPackages(BASE, "org.apache.hadoop.hdfs.server.datanode");
+    assertTrue(classes.contain(TrunklineSocketFactory.class));
+  }
+
+  @Test
+  void noPackagesLieInACircle() {
+    slices().matching(BASE + ".(**)").should().beFreeOfCycles().check(classes);
+  }
+
+  /** Names, settings and helpers know nothing but each other and Hadoop. */
+  @Test
+  void leavesKnowNobody() {
+    for (String leaf : new String[] {"conf", "util", "library", "wire"}) {
+      noClasses()
+          .that()
+          .resideInAPackage(BASE + "." + leaf)
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage(
+              BASE,
+              BASE + ".stats..",
+              BASE + ".transport..",
+              BASE + ".ndn..",
+              BASE + ".ucx..",
+              BASE + ".read..")
+          .check(classes);
+    }
+  }
+
+  /** One transport never knows of another, and what all share knows of none. */
+  @Test
+  void onlyTheRootKnowsAllTransports() {
+    noClasses()
+        .that()
+        .resideInAnyPackage(BASE + ".transport..", BASE + ".ucx..", BASE + ".stats..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(BASE, BASE + ".ndn..", BASE + ".read..")
+        .check(classes);
+    noClasses()
+        .that()
+        .resideInAnyPackage(BASE + ".transport..", BASE + ".ndn..", BASE + ".stats..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(BASE, BASE + ".ucx..", BASE + ".read..")
+        .check(classes);
+  }
+
+  /** The shims in Hadoop's own packages hand on to the root and know nothing else. */
+  @Test
+  void shimsHandOn() {
+    noClasses()
+        .that()
+        .resideInAPackage("org.apache.hadoop..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(BASE + ".ndn..", BASE + ".ucx..", BASE + ".conf..", BASE + ".stats..")
+        .check(classes);
+  }
+}
