@@ -117,19 +117,11 @@ pub fn create(
 
 /// The form of a URI that forwarders accept: a literal address, the IP version in the scheme.
 fn canonical(uri: &str) -> Result<String, CliError> {
-    let unresolved =
-        |e: std::io::Error| CliError::failed(uri, io_cause(&e)).or("check the host's name");
-    Ok(
-        match FaceUri::parse(uri).map_err(|e| forwarder::bad_uri("face", uri, &e))? {
-            FaceUri::Tcp(endpoint) => {
-                FaceUri::tcp(endpoint.resolve().map_err(unresolved)?).to_string()
-            }
-            FaceUri::Udp(endpoint) => {
-                FaceUri::udp(endpoint.resolve().map_err(unresolved)?).to_string()
-            }
-            unix @ FaceUri::Unix(_) => unix.to_string(),
-        },
-    )
+    let face = FaceUri::parse(uri).map_err(|e| forwarder::bad_uri("face", uri, &e))?;
+    let canonical = face
+        .resolve()
+        .map_err(|e| CliError::failed(uri, io_cause(&e)).or("check the host's name"))?;
+    Ok(canonical.to_string())
 }
 
 /// The number of the face that a number or a URI names.

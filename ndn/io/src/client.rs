@@ -337,7 +337,7 @@ mod tests {
         let path = dir.path().join("forwarder");
         let listener = UnixListener::bind(&path).expect("a listener");
         let mut client =
-            Client::connect(&FaceUri::Unix(path), &ClientOptions::default()).expect("a client");
+            Client::connect(&FaceUri::unix(path), &ClientOptions::default()).expect("a client");
         let (mut peer, _) = listener.accept().expect("a peer");
         let name: Name = "/a".parse().expect("a name");
         let frame = Data::builder(&name)

@@ -175,7 +175,7 @@ impl Client {
         Err(ClientError::Refused {
             uri: self.uri().clone(),
             verb,
-            name: prefix.to_string(),
+            name: prefix.to_string().into(),
             code: response.code,
             text: response.text,
         })

@@ -211,7 +211,7 @@ impl NodeConfig {
         for (i, listener) in self.listeners.iter().enumerate() {
             let at = format!("listen[{i}] {}", listener.uri);
             listener.link.check(&at, &mut errors);
-            if let FaceUri::Tcp(e) | FaceUri::Udp(e) = &listener.uri
+            if let Some(e) = listener.uri.endpoint()
                 && matches!(e.host, Host::Name(_))
             {
                 errors.add(
@@ -275,7 +275,7 @@ impl NodeConfig {
 
 impl FaceConfig {
     fn check(&self, at: &str, errors: &mut ConfigErrors) {
-        if let FaceUri::Tcp(e) | FaceUri::Udp(e) = &self.uri {
+        if let Some(e) = self.uri.endpoint() {
             if e.port == 0 {
                 errors.add(
                     format!("{at}: uri"),

@@ -84,7 +84,7 @@ pub enum ClientError {
         /// The command, such as `register`.
         verb: &'static str,
         /// The prefix.
-        name: String,
+        name: Box<str>,
         /// Status code of the answer.
         code: u64,
         /// Its text.
@@ -109,22 +109,22 @@ pub enum ClientError {
 
 /// The system's error and what an operator can do about it.
 pub(crate) fn explain(error: &io::Error, uri: &FaceUri) -> String {
-    let way_out = match (error.kind(), uri) {
-        (io::ErrorKind::PermissionDenied, FaceUri::Unix(_)) => {
+    let way_out = match (error.kind(), uri.path()) {
+        (io::ErrorKind::PermissionDenied, Some(_)) => {
             "run as a user who may use this socket's path, or choose another path"
         }
         (io::ErrorKind::PermissionDenied, _) => "choose a port above 1023, or run with the right",
-        (io::ErrorKind::AddrInUse, FaceUri::Unix(_)) => {
+        (io::ErrorKind::AddrInUse, Some(_)) => {
             "a live process listens there: stop it, or choose another path"
         }
         (io::ErrorKind::AddrInUse, _) => {
             "another process has this port: stop it, or choose another port"
         }
         (io::ErrorKind::AddrNotAvailable, _) => "choose an address that this host has",
-        (io::ErrorKind::NotFound, FaceUri::Unix(_)) => {
+        (io::ErrorKind::NotFound, Some(_)) => {
             "no such socket or folder: start the forwarder, or correct the path"
         }
-        (io::ErrorKind::ConnectionRefused, FaceUri::Unix(_)) => {
+        (io::ErrorKind::ConnectionRefused, Some(_)) => {
             "nobody listens on this socket: start the forwarder"
         }
         (io::ErrorKind::ConnectionRefused, _) => "nobody listens there: start the forwarder",

@@ -42,5 +42,5 @@ pub use find::find_forwarder;
 pub use node::Node;
 pub use status::{FaceStatus, ListenerStatus, NodeStatus};
 pub use uri::{
-    DEFAULT_MULTICAST_PORT, DEFAULT_PORT, Endpoint, FaceUri, FaceUriError, Host, IpVersion,
+    Address, DEFAULT_MULTICAST_PORT, DEFAULT_PORT, Endpoint, FaceUri, FaceUriError, Host, IpVersion,
 };

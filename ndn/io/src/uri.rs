@@ -4,25 +4,31 @@
 //! `udp://host:port` (also with an IP version in the scheme, `tcp4`, `tcp6`, `udp4`, `udp6`).
 //! Canonical forms, as management reports them, always carry the IP version and a port.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// The port of NDN over TCP and UDP where a URI names none.
 pub const DEFAULT_PORT: u16 = 6363;
 /// The UDP port of NDN multicast groups where a URI names none.
 pub const DEFAULT_MULTICAST_PORT: u16 = 56363;
 
-/// A face's or a listener's address.
+/// A face's or a listener's address: which face type, and where.
+///
+/// Which face types there are, and how their URIs are read, `transport` knows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum FaceUri {
-    /// A Unix stream socket at this path.
-    Unix(PathBuf),
-    /// TCP to (or on) this host and port.
-    Tcp(Endpoint),
-    /// UDP to (or on) this host and port; a multicast address makes a multicast face.
-    Udp(Endpoint),
+pub struct FaceUri {
+    face_type: &'static str,
+    address: Address,
+}
+
+/// Where a face leads to, or where a listener waits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A path in the file system.
+    Path(PathBuf),
+    /// A host and a port.
+    Endpoint(Endpoint),
 }
 
 /// Host, port and IP version of a TCP or UDP address.
@@ -56,127 +62,123 @@ pub enum IpVersion {
 
 /// Why a text is no face URI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` is no face URI: {reason}; write unix:///path, tcp://host:port or udp://host:port"
-)]
+#[error("`{text}` is no face URI: {reason}; write {}", .examples.join(" or "))]
 pub struct FaceUriError {
     text: String,
     reason: String,
+    examples: Vec<&'static str>,
+}
+
+impl FaceUriError {
+    pub(crate) fn new(text: &str, reason: String, examples: Vec<&'static str>) -> Self {
+        Self {
+            text: text.to_owned(),
+            reason,
+            examples,
+        }
+    }
 }
 
 impl FaceUri {
-    /// Reads a face URI.
-    ///
-    /// # Errors
-    /// Names what of the text is wrong and how a URI is written.
-    pub fn parse(text: &str) -> Result<Self, FaceUriError> {
-        let fail = |reason: &str| FaceUriError {
-            text: text.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let (scheme, rest) = text
-            .split_once("://")
-            .ok_or_else(|| fail("it has no scheme"))?;
-        let version = match scheme.as_bytes().last() {
-            Some(b'4') => Some(IpVersion::V4),
-            Some(b'6') => Some(IpVersion::V6),
-            _ => None,
-        };
-        match scheme {
-            "unix" => {
-                if !rest.starts_with('/') {
-                    return Err(fail("the path of a Unix socket must be absolute"));
-                }
-                // sockaddr_un holds 108 bytes, the last of them NUL.
-                if rest.len() > 107 {
-                    return Err(fail("the path of a Unix socket is at most 107 bytes"));
-                }
-                if rest.contains('\0') {
-                    return Err(fail("the path holds a NUL"));
-                }
-                Ok(Self::Unix(PathBuf::from(rest)))
-            }
-            "tcp" | "tcp4" | "tcp6" => Endpoint::parse(rest, version, DEFAULT_PORT)
-                .map(Self::Tcp)
-                .map_err(|reason| fail(&reason)),
-            "udp" | "udp4" | "udp6" => {
-                let mut endpoint =
-                    Endpoint::parse(rest, version, 0).map_err(|reason| fail(&reason))?;
-                if endpoint.port == 0 && !names_port(rest) {
-                    let multicast = matches!(endpoint.host, Host::Ip(ip) if ip.is_multicast());
-                    endpoint.port = if multicast {
-                        DEFAULT_MULTICAST_PORT
-                    } else {
-                        DEFAULT_PORT
-                    };
-                }
-                Ok(Self::Udp(endpoint))
-            }
-            other => Err(fail(&format!("the scheme `{other}` is not known"))),
-        }
+    pub(crate) fn new(face_type: &'static str, address: Address) -> Self {
+        Self { face_type, address }
+    }
+
+    /// The URI of a Unix socket at this path.
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        Self::new("unix", Address::Path(path.into()))
     }
 
     /// The canonical URI of a TCP peer or listener at a resolved address.
     pub fn tcp(addr: SocketAddr) -> Self {
-        Self::Tcp(Endpoint::from(addr))
+        Self::new("tcp", Address::Endpoint(addr.into()))
     }
 
     /// The canonical URI of a UDP peer or listener at a resolved address.
     pub fn udp(addr: SocketAddr) -> Self {
-        Self::Udp(Endpoint::from(addr))
+        Self::new("udp", Address::Endpoint(addr.into()))
     }
 
-    /// Whether the forwarder there takes a client of this face for one of its own host, so that
-    /// `/localhost` names may pass: by Unix socket and TCP over loopback; over UDP none does.
-    pub fn is_on_this_host(&self) -> bool {
-        match self {
-            Self::Unix(_) => true,
-            Self::Tcp(endpoint) => match &endpoint.host {
-                Host::Ip(ip) => ip.to_canonical().is_loopback(),
-                Host::Name(name) => name == "localhost",
-            },
-            Self::Udp(_) => false,
+    /// The name of the face type, such as `tcp`: the scheme without an IP version.
+    pub fn face_type(&self) -> &'static str {
+        self.face_type
+    }
+
+    /// Where it leads to.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The path, where the address is one.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.address {
+            Address::Path(path) => Some(path),
+            Address::Endpoint(_) => None,
         }
+    }
+
+    /// Host and port, where the address has them.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.address.endpoint()
+    }
+
+    /// Whether the address is a multicast group.
+    pub fn is_multicast(&self) -> bool {
+        self.endpoint().is_some_and(Endpoint::is_multicast)
+    }
+
+    /// Whether the host is a name that a resolver must be asked for.
+    pub(crate) fn needs_resolving(&self) -> bool {
+        self.endpoint().is_some_and(|e| e.literal().is_none())
     }
 
     /// The same address with its host looked up (blocking) where that is a name.
     ///
     /// # Errors
     /// Where the name does not resolve, or not to the IP version asked for.
-    pub(crate) fn resolve(&self) -> std::io::Result<Self> {
-        Ok(match self {
-            Self::Unix(path) => Self::Unix(path.clone()),
-            Self::Tcp(endpoint) => Self::tcp(endpoint.resolve()?),
-            Self::Udp(endpoint) => Self::udp(endpoint.resolve()?),
-        })
-    }
-
-    /// Whether the address is a multicast group.
-    pub fn is_multicast(&self) -> bool {
-        matches!(self, Self::Udp(e) if matches!(e.host, Host::Ip(ip) if ip.is_multicast()))
+    pub fn resolve(&self) -> io::Result<Self> {
+        let address = match &self.address {
+            Address::Endpoint(endpoint) => Address::Endpoint(endpoint.resolve()?.into()),
+            other => other.clone(),
+        };
+        Ok(Self::new(self.face_type, address))
     }
 }
 
-impl FromStr for FaceUri {
-    type Err = FaceUriError;
+impl Address {
+    /// Host and port, where it has them.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Endpoint(endpoint) => Some(endpoint),
+            Self::Path(_) => None,
+        }
+    }
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
+    /// The socket address of a literal host and port.
+    pub(crate) fn socket_addr(&self) -> io::Result<SocketAddr> {
+        self.endpoint()
+            .and_then(Endpoint::literal)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "this is no IP address"))
     }
 }
 
 impl fmt::Display for FaceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(f, "unix://{}", path.display()),
-            Self::Tcp(endpoint) => write!(f, "tcp{endpoint}"),
-            Self::Udp(endpoint) => write!(f, "udp{endpoint}"),
+        match &self.address {
+            Address::Path(path) => write!(f, "{}://{}", self.face_type, path.display()),
+            Address::Endpoint(endpoint) => write!(f, "{}{endpoint}", self.face_type),
         }
     }
 }
 
 impl Endpoint {
-    fn parse(text: &str, version: Option<IpVersion>, default_port: u16) -> Result<Self, String> {
+    /// Reads what stands behind `<scheme>://`: a host, and a port where it is not `default_port`.
+    pub(crate) fn parse(scheme: &str, text: &str, default_port: u16) -> Result<Self, String> {
+        let version = match scheme.as_bytes().last() {
+            Some(b'4') => Some(IpVersion::V4),
+            Some(b'6') => Some(IpVersion::V6),
+            _ => None,
+        };
         let text = text.strip_suffix('/').unwrap_or(text);
         let (host, port) = split_port(text)?;
         let port = match port {
@@ -235,6 +237,18 @@ impl Endpoint {
         }
     }
 
+    /// Whether the host is this one for itself, by its address or as `localhost`.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+            Host::Name(name) => name == "localhost",
+        }
+    }
+
+    pub(crate) fn is_multicast(&self) -> bool {
+        matches!(self.host, Host::Ip(ip) if ip.is_multicast())
+    }
+
     /// The socket address where the host is a literal one; never asks a resolver.
     pub fn literal(&self) -> Option<SocketAddr> {
         match &self.host {
@@ -276,6 +290,11 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// Whether an address is one of this host's own for itself.
+pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
 /// The address that a socket talking to `peer` binds to where none is asked for.
 pub(crate) fn unspecified(peer: &SocketAddr) -> SocketAddr {
     let ip: IpAddr = match peer {
@@ -303,13 +322,6 @@ fn split_port(text: &str) -> Result<(&str, Option<&str>), String> {
         Some((host, port)) => Ok((host, Some(port))),
         None => Ok((text, None)),
     }
-}
-
-fn names_port(text: &str) -> bool {
-    matches!(
-        split_port(text.strip_suffix('/').unwrap_or(text)),
-        Ok((_, Some(_)))
-    )
 }
 
 #[cfg(test)]
@@ -368,9 +380,7 @@ mod tests {
     #[test]
     fn resolves_by_version() {
         let any = FaceUri::parse("tcp4://localhost:80").unwrap();
-        let FaceUri::Tcp(endpoint) = any else {
-            panic!("tcp")
-        };
+        let endpoint = any.endpoint().unwrap();
         assert!(endpoint.resolve().unwrap().is_ipv4());
         assert_eq!(endpoint.literal(), None);
     }

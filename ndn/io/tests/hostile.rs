@@ -10,16 +10,14 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
-use ndn_io::{ClientOptions, FaceUri, Node, NodeConfig};
+use ndn_io::{ClientOptions, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
 use ndn_packet::{Interest, MAX_PACKET, tlv};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 fn address(node: &Node) -> std::net::SocketAddr {
-    match &node.listening()[0] {
-        FaceUri::Tcp(endpoint) | FaceUri::Udp(endpoint) => endpoint.resolve().unwrap(),
-        FaceUri::Unix(_) => panic!("no address"),
-    }
+    let endpoint = node.listening()[0].endpoint().expect("an address");
+    endpoint.resolve().expect("an address")
 }
 
 fn interest(segment: u64) -> Vec<u8> {

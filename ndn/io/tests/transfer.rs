@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use common::{client, eventually, faces, fetch, listen, node, serve, uri};
-use ndn_io::{ClientOptions, FaceUri};
+use ndn_io::ClientOptions;
 
 fn options(jumbo: bool, shared_memory: bool) -> ClientOptions {
     let mut options = ClientOptions::default();
@@ -149,9 +149,7 @@ fn idle_udp_faces_are_closed() {
     let mut listener = listen("udp://127.0.0.1:0");
     listener.idle_timeout = Duration::from_millis(200);
     let node = node(vec![listener]);
-    let FaceUri::Udp(endpoint) = &node.listening()[0] else {
-        panic!("udp")
-    };
+    let endpoint = node.listening()[0].endpoint().expect("an address");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let interest = ndn_packet::Interest::builder(&common::prefix())
         .nonce(1)

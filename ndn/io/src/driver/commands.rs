@@ -58,7 +58,7 @@ impl Driver<Forwarder> {
                 }
             }
             Command::WithForwarder(f) => f(&mut self.core, self.now),
-            Command::Resolved(id, peer) => self.on_resolved(id, peer),
+            Command::Resolved(id, uri) => self.on_resolved(id, uri),
             Command::Status(reply) => {
                 // Fails only if nobody waits any more.
                 let _ = reply.send(self.status());
@@ -119,7 +119,7 @@ impl Driver<Forwarder> {
                 status.link = stream.counters();
                 if let StreamState::Up(stream) = &stream.state {
                     status.jumbo = stream.link.is_jumbo();
-                    status.shared_memory = stream.conn.uses_memory();
+                    status.shared_memory = stream.conn.memory_use().goes_both_ways();
                     status.queued_bytes = stream.queued();
                 }
             }

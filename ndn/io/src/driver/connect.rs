@@ -9,20 +9,18 @@
 //! ```
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency};
-use socket2::Socket;
 
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
 use super::{Core, Driver, random_u64};
+use crate::config::FaceConfig;
 use crate::driver::shared::Command;
-use crate::transport::conn::Conn;
-use crate::transport::shm::Side;
-use crate::transport::socket::{self, StreamPeer};
-use crate::transport::stream::StreamFace;
+use crate::face::io::{Side, StreamIo};
+use crate::face::stream::StreamFace;
+use crate::transport::{FaceType, unknown_type};
 use crate::uri::FaceUri;
 
 /// A connection that lasted this long ends the back-off; a peer that takes connections only to
@@ -44,8 +42,8 @@ impl<C: Core> Driver<C> {
             return;
         };
         let uri = connector.config.uri.clone();
-        if let Some(peer) = StreamPeer::literal(&uri) {
-            self.connect_to(at, &peer);
+        if !uri.needs_resolving() {
+            self.connect_to(at, &uri);
             return;
         }
         // A resolver may take seconds: it is asked on a thread of its own.
@@ -53,7 +51,7 @@ impl<C: Core> Driver<C> {
         let asked = std::thread::Builder::new()
             .name("ndn-resolver".to_owned())
             .spawn(move || {
-                shared.push(Command::Resolved(id, StreamPeer::resolve(&uri)));
+                shared.push(Command::Resolved(id, uri.resolve()));
             });
         if let Err(error) = asked {
             self.stream_failed(at, error);
@@ -61,15 +59,15 @@ impl<C: Core> Driver<C> {
     }
 
     /// A resolver has answered.
-    pub(super) fn on_resolved(&mut self, id: FaceId, peer: io::Result<StreamPeer>) {
+    pub(super) fn on_resolved(&mut self, id: FaceId, uri: io::Result<FaceUri>) {
         let Some((at, _)) = self.face(id) else { return };
-        match peer {
-            Ok(peer) => self.connect_to(at, &peer),
+        match uri {
+            Ok(uri) => self.connect_to(at, &uri),
             Err(error) => self.stream_failed(at, error),
         }
     }
 
-    fn connect_to(&mut self, at: usize, peer: &StreamPeer) {
+    fn connect_to(&mut self, at: usize, uri: &FaceUri) {
         let Some(Slot::Face(Face {
             id,
             kind: FaceKind::Stream(stream),
@@ -84,22 +82,28 @@ impl<C: Core> Driver<C> {
         };
         connector.attempts += 1;
         let attempt = connector.attempts;
-        let buffer_bytes = connector.config.link.socket_buffer_bytes;
         let connect_timeout = connector.config.connect_timeout;
-        match socket::connect_stream(peer, connector.config.local_bind, buffer_bytes) {
-            Ok((socket, done)) => {
-                let fd = socket.as_raw_fd();
-                stream.state = StreamState::Connecting(socket);
+        let begun = match FaceType::of(uri) {
+            Some(FaceType::Stream(transport)) => {
+                let FaceConfig {
+                    local_bind, link, ..
+                } = &connector.config;
+                transport.connect(uri.address(), *local_bind, link)
+            }
+            _ => Err(unknown_type()),
+        };
+        match begun {
+            Ok(io) => {
+                let fd = io.fd();
+                stream.state = StreamState::Connecting(io);
                 if let Err(error) = self.register(fd, at) {
-                    self.stream_failed(at, error);
-                } else if done {
-                    self.on_connecting(at);
-                } else {
-                    self.timers.set(
-                        self.now + connect_timeout,
-                        Timer::ConnectTimeout(id, attempt),
-                    );
+                    return self.stream_failed(at, error);
                 }
+                self.timers.set(
+                    self.now + connect_timeout,
+                    Timer::ConnectTimeout(id, attempt),
+                );
+                self.on_connecting(at);
             }
             Err(error) => self.stream_failed(at, error),
         }
@@ -113,23 +117,23 @@ impl<C: Core> Driver<C> {
         let FaceKind::Stream(stream) = &mut face.kind else {
             return;
         };
-        let StreamState::Connecting(socket) = &stream.state else {
+        let StreamState::Connecting(io) = &mut stream.state else {
             return;
         };
-        match socket::connected(socket) {
+        match io.connected() {
             None => {}
             Some(Err(error)) => self.stream_failed(at, error),
             Some(Ok(())) => {
-                if let StreamState::Connecting(socket) =
+                if let StreamState::Connecting(io) =
                     std::mem::replace(&mut stream.state, StreamState::Waiting)
                 {
-                    self.on_connected(at, socket);
+                    self.on_connected(at, io);
                 }
             }
         }
     }
 
-    fn on_connected(&mut self, at: usize, socket: Socket) {
+    fn on_connected(&mut self, at: usize, io: Box<dyn StreamIo>) {
         let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
             return;
         };
@@ -147,16 +151,10 @@ impl<C: Core> Driver<C> {
             return;
         };
         connector.up_since = Some(self.now);
-        let unix = matches!(connector.config.uri, FaceUri::Unix(_));
-        let local = match socket.local_addr().ok().and_then(|a| a.as_socket()) {
-            Some(address) => FaceUri::tcp(address).to_string(),
-            None => format!("fd://{}", socket.as_raw_fd()),
-        };
-        let conn = Conn::new(socket, false);
+        let local = io.local_uri();
         let mut stream = StreamFace::new(
-            conn,
+            io,
             Side::Connector,
-            unix,
             &connector.config.link,
             self.send_budget.share(),
         );

@@ -2,28 +2,25 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use ndn_forwarder::{FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
 use rustc_hash::FxHashMap;
-use socket2::Socket;
 
 use super::slots::{
     AppSlot, Connector, Face, FaceKind, Listener, Port, PortOwner, Slot, Stream, StreamOrigin,
     StreamState, Udp, UdpListener, UdpOrigin,
 };
 use super::timers::Timer;
-use super::{Core, Driver, is_loopback, random_u64};
+use super::{Core, Driver, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
+use crate::face::datagram::DatagramFace;
+use crate::face::io::{DatagramIo, Side};
 use crate::face::link::LinkCounters;
+use crate::face::stream::StreamFace;
 use crate::rate_limit::RateLimit;
-use crate::transport::conn::Conn;
-use crate::transport::shm::Side;
-use crate::transport::socket;
-use crate::transport::stream::StreamFace;
-use crate::transport::udp::{UdpFace, UdpPort};
-use crate::uri::FaceUri;
+use crate::transport::{Accepted, DatagramTransport, FaceType, Opened, unknown_type};
+use crate::uri::{Address, FaceUri};
 
 /// A listener without room for a peer looks again after this long.
 const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
@@ -33,42 +30,42 @@ const ACCEPT_SOON: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl<C: Core> Driver<C> {
     pub(super) fn open_listener(&mut self, mut config: ListenConfig) -> io::Result<()> {
-        if let FaceUri::Udp(endpoint) = &config.uri {
-            let bytes = config.link.socket_buffer_bytes;
-            let port = Arc::new(UdpPort::new(socket::bind_udp(endpoint.resolve()?, bytes)?)?);
-            config.uri = FaceUri::udp(port.local_addr()?);
-            tracing::info!(uri = %config.uri, "listening");
-            let peers = FxHashMap::default();
-            self.add_port(
-                port,
-                PortOwner::Listener(UdpListener {
+        config.uri = config.uri.resolve()?;
+        match FaceType::of(&config.uri).ok_or_else(unknown_type)? {
+            FaceType::Datagram(transport) => {
+                let port = transport.listen(&config)?;
+                config.uri = FaceUri::new(
+                    config.uri.face_type(),
+                    Address::Endpoint(port.local_addr()?.into()),
+                );
+                tracing::info!(uri = %config.uri, "listening");
+                let listener = UdpListener {
                     config,
-                    peers,
+                    peers: FxHashMap::default(),
                     refused: 0,
-                }),
-            )?;
-            return Ok(());
+                };
+                self.add_port(port, PortOwner::Listener(listener))
+                    .map(|_| ())
+            }
+            FaceType::Stream(transport) => {
+                let socket = transport.listen(&config)?;
+                config.uri = socket.uri();
+                tracing::info!(uri = %config.uri, "listening");
+                let fd = socket.fd();
+                let at = self.slots.insert(Slot::Listener(Listener {
+                    socket,
+                    config,
+                    open_faces: 0,
+                    refused: 0,
+                    complaints: RateLimit::default(),
+                }));
+                self.register(fd, at)
+            }
         }
-        let socket = socket::listen_stream(&config.uri, config.unix_mode)?;
-        if let FaceUri::Tcp(_) = &config.uri
-            && let Some(address) = socket.local_addr()?.as_socket()
-        {
-            config.uri = FaceUri::tcp(address);
-        }
-        tracing::info!(uri = %config.uri, "listening");
-        let fd = socket.as_raw_fd();
-        let at = self.slots.insert(Slot::Listener(Listener {
-            socket,
-            config,
-            open_faces: 0,
-            refused: 0,
-            complaints: RateLimit::default(),
-        }));
-        self.register(fd, at)
     }
 
-    fn add_port(&mut self, port: Arc<UdpPort>, owner: PortOwner) -> io::Result<usize> {
-        let fd = port.raw_fd();
+    fn add_port(&mut self, port: Arc<dyn DatagramIo>, owner: PortOwner) -> io::Result<usize> {
+        let fd = port.fd();
         let at = self.slots.insert(Slot::Port(Port {
             port,
             ready: false,
@@ -84,13 +81,13 @@ impl<C: Core> Driver<C> {
                 return;
             };
             match listener.socket.accept() {
-                Ok((socket, _)) if listener.open_faces >= listener.config.max_faces => {
+                Ok(peer) if listener.open_faces >= listener.config.max_faces => {
                     listener.refused += 1;
-                    drop(socket);
+                    drop(peer);
                 }
-                Ok((socket, _)) => {
+                Ok(peer) => {
                     listener.open_faces += 1;
-                    if let Err(error) = self.accepted(at, socket) {
+                    if let Err(error) = self.accepted(at, peer) {
                         tracing::debug!(%error, "a peer went before its face was made");
                         self.left_listener(at);
                     }
@@ -111,41 +108,22 @@ impl<C: Core> Driver<C> {
         self.timers.set(self.now + ACCEPT_SOON, Timer::Accept(at));
     }
 
-    fn accepted(&mut self, listener_at: usize, socket: Socket) -> io::Result<()> {
+    fn accepted(&mut self, listener_at: usize, peer: Accepted) -> io::Result<()> {
         let Some(Slot::Listener(listener)) = self.slots.get(listener_at) else {
             return Ok(());
         };
-        let link = listener.config.link.clone();
-        let unix = matches!(listener.config.uri, FaceUri::Unix(_));
-        socket::tune_stream(&socket, unix, link.socket_buffer_bytes)?;
-        let (remote, local, is_local) = if unix {
-            let remote = format!("fd://{}", socket.as_raw_fd());
-            (remote, listener.config.uri.to_string(), true)
-        } else {
-            let (Some(peer), Some(own)) = (
-                socket.peer_addr()?.as_socket(),
-                socket.local_addr()?.as_socket(),
-            ) else {
-                return Err(io::Error::other("a TCP peer without an IP address"));
-            };
-            let is_local = is_loopback(&peer) && is_loopback(&own);
-            (
-                FaceUri::tcp(peer).to_string(),
-                FaceUri::tcp(own).to_string(),
-                is_local,
-            )
-        };
-        let spec = spec(remote, local, is_local, FacePersistency::OnDemand, &link);
-        let fd = socket.as_raw_fd();
-        let conn = Conn::new(socket, unix);
+        let link = &listener.config.link;
+        let spec = spec(
+            peer.remote_uri,
+            peer.local_uri,
+            peer.is_local,
+            FacePersistency::OnDemand,
+            link,
+        );
+        let fd = peer.io.fd();
+        let share = self.send_budget.share();
         let stream = Stream {
-            state: StreamState::Up(StreamFace::new(
-                conn,
-                Side::Listener,
-                unix,
-                &link,
-                self.send_budget.share(),
-            )),
+            state: StreamState::Up(StreamFace::new(peer.io, Side::Listener, link, share)),
             past: LinkCounters::default(),
             origin: StreamOrigin::Accepted(listener_at),
             local_fields: false,
@@ -182,33 +160,29 @@ impl<C: Core> Driver<C> {
 
     /// Opens a face; returns its slot.
     pub fn open_face(&mut self, config: FaceConfig) -> io::Result<usize> {
-        match &config.uri {
-            FaceUri::Udp(endpoint) => {
-                let peer = endpoint.resolve()?;
-                self.open_udp(&config, peer)
+        match FaceType::of(&config.uri).ok_or_else(unknown_type)? {
+            FaceType::Datagram(transport) => {
+                let uri = config.uri.resolve()?;
+                self.open_datagrams(transport, &FaceConfig { uri, ..config })
             }
-            FaceUri::Unix(_) | FaceUri::Tcp(_) => Ok(self.open_stream(config, None)),
+            FaceType::Stream(_) => Ok(self.open_stream(config, None)),
         }
     }
 
     /// Makes a stream face and begins to connect it; returns its slot.
     pub(super) fn open_stream(&mut self, config: FaceConfig, request: Option<u64>) -> usize {
-        let is_local = match &config.uri {
-            FaceUri::Unix(_) => true,
-            FaceUri::Tcp(endpoint) => endpoint.literal().is_some_and(|a| is_loopback(&a)),
-            FaceUri::Udp(_) => false,
-        };
-        let local = match &config.uri {
-            FaceUri::Unix(_) => "fd://0".to_owned(),
-            _ => match config.local_bind {
-                Some(ip) => FaceUri::tcp(SocketAddr::new(ip, 0)).to_string(),
-                None => "tcp://".to_owned(),
-            },
+        let local = match config.local_bind {
+            Some(ip) if config.uri.endpoint().is_some() => FaceUri::new(
+                config.uri.face_type(),
+                Address::Endpoint(SocketAddr::new(ip, 0).into()),
+            )
+            .to_string(),
+            _ => format!("{}://", config.uri.face_type()),
         };
         let spec = spec(
             config.uri.to_string(),
             local,
-            is_local,
+            config.uri.is_on_this_host(),
             config.persistency,
             &config.link,
         );
@@ -236,26 +210,23 @@ impl<C: Core> Driver<C> {
         at
     }
 
-    /// Makes a UDP face of our own toward a peer or a group; returns its slot.
-    pub(super) fn open_udp(&mut self, config: &FaceConfig, peer: SocketAddr) -> io::Result<usize> {
-        let bytes = config.link.socket_buffer_bytes;
-        let multicast = peer.ip().is_multicast();
-        let (port, speaker) = if multicast {
-            let (hear, speak) = socket::multicast(peer, config.local_bind, bytes)?;
-            (
-                Arc::new(UdpPort::new(hear)?),
-                Arc::new(UdpPort::new(speak)?),
-            )
-        } else {
-            let socket = socket::connect_udp(peer, config.local_bind, bytes)?;
-            let port = Arc::new(UdpPort::new(socket)?);
-            (port.clone(), port)
-        };
+    /// Makes a datagram face of our own toward a peer or a group; returns its slot.
+    pub(super) fn open_datagrams(
+        &mut self,
+        transport: &dyn DatagramTransport,
+        config: &FaceConfig,
+    ) -> io::Result<usize> {
+        let Opened {
+            peer,
+            hears,
+            speaks,
+        } = transport.open(config.uri.address(), config.local_bind, &config.link)?;
+        let multicast = config.uri.is_multicast();
         // The face's slot is known only after the port's: the owner is put right below.
-        let port_at = self.add_port(port, PortOwner::Face(usize::MAX))?;
+        let port_at = self.add_port(hears, PortOwner::Face(usize::MAX))?;
         let added = self.add_udp_face(
             port_at,
-            speaker.clone(),
+            speaks.clone(),
             peer,
             &config.link,
             UdpOrigin::Opened,
@@ -272,7 +243,7 @@ impl<C: Core> Driver<C> {
             })) = self.slots.get(at)
             {
                 if multicast {
-                    self.register(speaker.raw_fd(), at)?;
+                    self.register(speaks.fd(), at)?;
                 } else {
                     self.say_hello(*id);
                 }
@@ -286,14 +257,14 @@ impl<C: Core> Driver<C> {
     pub(super) fn add_udp_face(
         &mut self,
         port: usize,
-        speaker: Arc<UdpPort>,
+        speaker: Arc<dyn DatagramIo>,
         peer: SocketAddr,
         link: &LinkOptions,
         origin: UdpOrigin,
         persistency: FacePersistency,
     ) -> Option<usize> {
         let local = speaker.local_addr().ok()?;
-        let face = UdpFace::new(
+        let face = DatagramFace::new(
             speaker,
             peer,
             link,

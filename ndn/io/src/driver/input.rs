@@ -39,11 +39,15 @@ impl<C: Core> Driver<C> {
                 };
                 match &mut stream.state {
                     StreamState::Waiting => {}
-                    StreamState::Connecting(_) => self.on_connecting(at),
+                    StreamState::Connecting(io) => {
+                        // What the peer sends at once comes with this event.
+                        io.on_event(event);
+                        self.on_connecting(at);
+                    }
                     StreamState::Up(stream) => {
                         stream.conn.on_event(event);
                         // A doorbell may mean bytes as well as room.
-                        let room = event.is_writable() || stream.conn.has_memory();
+                        let room = event.is_writable() || stream.conn.memory_use().there;
                         if room && stream.queued() > 0 {
                             self.make_dirty(at);
                         }
@@ -95,7 +99,7 @@ impl<C: Core> Driver<C> {
         });
         self.core.receive_batch(self.now, id, packets);
         let queued = stream.queued() > 0;
-        let by_memory = stream.conn.reads_memory();
+        let by_memory = stream.conn.memory_use().reads;
         match read {
             Ok(more) => {
                 if by_memory && !more && !std::mem::replace(&mut face.unarmed, true) {
@@ -144,9 +148,9 @@ impl<C: Core> Driver<C> {
             };
             let mut datagrams = std::mem::take(&mut self.datagrams);
             let n = port.port.receive(
-                &mut self.udp_buffers,
+                &mut self.datagram_buffers,
                 &mut self.buffers.small,
-                |from, bytes| {
+                &mut |from, bytes| {
                     datagrams.push((from, bytes));
                 },
             );

@@ -10,7 +10,7 @@ use super::Driver;
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use crate::config::{FaceConfig, LinkOptions};
 use crate::face::link::Link;
-use crate::transport::socket::StreamPeer;
+use crate::transport::FaceType;
 use crate::uri::FaceUri;
 
 impl Driver<Forwarder> {
@@ -37,7 +37,10 @@ impl Driver<Forwarder> {
         let uri = FaceUri::parse(&request.uri).map_err(|error| refuse(400, error.to_string()))?;
         let local_bind = match request.local_uri.as_deref().map(FaceUri::parse) {
             None => None,
-            Some(Ok(FaceUri::Tcp(e) | FaceUri::Udp(e))) => e.literal().map(|address| address.ip()),
+            Some(Ok(uri)) if uri.endpoint().is_some() => {
+                let address = uri.endpoint().and_then(|endpoint| endpoint.literal());
+                address.map(|address| address.ip())
+            }
             Some(_) => return Err(refuse(400, "the local URI is no address".to_owned())),
         };
         if let Some(existing) = self.face_toward(&uri) {
@@ -73,15 +76,13 @@ impl Driver<Forwarder> {
             local_bind,
             ..FaceConfig::new(uri)
         };
-        let at = match &config.uri {
-            FaceUri::Udp(endpoint) => {
-                let peer = endpoint
-                    .literal()
-                    .ok_or_else(|| not_canonical(&config.uri))?;
-                self.open_udp(&config, peer)
-                    .map_err(|error| refuse(504, error.to_string()))?
-            }
-            uri if StreamPeer::literal(uri).is_none() => return Err(not_canonical(uri)),
+        if config.uri.needs_resolving() {
+            return Err(not_canonical(&config.uri));
+        }
+        let at = match FaceType::of(&config.uri) {
+            Some(FaceType::Datagram(transport)) => self
+                .open_datagrams(transport, &config)
+                .map_err(|error| refuse(504, error.to_string()))?,
             _ => {
                 let at = self.open_stream(config, Some(request.request_id));
                 self.set_local_fields(at, request.local_fields);

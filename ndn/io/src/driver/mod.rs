@@ -38,10 +38,10 @@ use slab::Slab;
 pub(crate) use self::core::Core;
 use crate::config::LinkOptions;
 use crate::driver::shared::{Command, Shared, poll_and_shared};
+use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;
 use crate::face::send_budget::SendBudget;
-use crate::transport::udp::UdpBuffers;
 use slots::{Face, FaceKind, Slot};
 use timers::Timers;
 
@@ -87,7 +87,7 @@ pub(crate) struct Driver<C> {
     unarmed: Vec<usize>,
     timers: Timers,
     buffers: ReadBuffers,
-    udp_buffers: UdpBuffers,
+    datagram_buffers: DatagramBuffers,
     managed_faces: LinkOptions,
     /// For what waits to be sent on all faces.
     send_budget: Arc<SendBudget>,
@@ -125,7 +125,7 @@ impl<C: Core> Driver<C> {
                 issued: 0,
             },
             buffers: ReadBuffers::new(options.max_live_bytes),
-            udp_buffers: UdpBuffers::new(options.max_live_bytes),
+            datagram_buffers: DatagramBuffers::new(options.max_live_bytes),
             managed_faces: options.managed_faces,
             send_budget: SendBudget::new(options.send_queues_bytes),
             commands: Vec::new(),
@@ -261,11 +261,6 @@ impl<C: Core> Driver<C> {
             self.dirty.push(at);
         }
     }
-}
-
-/// Whether an address is one of this host's own for itself.
-fn is_loopback(address: &SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }
 
 fn random_u64() -> io::Result<u64> {

@@ -105,7 +105,6 @@ impl Driver<Forwarder> {
             self.carry_out(OUTPUTS_A_ROUND);
             self.flush();
         }
-        self.close();
     }
 
     fn run_deadlines(&mut self) {
@@ -147,17 +146,6 @@ impl Driver<Forwarder> {
     fn destroy_face(&mut self, id: FaceId) {
         if let Some((at, _)) = self.face(id) {
             self.remove_face(at);
-        }
-    }
-
-    fn close(self) {
-        for (_, slot) in &self.slots {
-            if let Slot::Listener(listener) = slot
-                && let FaceUri::Unix(path) = &listener.config.uri
-                && let Err(error) = std::fs::remove_file(path)
-            {
-                tracing::warn!(%error, path = %path.display(), "cannot remove the socket");
-            }
         }
     }
 }

@@ -11,7 +11,7 @@ use ndn_forwarder::{FaceId, Forwarder};
 use crate::app::App;
 use crate::error::NodeError;
 use crate::status::NodeStatus;
-use crate::transport::socket::StreamPeer;
+use crate::uri::FaceUri;
 
 /// Something done to the forwarder on the loop's thread.
 pub(crate) type ForwarderCall = Box<dyn FnOnce(&mut Forwarder, Duration) + Send>;
@@ -27,7 +27,7 @@ pub(crate) enum Command {
         reply: mpsc::SyncSender<FaceId>,
     },
     WithForwarder(ForwarderCall),
-    Resolved(FaceId, io::Result<StreamPeer>),
+    Resolved(FaceId, io::Result<FaceUri>),
     Status(mpsc::SyncSender<NodeStatus>),
     Shutdown,
 }

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use ndn_forwarder::{FaceId, FacePersistency};
 use rustc_hash::FxHashMap;
-use socket2::Socket;
 
 use crate::app::App;
 use crate::config::{FaceConfig, ListenConfig};
+use crate::face::datagram::DatagramFace;
+use crate::face::io::{DatagramIo, StreamIo};
 use crate::face::link::{Link, LinkCounters};
+use crate::face::stream::StreamFace;
 use crate::rate_limit::RateLimit;
-use crate::transport::stream::StreamFace;
-use crate::transport::udp::{UdpFace, UdpPort};
+use crate::transport::Acceptor;
 
 /// Something with a token of its own.
 #[expect(
@@ -29,7 +30,7 @@ pub(super) enum Slot {
 
 /// A stream listener.
 pub(super) struct Listener {
-    pub socket: Socket,
+    pub socket: Box<dyn Acceptor>,
     pub config: ListenConfig,
     pub open_faces: usize,
     pub refused: u64,
@@ -39,7 +40,7 @@ pub(super) struct Listener {
 
 /// A UDP socket and whose datagrams it receives.
 pub(super) struct Port {
-    pub port: Arc<UdpPort>,
+    pub port: Arc<dyn DatagramIo>,
     pub ready: bool,
     pub owner: PortOwner,
 }
@@ -96,7 +97,7 @@ pub(super) struct Stream {
 )]
 pub(super) enum StreamState {
     Up(StreamFace),
-    Connecting(Socket),
+    Connecting(Box<dyn StreamIo>),
     /// Until its timer, or until its name is resolved.
     Waiting,
 }
@@ -123,7 +124,7 @@ pub(super) struct Connector {
 }
 
 pub(super) struct Udp {
-    pub face: UdpFace,
+    pub face: DatagramFace,
     /// Slot of the port that it receives from.
     pub port: usize,
     pub origin: UdpOrigin,

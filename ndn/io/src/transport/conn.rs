@@ -1,18 +1,20 @@
-//! The bytes of one stream connection: a TCP or Unix socket, and the shared memory that a
-//! Unix socket may have grown.
+//! One connection by a stream socket, of whatever family, and the shared memory that a Unix socket
+//! may have grown.
 
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
 
 use crate::face::backlog::{self, Backlog};
+use crate::face::io::{MemoryUse, SharedMemory, StreamIo};
 use crate::face::queue::{GATHER, SendQueue};
-use crate::transport::fd_passing;
 use crate::transport::shm::{self, Rings};
+use crate::transport::{fd_passing, socket};
+use crate::uri::FaceUri;
 
 /// Neither a signal for a peer that has gone, nor a wait.
 const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
@@ -75,54 +77,6 @@ impl Conn {
         }
     }
 
-    /// What the poll said.
-    pub fn on_event(&mut self, event: &mio::event::Event) {
-        self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
-        self.writable |= event.is_writable();
-        self.hung_up |= event.is_read_closed() || event.is_error();
-    }
-
-    /// Whether the peer's bytes come by shared memory.
-    pub fn reads_memory(&self) -> bool {
-        self.memory.as_ref().is_some_and(|m| m.incoming)
-    }
-
-    /// Whether bytes go both ways by shared memory.
-    pub fn uses_memory(&self) -> bool {
-        self.memory
-            .as_ref()
-            .is_some_and(|m| m.incoming && m.outgoing == Outgoing::Ring)
-    }
-
-    /// Reads what there is; 0 where nothing is.
-    ///
-    /// # Errors
-    /// The connection has ended.
-    pub fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.reads_memory() {
-            return self.read_memory(buf);
-        }
-        if !self.readable {
-            return Ok(0);
-        }
-        match self.read_socket(buf) {
-            Ok((0, _)) => Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "closed by the peer",
-            )),
-            Ok((n, more)) => {
-                self.readable = more;
-                Ok(n)
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.readable = false;
-                Ok(0)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.read(buf),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The bytes read, and whether the socket may hold more.
     fn read_socket(&mut self, buf: &mut [u8]) -> io::Result<(usize, bool)> {
         let (n, came) = self.read_once(buf)?;
@@ -182,48 +136,6 @@ impl Conn {
             io::ErrorKind::InvalidData,
             "the peer rings without end",
         ))
-    }
-
-    /// Writes as much of the queue as goes without waiting.
-    ///
-    /// # Errors
-    /// The connection has ended.
-    pub fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()> {
-        while !queue.is_empty() {
-            let outgoing = self
-                .memory
-                .as_ref()
-                .map_or(Outgoing::Socket, |m| m.outgoing);
-            let waits = match outgoing {
-                Outgoing::Ring => self.flush_memory(queue)?,
-                Outgoing::Socket => self.flush_socket(queue, usize::MAX)?,
-                Outgoing::SocketFor(bytes) => self.flush_socket(queue, bytes)?,
-            };
-            if waits {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes that wait for the peer in all where `queued` wait to be written; exact where that is
-    /// more than `threshold`.
-    pub fn waiting(&mut self, now: Duration, queued: usize, threshold: usize) -> usize {
-        let Self {
-            socket,
-            is_unix,
-            backlog,
-            memory,
-            ..
-        } = self;
-        backlog.total(now, queued, threshold, || {
-            let by_socket = if *is_unix {
-                backlog::untaken(socket.as_fd())
-            } else {
-                backlog::unsent(socket.as_fd())
-            };
-            by_socket + memory.as_ref().map_or(0, |memory| memory.rings.unread())
-        })
     }
 
     fn flush_memory(&mut self, queue: &mut SendQueue) -> io::Result<bool> {
@@ -301,12 +213,119 @@ impl Conn {
         let _ = rustix::net::send(&self.socket, &[0], SEND_FLAGS);
     }
 
-    /// Before the loop sleeps: true where nothing has come by shared memory meanwhile, and the
-    /// peer knows that it must ring.
-    ///
-    /// # Errors
-    /// The peer broke the rings.
-    pub fn may_sleep(&mut self) -> io::Result<bool> {
+    fn set_memory(&mut self, rings: Rings) {
+        self.memory = Some(Memory {
+            rings,
+            incoming: false,
+            outgoing: Outgoing::Socket,
+            owes_doorbell: false,
+        });
+    }
+}
+
+impl StreamIo for Conn {
+    fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    fn connected(&mut self) -> Option<io::Result<()>> {
+        socket::connected(&self.socket)
+    }
+
+    fn local_uri(&self) -> String {
+        match self
+            .socket
+            .local_addr()
+            .ok()
+            .and_then(|own| own.as_socket())
+        {
+            Some(address) => FaceUri::tcp(address).to_string(),
+            None => format!("fd://{}", self.socket.as_raw_fd()),
+        }
+    }
+
+    fn on_event(&mut self, event: &mio::event::Event) {
+        self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
+        self.writable |= event.is_writable();
+        self.hung_up |= event.is_read_closed() || event.is_error();
+    }
+
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.memory_use().reads {
+            return self.read_memory(buf);
+        }
+        if !self.readable {
+            return Ok(0);
+        }
+        match self.read_socket(buf) {
+            Ok((0, _)) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "closed by the peer",
+            )),
+            Ok((n, more)) => {
+                self.readable = more;
+                Ok(n)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.readable = false;
+                Ok(0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.read(buf),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()> {
+        while !queue.is_empty() {
+            let outgoing = self
+                .memory
+                .as_ref()
+                .map_or(Outgoing::Socket, |m| m.outgoing);
+            let waits = match outgoing {
+                Outgoing::Ring => self.flush_memory(queue)?,
+                Outgoing::Socket => self.flush_socket(queue, usize::MAX)?,
+                Outgoing::SocketFor(bytes) => self.flush_socket(queue, bytes)?,
+            };
+            if waits {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn waiting(&mut self, now: Duration, queued: usize, threshold: usize) -> usize {
+        let Self {
+            socket,
+            is_unix,
+            backlog,
+            memory,
+            ..
+        } = self;
+        backlog.total(now, queued, threshold, || {
+            let by_socket = if *is_unix {
+                backlog::untaken(socket.as_fd())
+            } else {
+                backlog::unsent(socket.as_fd())
+            };
+            by_socket + memory.as_ref().map_or(0, |memory| memory.rings.unread())
+        })
+    }
+
+    fn memory(&mut self) -> Option<&mut dyn SharedMemory> {
+        self.is_unix.then_some(self as &mut dyn SharedMemory)
+    }
+
+    fn memory_use(&self) -> MemoryUse {
+        self.memory
+            .as_ref()
+            .map_or(MemoryUse::default(), |memory| MemoryUse {
+                there: true,
+                reads: memory.incoming,
+                writes: memory.outgoing == Outgoing::Ring,
+            })
+    }
+
+    fn may_sleep(&mut self) -> io::Result<bool> {
         match &mut self.memory {
             Some(memory) if memory.incoming => {
                 memory.rings.sleep_for_bytes().map_err(io::Error::other)
@@ -314,17 +333,17 @@ impl Conn {
             _ => Ok(true),
         }
     }
+}
 
-    /// Connector: makes memory to offer; it travels with the next bytes sent.
-    pub fn make_memory(&mut self, ring_bytes: usize) -> io::Result<()> {
+impl SharedMemory for Conn {
+    fn make(&mut self, ring_bytes: usize) -> io::Result<()> {
         let (file, rings) = shm::create(ring_bytes)?;
         self.offered = Some(file);
         self.set_memory(rings);
         Ok(())
     }
 
-    /// Listener: maps the memory that came with an offer.
-    pub fn accept_memory(&mut self, ring_bytes: usize) -> io::Result<()> {
+    fn accept(&mut self, ring_bytes: usize) -> io::Result<()> {
         let file = self.received.take().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -337,29 +356,13 @@ impl Conn {
         Ok(())
     }
 
-    fn set_memory(&mut self, rings: Rings) {
-        self.memory = Some(Memory {
-            rings,
-            incoming: false,
-            outgoing: Outgoing::Socket,
-            owes_doorbell: false,
-        });
-    }
-
-    /// Whether memory was made or mapped.
-    pub fn has_memory(&self) -> bool {
-        self.memory.is_some()
-    }
-
-    /// Our bytes go by ring once the `queued` bytes before them have gone by socket.
-    pub fn switch_outgoing(&mut self, queued: usize) {
+    fn switch_outgoing(&mut self, queued: usize) {
         if let Some(memory) = &mut self.memory {
             memory.outgoing = Outgoing::SocketFor(queued);
         }
     }
 
-    /// The peer's bytes come by ring from now on.
-    pub fn switch_incoming(&mut self) {
+    fn switch_incoming(&mut self) {
         if let Some(memory) = &mut self.memory {
             memory.incoming = true;
         }
@@ -374,5 +377,50 @@ impl Drop for Conn {
         if self.brings_descriptors {
             fd_passing::empty(&self.socket);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LinkOptions;
+    use crate::face::io::Side;
+    use crate::face::send_budget::SendBudget;
+    use crate::face::stream::StreamFace;
+    use ndn_packet::{Data, Name, NetPacket, SigningKey};
+    use socket2::{Domain, Type};
+
+    /// What the kernel has taken and the peer has not read waits as long as what is queued here.
+    #[test]
+    fn what_waits_in_the_kernel_is_marked_too() {
+        let (own, peer) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+        own.set_nonblocking(true).unwrap();
+        let options = LinkOptions {
+            mark_threshold_bytes: 20_000,
+            ..LinkOptions::default()
+        };
+        let share = SendBudget::new(usize::MAX).share();
+        let conn = Box::new(Conn::new(own, false));
+        let mut face = StreamFace::new(conn, Side::Listener, &options, share);
+        let name: Name = "/a".parse().unwrap();
+        let wire = Data::builder(&name)
+            .content(&[7; 1000])
+            .sign(&SigningKey::DigestSha256);
+        let data = NetPacket::data(Data::parse(wire).unwrap());
+        let send = |face: &mut StreamFace, from: u64, count: u64| {
+            for ms in from..from + count {
+                face.send(Duration::from_millis(ms), &data);
+                face.flush().unwrap();
+                assert_eq!(face.queued(), 0, "the kernel has room");
+            }
+            face.link.counters.marks
+        };
+        let marks = send(&mut face, 0, 50);
+        assert!(marks > 0);
+        let (sent, mut read) = (face.link.counters.out_bytes as usize, 0);
+        while read < sent {
+            read += (&peer).read(&mut [0; 65_536]).unwrap();
+        }
+        assert_eq!(send(&mut face, 100, 3), marks, "the peer has caught up");
     }
 }

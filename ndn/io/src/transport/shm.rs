@@ -24,21 +24,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::face::io::Side;
+
 const CONTROL_BYTES: usize = 4096;
 const LINE: usize = 128;
 /// A ring is at most this large, whatever a peer offers.
 const MAX_RING_BYTES: usize = 64 << 20;
 /// A writer shows the reader what it has copied at least this often.
 const PUBLISH_BYTES: usize = 64 * 1024;
-
-/// Which of the two rings a side writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The side that connected and made the memory.
-    Connector,
-    /// The side that listened.
-    Listener,
-}
 
 /// The peer broke the protocol of the rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -7,17 +7,16 @@ use ndn_packet::NetPacket;
 
 use crate::config::LinkOptions;
 use crate::face::hello::Hello;
+use crate::face::io::{MemoryUse, Side, StreamIo};
 use crate::face::link::{Link, Received};
 use crate::face::queue::SendQueue;
 use crate::face::reader::{FrameReader, Next, ReadBuffers};
 use crate::face::send_budget::QueueShare;
-use crate::transport::conn::Conn;
-use crate::transport::shm::Side;
 
 /// A stream face that is connected.
 pub(crate) struct StreamFace {
     pub link: Link,
-    pub conn: Conn,
+    pub conn: Box<dyn StreamIo>,
     queue: SendQueue,
     reader: FrameReader,
     side: Side,
@@ -28,20 +27,20 @@ pub(crate) struct StreamFace {
 impl StreamFace {
     /// The face of a fresh connection. The connector introduces itself at once.
     pub fn new(
-        conn: Conn,
+        mut conn: Box<dyn StreamIo>,
         side: Side,
-        unix: bool,
         options: &LinkOptions,
         share: QueueShare,
     ) -> Self {
+        let by_memory = conn.memory().is_some();
         let mut face = Self {
             link: Link::new(options, false),
             conn,
             // Where shared memory takes over, the bytes before the switch are to stay before it.
-            queue: SendQueue::new(options.send_queue_bytes, share, !unix),
+            queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
             reader: FrameReader::new(),
             side,
-            ring_bytes: (unix && options.shared_memory).then_some(options.ring_bytes),
+            ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
         };
         if side == Side::Connector {
             face.say_hello();
@@ -147,38 +146,35 @@ impl StreamFace {
         let Some(ring_bytes) = self.ring_bytes else {
             return Ok(());
         };
+        let MemoryUse { there, reads, .. } = self.conn.memory_use();
+        let Some(memory) = self.conn.memory() else {
+            return Ok(());
+        };
         match self.side {
-            Side::Connector if hello.shm_able && !self.conn.has_memory() => {
-                match self.conn.make_memory(ring_bytes) {
-                    Ok(()) => {
-                        let offer = Some(ring_bytes as u64);
-                        let offer = Hello {
-                            shm_offer: offer,
-                            ..Hello::default()
-                        };
-                        self.queue.push_message(&offer.encode());
-                    }
-                    // The socket still serves.
-                    Err(error) => {
-                        self.ring_bytes = None;
-                        tracing::warn!(%error, "no shared memory for a Unix face");
-                    }
+            Side::Connector if hello.shm_able && !there => match memory.make(ring_bytes) {
+                Ok(()) => {
+                    let offer = Some(ring_bytes as u64);
+                    let offer = Hello {
+                        shm_offer: offer,
+                        ..Hello::default()
+                    };
+                    self.queue.push_message(&offer.encode());
                 }
-            }
-            Side::Connector
-                if hello.shm_switch && self.conn.has_memory() && !self.conn.reads_memory() =>
-            {
+                // The socket still serves.
+                Err(error) => {
+                    self.ring_bytes = None;
+                    tracing::warn!(%error, "no shared memory for a Unix face");
+                }
+            },
+            Side::Connector if hello.shm_switch && there && !reads => {
                 self.switch_incoming();
                 self.switch_outgoing();
             }
-            Side::Listener if !self.conn.has_memory() => {
+            Side::Listener if !there => {
                 let Some(ring_bytes) = hello.shm_offer else {
                     return Ok(());
                 };
-                match self
-                    .conn
-                    .accept_memory(usize::try_from(ring_bytes).unwrap_or(0))
-                {
+                match memory.accept(usize::try_from(ring_bytes).unwrap_or(0)) {
                     Ok(()) => self.switch_outgoing(),
                     Err(error) => {
                         // Once: further offers of this peer are not looked at.
@@ -199,57 +195,18 @@ impl StreamFace {
             ..Hello::default()
         };
         self.queue.push_message(&switch.encode());
-        self.conn.switch_outgoing(self.queue.bytes());
+        if let Some(memory) = self.conn.memory() {
+            memory.switch_outgoing(self.queue.bytes());
+        }
     }
 
     fn switch_incoming(&mut self) {
-        if !self.conn.reads_memory() {
+        if !self.conn.memory_use().reads
+            && let Some(memory) = self.conn.memory()
+        {
             // What was read behind the switch by socket is doorbells.
             self.reader.clear();
-            self.conn.switch_incoming();
+            memory.switch_incoming();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::face::send_budget::SendBudget;
-    use ndn_packet::{Data, Name, SigningKey};
-    use socket2::{Domain, Socket, Type};
-    use std::io::Read;
-
-    /// What the kernel has taken and the peer has not read waits as long as what is queued here.
-    #[test]
-    fn what_waits_in_the_kernel_is_marked_too() {
-        let (own, peer) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
-        own.set_nonblocking(true).unwrap();
-        let options = LinkOptions {
-            mark_threshold_bytes: 20_000,
-            ..LinkOptions::default()
-        };
-        let share = SendBudget::new(usize::MAX).share();
-        let conn = Conn::new(own, false);
-        let mut face = StreamFace::new(conn, Side::Listener, true, &options, share);
-        let name: Name = "/a".parse().unwrap();
-        let wire = Data::builder(&name)
-            .content(&[7; 1000])
-            .sign(&SigningKey::DigestSha256);
-        let data = NetPacket::data(Data::parse(wire).unwrap());
-        let send = |face: &mut StreamFace, from: u64, count: u64| {
-            for ms in from..from + count {
-                face.send(Duration::from_millis(ms), &data);
-                face.flush().unwrap();
-                assert_eq!(face.queued(), 0, "the kernel has room");
-            }
-            face.link.counters.marks
-        };
-        let marks = send(&mut face, 0, 50);
-        assert!(marks > 0);
-        let (sent, mut read) = (face.link.counters.out_bytes as usize, 0);
-        while read < sent {
-            read += (&peer).read(&mut [0; 65_536]).unwrap();
-        }
-        assert_eq!(send(&mut face, 100, 3), marks, "the peer has caught up");
     }
 }

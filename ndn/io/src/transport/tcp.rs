@@ -1,0 +1,132 @@
+//! TCP: `tcp://host:port`, `tcp4://…`, `tcp6://…`.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+
+use crate::config::{LinkOptions, ListenConfig};
+use crate::face::io::StreamIo;
+use crate::transport::conn::Conn;
+use crate::transport::socket;
+use crate::transport::{Accepted, Acceptor, Scheme, StreamTransport};
+use crate::uri::{Address, DEFAULT_PORT, Endpoint, FaceUri, is_loopback};
+
+/// A peer that is gone without a word is noticed after about half a minute.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
+/// Bytes that the kernel takes from us before TCP can send them. What is beyond waits in the
+/// face's own queue, where it is seen, marked and bounded.
+const UNSENT_BYTES: u32 = 512 * 1024;
+
+/// The face type.
+pub(crate) struct Tcp;
+
+impl Scheme for Tcp {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["tcp", "tcp4", "tcp6"]
+    }
+
+    fn example(&self) -> &'static str {
+        "tcp://host:port"
+    }
+
+    fn parse(&self, scheme: &str, rest: &str) -> Result<Address, String> {
+        Endpoint::parse(scheme, rest, DEFAULT_PORT).map(Address::Endpoint)
+    }
+
+    fn is_local(&self, address: &Address) -> bool {
+        address.endpoint().is_some_and(Endpoint::is_loopback)
+    }
+}
+
+impl StreamTransport for Tcp {
+    fn connect(
+        &self,
+        address: &Address,
+        local: Option<IpAddr>,
+        _: &LinkOptions,
+    ) -> io::Result<Box<dyn StreamIo>> {
+        let peer = address.socket_addr()?;
+        let socket = new_socket(&peer)?;
+        tune(&socket)?;
+        if let Some(local) = local {
+            socket.bind(&SocketAddr::new(local, 0).into())?;
+        }
+        socket::connect(&socket, &peer.into())?;
+        Ok(Box::new(Conn::new(socket, false)))
+    }
+
+    fn listen(&self, config: &ListenConfig) -> io::Result<Box<dyn Acceptor>> {
+        let address = config.uri.address().socket_addr()?;
+        let socket = new_socket(&address)?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket::listen(&socket)?;
+        let own = ip_address(socket.local_addr()?)?;
+        Ok(Box::new(TcpListener {
+            socket,
+            uri: FaceUri::tcp(own),
+        }))
+    }
+}
+
+struct TcpListener {
+    socket: Socket,
+    uri: FaceUri,
+}
+
+impl Acceptor for TcpListener {
+    fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    fn uri(&self) -> FaceUri {
+        self.uri.clone()
+    }
+
+    fn accept(&mut self) -> io::Result<Accepted> {
+        let (socket, peer) = self.socket.accept()?;
+        // What goes wrong from here on concerns this peer alone.
+        let aborted = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
+        tune(&socket).map_err(aborted)?;
+        let own = socket.local_addr().and_then(ip_address).map_err(aborted)?;
+        let peer = ip_address(peer).map_err(aborted)?;
+        Ok(Accepted {
+            io: Box::new(Conn::new(socket, false)),
+            remote_uri: FaceUri::tcp(peer).to_string(),
+            local_uri: FaceUri::tcp(own).to_string(),
+            is_local: is_loopback(&peer) && is_loopback(&own),
+        })
+    }
+}
+
+fn new_socket(address: &SocketAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(*address);
+    Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
+}
+
+fn ip_address(address: socket2::SockAddr) -> io::Result<SocketAddr> {
+    address
+        .as_socket()
+        .ok_or_else(|| io::Error::other("a TCP socket without an IP address"))
+}
+
+/// Options that every TCP socket gets, connected or accepted.
+fn tune(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES)?;
+    socket.set_tcp_keepalive(
+        &TcpKeepalive::new()
+            .with_time(KEEPALIVE_IDLE)
+            .with_interval(KEEPALIVE_INTERVAL)
+            .with_retries(KEEPALIVE_PROBES),
+    )
+}
