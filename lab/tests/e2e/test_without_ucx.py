@@ -61,7 +61,7 @@ def test_without_ucx_anywhere_all_goes_by_stock_tcp(make_bed, data, source, empt
     said = fell_back(bed, list(bed.cluster.hosts.values()), "unavailable")
     assert all(MISSING in line and WAY_OUT in line for line in said)
     for datanode in bed.cluster.datanodes:
-        (refusal,) = re.findall("no data is taken by UCX: .*", bed.log_of(datanode.host))
+        (refusal,) = re.findall("UCX is off on this DataNode: .*", bed.log_of(datanode.host))
         assert MISSING in refusal
         assert WAY_OUT in refusal
     assert carried_by_ucx(bed) == 0

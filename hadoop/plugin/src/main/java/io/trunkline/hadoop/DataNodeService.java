@@ -4,7 +4,7 @@ import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.transport.Transport;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,19 +32,21 @@ public final class DataNodeService implements AutoCloseable {
    * @return the service
    * @throws IOException when no transport but tcp could be started
    */
-  public static DataNodeService start(DataNode dataNode, Xceivers xceivers) throws IOException {
+  public static DataNodeService start(DataNode dataNode, XceiverStarter xceivers)
+      throws IOException {
     Settings settings = Settings.from(dataNode.getConf());
     DataNodeService service = new DataNodeService(settings);
     List<Transport> wanted = Transports.of(settings, dataNode.getConf()).inOrder();
     if (wanted.size() == 1) {
-      LOG.info("data goes by stock TCP alone: {} is tcp", Setting.TRANSPORT.key());
+      LOG.info("the plug-in is off, data goes by stock TCP: {} is tcp", Setting.TRANSPORT.key());
     }
     Exception failure = null;
     for (Transport transport : wanted) {
       try {
         service.accepting.add(transport.serve(dataNode, xceivers));
       } catch (IOException | RuntimeException e) {
-        LOG.error("no data is taken by {}: {}", transport.name(), e.getMessage());
+        LOG.error(
+            "transport {} did not start on this DataNode: {}", transport.name(), e.getMessage());
         failure = e;
       }
     }
@@ -61,7 +63,7 @@ public final class DataNodeService implements AutoCloseable {
       try {
         transport.close();
       } catch (Exception e) {
-        LOG.warn("transport not ended: {}", e.toString());
+        LOG.warn("a transport did not stop cleanly: {}", e.toString());
       }
     }
     accepting.clear();

@@ -55,9 +55,9 @@ public final class NdnNode implements AutoCloseable {
     this.handle = Native.nodeOpen(configuration(settings));
     this.discovery = new Discovery(this::ask, Preamble.VERSION, System::nanoTime);
     LOG.info(
-        "named data under {} through {}",
+        "named data: forwarder for {} started, router: {}",
         settings.root(),
-        settings.face().isEmpty() ? "this process alone" : settings.face());
+        settings.face().isEmpty() ? "none, this process alone" : settings.face());
   }
 
   /**

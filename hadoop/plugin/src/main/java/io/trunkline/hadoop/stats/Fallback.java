@@ -3,15 +3,15 @@ package io.trunkline.hadoop.stats;
 /** Why an operation does not go by a transport that was to be tried. */
 public enum Fallback {
   /** The DataNode does not say that it has the plug-in. */
-  NO_PLUGIN("no_plugin", "the DataNode does not answer where its plug-in would"),
+  NO_PLUGIN("no_plugin", "the DataNode's plug-in does not answer"),
   /** The DataNode has the plug-in but may not use it. */
-  NOT_NAMED("not_named", "the DataNode refuses transfer by name"),
+  NOT_NAMED("not_named", "named data is off on the DataNode"),
   /** The DataNode has the plug-in but does not take data by this transport. */
-  NOT_SERVED("not_served", "the DataNode does not take it"),
+  NOT_SERVED("not_served", "it is off on the DataNode"),
   /** What the transport needs is not there. */
-  UNAVAILABLE("unavailable", "it cannot be used here"),
+  UNAVAILABLE("unavailable", "it cannot be used in this process"),
   /** This process's own configuration demands protection that the transport has not. */
-  PROTECTED("protected", "this process's configuration protects data transfer"),
+  PROTECTED("protected", "the configuration of this process protects data transfer"),
   /** The DataNode's record sends clients to another host. */
   OTHER_HOST("other_host", "the answer for the DataNode names another host"),
   /** The DataNode's plug-in speaks another version. */
@@ -19,17 +19,17 @@ public enum Fallback {
   /** The DataNode's plug-in does not accept connections. */
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
   /** Transfers by name have failed of late. */
-  PLANE_PAUSED("plane_paused", "transfers by name have failed of late"),
+  PLANE_PAUSED("plane_paused", "recent transfers by name have failed"),
   /** The face to the router is down. */
   ROUTER_DOWN("router_down", "the face to the router is down"),
   /** This JVM's forwarder cannot be started, or has no room for another writer. */
-  NODE_DOWN("node_down", "the forwarder of this process refuses"),
+  NODE_DOWN("node_down", "the named-data forwarder of this process cannot serve it"),
   /** The operation carries a block token. */
-  BLOCK_TOKEN("block_token", "named data cannot guard block access tokens"),
+  BLOCK_TOKEN("block_token", "the block needs an access token, which named data cannot check"),
   /** The write has checksums that segments cannot carry. */
-  CHECKSUM_KIND("checksum_kind", "its checksums do not fit into segments"),
+  CHECKSUM_KIND("checksum_kind", "named data cannot carry its checksums"),
   /** A DataNode's upstream does not write by name. */
-  UPSTREAM_PLAIN("upstream_plain", "the block does not come in by name"),
+  UPSTREAM_PLAIN("upstream_plain", "this DataNode receives the block by another way"),
   /** The replica has no answer under its metadata name. */
   NO_METADATA("no_metadata", "no finalized replica is found by name"),
   /** The replica that answered is another one than was asked for. */

@@ -129,7 +129,7 @@ public final class StatsFile {
     } catch (IOException e) {
       if (!failing) {
         failing = true;
-        LOG.warn("counters cannot be written to {}, which is tried again: {}", path, e.toString());
+        LOG.warn("cannot write the counters to {}; retrying: {}", path, e.toString());
       }
     }
   }

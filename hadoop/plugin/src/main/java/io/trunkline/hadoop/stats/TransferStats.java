@@ -58,7 +58,7 @@ public final class TransferStats {
 
   private static final Logger LOG = LoggerFactory.getLogger(TransferStats.class);
   private static final TransferStats OF_THIS_JVM = new TransferStats();
-  private static final int MAX_SAID = 10_000;
+  private static final int MAX_LOGGED = 10_000;
 
   private final LongAdder[] counters = new LongAdder[Counter.values().length];
   private final Map<String, LongAdder> opened = new ConcurrentSkipListMap<>();
@@ -69,7 +69,7 @@ public final class TransferStats {
 
   private final Map<String, Supplier<List<String>>> sections = new ConcurrentSkipListMap<>();
   private final List<Supplier<Map<String, Long>>> numbers = new CopyOnWriteArrayList<>();
-  private final Set<String> said = ConcurrentHashMap.newKeySet();
+  private final Set<String> logged = ConcurrentHashMap.newKeySet();
 
   private TransferStats() {
     for (int i = 0; i < counters.length; i++) {
@@ -169,11 +169,11 @@ public final class TransferStats {
         .computeIfAbsent(transport, k -> new ConcurrentSkipListMap<>())
         .computeIfAbsent(reason, k -> new LongAdder())
         .increment();
-    if (said.size() > MAX_SAID) {
-      said.clear();
+    if (logged.size() > MAX_LOGGED) {
+      logged.clear();
     }
     String concerned = reason.ofProcess() ? "all data" : peer;
-    if (said.add(transport + ' ' + reason.key() + ' ' + concerned)) {
+    if (logged.add(transport + ' ' + reason.key() + ' ' + concerned)) {
       LOG.info(
           "{}: by {} instead of {}, {}{}",
           concerned,

@@ -46,7 +46,7 @@ public final class AcceptLoop<C extends Closeable> implements AutoCloseable {
 
   private final Listener<C> listener;
   private final Peers<C> peers;
-  private final Intake intake;
+  private final PeerHandoff handoff;
   private final Thread thread;
 
   /**
@@ -55,12 +55,12 @@ public final class AcceptLoop<C extends Closeable> implements AutoCloseable {
    * @param name names the thread
    * @param listener the listener; closed with the loop
    * @param peers make what stock code sees of a connection
-   * @param intake takes the connections
+   * @param handoff takes the connections
    */
-  public AcceptLoop(String name, Listener<C> listener, Peers<C> peers, Intake intake) {
+  public AcceptLoop(String name, Listener<C> listener, Peers<C> peers, PeerHandoff handoff) {
     this.listener = listener;
     this.peers = peers;
-    this.intake = intake;
+    this.handoff = handoff;
     thread = new Thread(this::run, name);
     thread.setDaemon(true);
     thread.start();
@@ -70,14 +70,14 @@ public final class AcceptLoop<C extends Closeable> implements AutoCloseable {
     while (listener.isOpen()) {
       try {
         C accepted = listener.accept();
-        intake.take(accepted, () -> peers.of(accepted));
+        handoff.take(accepted, () -> peers.of(accepted));
       } catch (IOException | RuntimeException e) {
         if (listener.isOpen()) {
-          intake.say("no connection accepted by the plug-in", e);
+          handoff.failed("accept failed", e);
           pause(PAUSE_MS);
         }
       } catch (OutOfMemoryError e) {
-        intake.say("no thread for a connection to the plug-in", e);
+        handoff.failed("no thread for a connection", e);
         pause(NO_MEMORY_PAUSE_MS);
       }
     }

@@ -18,7 +18,7 @@ public final class TcpTransport implements Transport {
   }
 
   @Override
-  public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) {
+  public AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) {
     return () -> {};
   }
 }

@@ -39,5 +39,5 @@ public interface Transport {
    * @return ends it; connections that are open go on
    * @throws IOException when it cannot be started
    */
-  AutoCloseable serve(DataNode dataNode, Xceivers xceivers) throws IOException;
+  AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) throws IOException;
 }

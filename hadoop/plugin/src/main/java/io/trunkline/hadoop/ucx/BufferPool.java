@@ -115,7 +115,7 @@ final class BufferPool {
     // Neither size keeps the other from its first slab.
     int left = other.slabs.isEmpty() ? other.slabBytes : 0;
     long most = size.slabs.isEmpty() ? boundBytes : boundBytes - left;
-    if (registeredBytes + size.slabBytes > most && !makeRoom(other, most - size.slabBytes)) {
+    if (registeredBytes + size.slabBytes > most && !freeIdle(other, most - size.slabBytes)) {
       return false;
     }
     try {
@@ -125,13 +125,13 @@ final class BufferPool {
       size.free.addAll(slab.buffers());
       return true;
     } catch (UcxException | OutOfMemoryError e) {
-      LOG.warn("no registered memory of {} bytes: {}", size.slabBytes, e.toString());
+      LOG.warn("UCX: cannot register {} bytes of memory: {}", size.slabBytes, e.toString());
       return false;
     }
   }
 
   /** Slabs that nobody uses give way to another size. */
-  private boolean makeRoom(Size from, long mostBytes) {
+  private boolean freeIdle(Size from, long mostBytes) {
     removeIdle(from, 0, mostBytes);
     return registeredBytes <= mostBytes;
   }
@@ -171,7 +171,7 @@ final class BufferPool {
       }
       return buffer;
     } catch (OutOfMemoryError e) {
-      LOG.warn("no buffer of {} bytes: {}", bytes, e.toString());
+      LOG.warn("UCX: cannot allocate a buffer of {} bytes: {}", bytes, e.toString());
       return null;
     }
   }

@@ -51,7 +51,7 @@ final class Connection {
   private long peerToken;
   private long changedNanos = System.nanoTime();
   private long heardNanos = changedNanos;
-  private IOException doom;
+  private IOException failingWith;
 
   private volatile State state = State.CONNECTING;
   private volatile IOException failure;
@@ -144,7 +144,7 @@ final class Connection {
         .setPeerErrorHandlingMode()
         .setErrorHandler(
             (failed, status, message) ->
-                doom(
+                failLater(
                     new IOException(
                         "UCX connection to " + remote + ": " + message + " (" + status + ")")));
   }
@@ -219,7 +219,7 @@ final class Connection {
       case Frame.OPEN -> onOpen(frame.stream());
       case Frame.GOODBYE -> {
         change(State.LEAVING);
-        doom(new IOException("UCX peer " + remote + " has ended"));
+        failLater(new IOException("UCX peer " + remote + " has ended"));
       }
       default -> {
         StreamEnd stream = streams.get(frame.stream());
@@ -310,7 +310,7 @@ final class Connection {
       return;
     }
     if (control.waiting() >= QUEUED_MOST + 4 * streams.size()) {
-      doom(new IOException("UCX peer " + remote + " takes no frames"));
+      failLater(new IOException("UCX peer " + remote + " takes no frames"));
       return;
     }
     control.add(type, detail, stream, peerToken, sequence, null);
@@ -323,13 +323,13 @@ final class Connection {
    * @return whether all went, and UCX is done with them
    */
   boolean sendFrames() {
-    if (state == State.GONE || doom != null) {
+    if (state == State.GONE || failingWith != null) {
       return true;
     }
     try {
       control.send(endpoint);
     } catch (RuntimeException e) {
-      doom(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
+      failLater(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
     }
     return control.waiting() == 0 && !control.underWay();
   }
@@ -340,7 +340,7 @@ final class Connection {
    * @return UCX's transfer, null when the connection is lost
    */
   UcpRequest send(PooledBuffer buffer, int stream, long sequence, int length, boolean rendezvous) {
-    if (state == State.GONE || doom != null) {
+    if (state == State.GONE || failingWith != null) {
       return null;
     }
     Frame.put(buffer.header, 0, Frame.DATA, 0, stream, peerToken, sequence, length);
@@ -355,7 +355,7 @@ final class Connection {
           null,
           buffer.params);
     } catch (RuntimeException e) {
-      doom(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
+      failLater(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
       return null;
     }
   }
@@ -366,7 +366,7 @@ final class Connection {
    * @return UCX's transfer, null when the connection is lost
    */
   UcpRequest receive(long descriptor, PooledBuffer buffer, int length) {
-    if (state == State.GONE || doom != null) {
+    if (state == State.GONE || failingWith != null) {
       connections.refuse(descriptor);
       return null;
     }
@@ -375,22 +375,22 @@ final class Connection {
           .ucp()
           .recvAmDataNonBlocking(descriptor, buffer.address, length, null, buffer.params);
     } catch (RuntimeException e) {
-      doom(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
+      failLater(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
       return null;
     }
   }
 
   /** It is lost, which is acted upon soon: not in the middle of something else. */
-  void doom(IOException cause) {
-    if (doom == null && state != State.GONE) {
-      doom = cause;
-      connections.doomed(this);
+  void failLater(IOException cause) {
+    if (failingWith == null && state != State.GONE) {
+      failingWith = cause;
+      connections.failing(this);
     }
   }
 
-  /** Ends what {@link #doom} began. */
+  /** Ends what {@link #failLater} began. */
   void end() {
-    fail(doom);
+    fail(failingWith);
   }
 
   private void fail(IOException cause) {
@@ -423,7 +423,7 @@ final class Connection {
     switch (state) {
       case CONNECTING -> {
         if (sinceNanos > connections.connectNanos()) {
-          doom(new SocketTimeoutException("no greeting from UCX peer " + remote));
+          failLater(new SocketTimeoutException("no greeting from UCX peer " + remote));
         }
       }
       case OPEN -> {
@@ -434,7 +434,7 @@ final class Connection {
       }
       case LEAVING -> {
         if (sinceNanos > connections.connectNanos()) {
-          doom(new IOException("left"));
+          failLater(new IOException("left"));
         }
       }
       case GONE -> {}
@@ -460,7 +460,7 @@ final class Connection {
     for (StreamEnd stream : streams.values()) {
       if (stream.state() == StreamEnd.State.CLOSING
           && nowNanos - stream.progressNanos() > connections.lingerNanos()) {
-        doom(new IOException("UCX peer " + remote + " is silent"));
+        failLater(new IOException("UCX peer " + remote + " is silent"));
         return;
       }
     }

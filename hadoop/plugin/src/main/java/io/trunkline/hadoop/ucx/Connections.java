@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  * The connections of one worker: takes frames in, hands what is due to UCX, looks at the clock. But
  * for {@link #due}, only who may call UCX may call it: see {@link IoWorker}.
  */
-final class Connections implements UcpAmRecvCallback, Turn.Work {
+final class Connections implements UcpAmRecvCallback, DutyCycle.Work {
   static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
   /** UCX's id of our active messages. */
@@ -53,12 +53,12 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
 
   private final Set<StreamEnd> transferring = new LinkedHashSet<>();
   private final Set<Connection> frames = new LinkedHashSet<>();
-  private final ArrayDeque<Connection> doomed = new ArrayDeque<>();
+  private final ArrayDeque<Connection> failing = new ArrayDeque<>();
   private final List<UcpRequest> closing = new ArrayList<>();
   private final Endings endings = new Endings();
   private final Sendings sendings = new Sendings();
   private final AtomicInteger opening = new AtomicInteger();
-  private volatile boolean dooming;
+  private volatile boolean anyFailing;
   private volatile int streams;
   private final LogLimit lines = new LogLimit();
 
@@ -185,9 +185,9 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     frames.add(connection);
   }
 
-  void doomed(Connection connection) {
-    doomed.add(connection);
-    dooming = true;
+  void failing(Connection connection) {
+    failing.add(connection);
+    anyFailing = true;
   }
 
   /** The sender of a rendezvous is told that nobody wants it. */
@@ -200,22 +200,22 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
    * that sends may end transfers before it.
    */
   @Override
-  public List<Turn.Duty> duties() {
+  public List<DutyCycle.Duty> duties() {
     Transfers transfers = new Transfers();
     return List.of(new Timers(), endings, transfers, sendings, transfers);
   }
 
   @Override
-  public Turn.Duty sending() {
+  public DutyCycle.Duty sending() {
     return sendings;
   }
 
   @Override
   public boolean pending() {
-    return dooming || anyDue;
+    return anyFailing || anyDue;
   }
 
-  private final class Timers implements Turn.Duty {
+  private final class Timers implements DutyCycle.Duty {
     private long timersNanos = System.nanoTime();
 
     @Override
@@ -234,21 +234,23 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     }
   }
 
-  private final class Endings implements Turn.Duty {
+  private final class Endings implements DutyCycle.Duty {
     @Override
     public boolean due(long nowNanos) {
-      return dooming || !closing.isEmpty();
+      return anyFailing || !closing.isEmpty();
     }
 
     @Override
     public int run() {
       int done = 0;
-      for (Connection connection = doomed.poll(); connection != null; connection = doomed.poll()) {
+      for (Connection connection = failing.poll();
+          connection != null;
+          connection = failing.poll()) {
         LOG.debug("{} ends", connection);
         connection.end();
         done++;
       }
-      dooming = false;
+      anyFailing = false;
       if (!closing.isEmpty()) {
         closing.removeIf(UcpRequest::isCompleted);
       }
@@ -256,7 +258,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     }
   }
 
-  private final class Transfers implements Turn.Duty {
+  private final class Transfers implements DutyCycle.Duty {
     @Override
     public boolean due(long nowNanos) {
       for (StreamEnd stream : transferring) {
@@ -281,7 +283,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     }
   }
 
-  private final class Sendings implements Turn.Duty {
+  private final class Sendings implements DutyCycle.Duty {
     @Override
     public boolean due(long nowNanos) {
       return anyDue || !frames.isEmpty();
@@ -312,7 +314,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
   /** What UCX keeps back nothing may announce, as where a queue in shared memory is full. */
   @Override
   public boolean unsent() {
-    return !transferring.isEmpty() || !frames.isEmpty() || dooming;
+    return !transferring.isEmpty() || !frames.isEmpty() || anyFailing;
   }
 
   // ---- frames
@@ -331,14 +333,14 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     } catch (IOException e) {
       counters().framesRefused.increment();
       if (lines.allows()) {
-        LOG.info("UCX frame refused: {}; more like it are counted only", e.getMessage());
+        LOG.info("UCX: frame rejected: {}; more within a minute are only counted", e.getMessage());
       } else {
-        LOG.trace("UCX frame refused", e);
+        LOG.trace("UCX: frame rejected", e);
       }
     } catch (RuntimeException | Error e) {
       // An exception must not meet the native code that called us.
       counters().framesRefused.increment();
-      LOG.error("UCX frame", e);
+      LOG.error("UCX: error in the plug-in", e);
     }
     return UcsConstants.STATUS.UCS_OK;
   }
@@ -386,7 +388,7 @@ final class Connections implements UcpAmRecvCallback, Turn.Work {
     sendings.run();
     endings.run();
     for (Connection connection : new ArrayList<>(byEndpoint.values())) {
-      connection.doom(new IOException("UCX is being closed in this JVM"));
+      connection.failLater(new IOException("UCX is being closed in this JVM"));
     }
     sendings.run();
     endings.run();

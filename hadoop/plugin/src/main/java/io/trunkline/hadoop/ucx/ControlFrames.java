@@ -17,19 +17,19 @@ final class ControlFrames {
   private static final int SLOTS = 16;
   private static final int SLOT_BYTES = 128;
 
-  private record Waiting(
+  private record QueuedFrame(
       int type, int detail, int stream, long token, long sequence, Greeting greeting) {}
 
   private final ByteBuffer memory = ByteBuffer.allocateDirect(SLOTS * SLOT_BYTES);
   private final long address = UcxUtils.getAddress(memory);
   private final UcpRequest[] requests = new UcpRequest[SLOTS];
-  private final ArrayDeque<Waiting> waiting = new ArrayDeque<>();
+  private final ArrayDeque<QueuedFrame> waiting = new ArrayDeque<>();
   private final UcpRequestParams params =
       new UcpRequestParams().setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST);
   private int next;
 
   void add(int type, int detail, int stream, long token, long sequence, Greeting greeting) {
-    waiting.add(new Waiting(type, detail, stream, token, sequence, greeting));
+    waiting.add(new QueuedFrame(type, detail, stream, token, sequence, greeting));
   }
 
   int waiting() {
@@ -56,7 +56,7 @@ final class ControlFrames {
   int send(UcpEndpoint endpoint) {
     int sent = 0;
     while (!waiting.isEmpty() && (requests[next] == null || requests[next].isCompleted())) {
-      Waiting frame = waiting.poll();
+      QueuedFrame frame = waiting.poll();
       int at = next * SLOT_BYTES;
       int bytes = 0;
       long flags = UcpConstants.UCP_AM_SEND_FLAG_EAGER;

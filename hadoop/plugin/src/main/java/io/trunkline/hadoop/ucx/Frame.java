@@ -40,7 +40,7 @@ record Frame(int type, int detail, int stream, long token, long sequence, int le
   /** Bytes of a stream; sequence counts messages from 0. */
   static final int DATA = 6;
 
-  /** Sequence is the charge up to which the sender may go. */
+  /** Sequence is the window cost up to which the sender may go. */
   static final int CREDIT = 7;
 
   /** No more data from here; sequence is that of the message that would come next. */

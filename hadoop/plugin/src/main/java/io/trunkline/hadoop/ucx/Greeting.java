@@ -9,7 +9,7 @@ import java.nio.ByteBuffer;
  * What the two sides of a connection tell each other first.
  *
  * @param token that frames to the sender of this must carry
- * @param windowBytes charge that each stream may send at first
+ * @param windowBytes window cost that each stream may send at first
  * @param messageBytes largest message that the sender of this takes
  * @param seen WELCOME: address of the connector as the acceptor sees it; HELLO: where it went
  */

@@ -58,7 +58,7 @@ final class IoWorker {
   private final UcpWorker ucp;
   private final long ucpId;
   private final int ucpEvents;
-  private final Turn turn;
+  private final DutyCycle dutyCycle;
   private final Thread keeper;
 
   /** Held by the leader. */
@@ -93,7 +93,7 @@ final class IoWorker {
     ucp = context.newWorker(new UcpWorkerParams().requestWakeupRX().requestWakeupTX());
     ucpId = ucp.getNativeId();
     ucpEvents = ucp.getEventFD();
-    turn = new Turn(ucp);
+    dutyCycle = new DutyCycle(ucp);
     keeper = new Thread(this::keep, "trunkline-ucx-" + index);
     keeper.setDaemon(true);
   }
@@ -107,20 +107,20 @@ final class IoWorker {
    *
    * @param work what there is to do
    */
-  void start(Turn.Work work) {
-    turn.start(work);
+  void start(DutyCycle.Work work) {
+    dutyCycle.start(work);
     keeper.start();
   }
 
   /** Has the leader, woken if it sleeps, run something; runs it at once when nobody leads. */
   void execute(Runnable task) {
-    turn.add(task);
+    dutyCycle.add(task);
     poke();
   }
 
   /** Has the leader run something after what it does now. */
   void later(Runnable task) {
-    turn.add(task);
+    dutyCycle.add(task);
   }
 
   /** Something is due: does it now if nobody leads or the leader sleeps, else leaves it to it. */
@@ -131,7 +131,7 @@ final class IoWorker {
     if (lead.tryLock()) {
       calls.lock();
       try {
-        turn.run(0);
+        dutyCycle.run(0);
       } finally {
         release();
       }
@@ -154,11 +154,11 @@ final class IoWorker {
    * @return false when something is left for the leader
    */
   private boolean sendMeanwhile() {
-    if (!sleeping || turn.hasTasks() || !calls.tryLock()) {
+    if (!sleeping || dutyCycle.hasTasks() || !calls.tryLock()) {
       return false;
     }
     try {
-      return turn.send();
+      return dutyCycle.send();
     } finally {
       calls.unlock();
     }
@@ -257,10 +257,10 @@ final class IoWorker {
     vacantNanos = System.nanoTime();
     calls.unlock();
     lead.unlock();
-    while (turn.due() && lead.tryLock()) {
+    while (dutyCycle.due() && lead.tryLock()) {
       calls.lock();
       try {
-        turn.run(0);
+        dutyCycle.run(0);
       } finally {
         calls.unlock();
         lead.unlock();
@@ -286,7 +286,7 @@ final class IoWorker {
     boolean spun = false;
     int polled = 0;
     for (; ; ) {
-      int done = turn.run(polled);
+      int done = dutyCycle.run(polled);
       polled = 0;
       if (waiter == null ? claims.get() > 0 : waiter.ready()) {
         return false;
@@ -304,7 +304,7 @@ final class IoWorker {
         spinUntil = now + spin.nanos();
       } else if (busy || now - spinUntil < 0) {
         spun = true;
-        polled = turn.poll(now);
+        polled = dutyCycle.poll(now);
       } else if (waiter != null && now - fruitlessAt >= 0) {
         return true;
       } else {
@@ -316,7 +316,7 @@ final class IoWorker {
         sleeping = true;
         try {
           boolean called = waiter == null ? claims.get() > 0 : waiter.ready();
-          if (!called && !turn.due() && !closing && UcxNative.arm(ucpId)) {
+          if (!called && !dutyCycle.due() && !closing && UcxNative.arm(ucpId)) {
             calls.unlock();
             try {
               UcxNative.sleep(ucpEvents, most);
@@ -357,7 +357,7 @@ final class IoWorker {
         } catch (UcxException e) {
           // The ticker has it try again within milliseconds.
           if (lines.allows()) {
-            LOG.warn("UCX worker fails, which is tried again: {}", e.toString());
+            LOG.warn("UCX: worker failed; retrying: {}", e.toString());
           }
         } finally {
           keeperLeads = false;
@@ -402,7 +402,7 @@ final class IoWorker {
     lead.lock();
     calls.lock();
     try {
-      turn.run(0);
+      dutyCycle.run(0);
       last.run();
       synchronized (ucp) {
         closed = true;

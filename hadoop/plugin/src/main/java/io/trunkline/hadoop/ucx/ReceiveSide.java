@@ -29,15 +29,15 @@ final class ReceiveSide {
   private final ArrayDeque<Arrival> held = new ArrayDeque<>();
   private final ArrayDeque<Arrival> receiving = new ArrayDeque<>();
   private long nextSequence;
-  private long arrivedCharge;
+  private long arrivedCost;
   private boolean endCame;
 
   // Under this object's lock.
   private final ArrayDeque<Arrival> arrivals = new ArrayDeque<>();
   private boolean dropped;
 
-  private volatile long grantedCharge;
-  private volatile long consumedCharge;
+  private volatile long grantedCost;
+  private volatile long consumedCost;
   private volatile boolean creditDue;
   private volatile boolean holding;
   private volatile boolean useUnpooled;
@@ -47,7 +47,7 @@ final class ReceiveSide {
     this.pool = pool;
     this.messageBytes = messageBytes;
     this.windowBytes = windowBytes;
-    grantedCharge = windowBytes;
+    grantedCost = windowBytes;
   }
 
   // ---- the leader
@@ -70,10 +70,10 @@ final class ReceiveSide {
       throw new IOException("message of " + length + " bytes, " + message.getLength() + " came");
     }
     check(frame.sequence());
-    if (arrivedCharge + Charge.of(length) - grantedCharge > 0) {
+    if (arrivedCost + WindowCost.of(length) - grantedCost > 0) {
       throw new IOException("message beyond the window");
     }
-    arrivedCharge += Charge.of(length);
+    arrivedCost += WindowCost.of(length);
     if (message.isDataValid()) {
       ByteBuffer bytes = UcxUtils.getByteBufferView(message.getDataAddress(), length);
       arrive(eager(frame.sequence(), bytes));
@@ -106,7 +106,7 @@ final class ReceiveSide {
 
   private void check(long sequence) throws IOException {
     long ahead = sequence - nextSequence;
-    if (ahead < 0 || ahead > windowBytes / Charge.LEAST || early.containsKey(sequence)) {
+    if (ahead < 0 || ahead > windowBytes / WindowCost.LEAST || early.containsKey(sequence)) {
       throw new IOException("message " + sequence + " where " + nextSequence + " was expected");
     }
   }
@@ -145,8 +145,8 @@ final class ReceiveSide {
     holding = !held.isEmpty();
     if (creditDue) {
       creditDue = false;
-      grantedCharge = consumedCharge + windowBytes;
-      stream.control(Frame.CREDIT, grantedCharge);
+      grantedCost = consumedCost + windowBytes;
+      stream.control(Frame.CREDIT, grantedCost);
       done++;
     }
     return done;
@@ -336,8 +336,8 @@ final class ReceiveSide {
   }
 
   private void consumed(int length) {
-    consumedCharge += Charge.of(length); // one reader at a time
-    if (consumedCharge + windowBytes - grantedCharge >= windowBytes / 4) {
+    consumedCost += WindowCost.of(length); // one reader at a time
+    if (consumedCost + windowBytes - grantedCost >= windowBytes / 4) {
       creditDue = true;
       stream.due();
     }

@@ -27,7 +27,7 @@ final class SendSide {
   private final ReentrantLock staging = new ReentrantLock();
 
   private PooledBuffer staged;
-  private long sealedCharge;
+  private long sealedCost;
 
   private final Queue<PooledBuffer> sealed = new ConcurrentLinkedQueue<>();
 
@@ -40,8 +40,8 @@ final class SendSide {
   private boolean endSent;
   private boolean closeSent;
 
-  private volatile long grantedCharge;
-  private volatile long usedCharge;
+  private volatile long grantedCost;
+  private volatile long usedCost;
   private volatile boolean starved;
   private volatile boolean finished;
   private volatile boolean dropped;
@@ -58,7 +58,7 @@ final class SendSide {
     this.counters = counters;
     this.messageBytes = Math.min(messageBytes, pool.largeBytes());
     this.rendezvousBytes = rendezvousBytes;
-    grantedCharge = windowBytes;
+    grantedCost = windowBytes;
   }
 
   // ---- the writer
@@ -130,11 +130,11 @@ final class SendSide {
 
   /** Gets a buffer to fill, and so much of the window. */
   private boolean stage(int wanted) {
-    long room = grantedCharge - sealedCharge;
-    if (room < Charge.LEAST) {
+    long windowLeft = grantedCost - sealedCost;
+    if (windowLeft < WindowCost.LEAST) {
       return false;
     }
-    int most = (int) Math.min(room, messageBytes);
+    int most = (int) Math.min(windowLeft, messageBytes);
     int size = outstanding.get() == 0 ? Math.min(wanted, most) : most;
     PooledBuffer buffer = pool.take(size);
     if (buffer == null && size > pool.smallBytes()) {
@@ -159,8 +159,8 @@ final class SendSide {
     PooledBuffer buffer = staged;
     staged = null;
     buffer.payload.flip();
-    sealedCharge += Charge.of(buffer.payload.remaining());
-    usedCharge = sealedCharge;
+    sealedCost += WindowCost.of(buffer.payload.remaining());
+    usedCost = sealedCost;
     outstanding.incrementAndGet();
     sealed.add(buffer);
   }
@@ -196,7 +196,7 @@ final class SendSide {
     if (finished || dropped || staged != null) {
       return true;
     }
-    return grantedCharge - usedCharge >= Charge.LEAST && (!starved || outstanding.get() == 0);
+    return grantedCost - usedCost >= WindowCost.LEAST && (!starved || outstanding.get() == 0);
   }
 
   /** No more is written; what was written still goes out. */
@@ -220,12 +220,12 @@ final class SendSide {
   // ---- the leader
 
   /** The peer lets us go on, up to its window ahead of what we sent. */
-  void onCredit(long charge, long windowBytes) throws IOException {
-    if (charge - usedCharge > windowBytes) {
+  void onCredit(long grant, long windowBytes) throws IOException {
+    if (grant - usedCost > windowBytes) {
       throw new IOException("credit beyond the window");
     }
-    if (charge - grantedCharge > 0) {
-      grantedCharge = charge;
+    if (grant - grantedCost > 0) {
+      grantedCost = grant;
       stream.tell();
     }
   }

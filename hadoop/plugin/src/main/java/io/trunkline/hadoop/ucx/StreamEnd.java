@@ -491,7 +491,8 @@ final class StreamEnd {
 
   void transferFailed(String what) {
     if (state != State.GONE) {
-      connection.doom(new IOException("connection to " + connection.remote() + " lost in " + what));
+      connection.failLater(
+          new IOException("connection to " + connection.remote() + " lost in " + what));
     }
   }
 

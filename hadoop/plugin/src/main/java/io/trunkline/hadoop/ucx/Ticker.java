@@ -11,7 +11,7 @@ final class Ticker {
   private final Thread thread = new Thread(this::run, "trunkline-ucx-ticker");
   private final long idleNanos;
   private List<Connections> workers;
-  private Runnable chores;
+  private Runnable maintenance;
   private volatile boolean idle;
   private volatile boolean closing;
 
@@ -29,11 +29,11 @@ final class Ticker {
    * Begins.
    *
    * @param of whose workers, a list that may grow
-   * @param what chores that are done at every turn and are short
+   * @param what maintenance that is done at every tick and is short
    */
   void start(List<Connections> of, Runnable what) {
     workers = of;
-    chores = what;
+    maintenance = what;
     thread.start();
   }
 
@@ -53,7 +53,7 @@ final class Ticker {
       for (Connections each : workers) {
         active |= each.worker().tick(now);
       }
-      chores.run();
+      maintenance.run();
       if (active) {
         idle = false;
         LockSupport.parkNanos(this, ACTIVE_NANOS);

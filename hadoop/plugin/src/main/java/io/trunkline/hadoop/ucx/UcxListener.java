@@ -22,7 +22,7 @@ public final class UcxListener implements Closeable {
   private final int backlog;
   private final Waiters changed = new Waiters();
   private final ArrayDeque<StreamEnd> waiting = new ArrayDeque<>();
-  private final AtomicInteger turn = new AtomicInteger();
+  private final AtomicInteger accepted = new AtomicInteger();
   private UcpListener listener;
   private volatile InetSocketAddress address;
   private volatile boolean closed;
@@ -69,7 +69,7 @@ public final class UcxListener implements Closeable {
   /** Somebody wants a connection. Called within UCX, so nothing may be thrown. */
   private void onRequest(UcpConnectionRequest request) {
     try {
-      Connections taker = node.forAccepting(turn.getAndIncrement() & Integer.MAX_VALUE);
+      Connections taker = node.forAccepting(accepted.getAndIncrement() & Integer.MAX_VALUE);
       listening
           .worker()
           .later(
@@ -81,7 +81,7 @@ public final class UcxListener implements Closeable {
                 }
               });
     } catch (RuntimeException e) {
-      Connections.LOG.warn("UCX connection request: {}", e.toString());
+      Connections.LOG.warn("UCX: connection request failed: {}", e.toString());
     }
   }
 

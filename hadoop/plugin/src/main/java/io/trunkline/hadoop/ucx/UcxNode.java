@@ -93,7 +93,7 @@ public final class UcxNode implements AutoCloseable {
     ticker = new Ticker(settings.get(Setting.UCX_WAKE_CHECK_MS));
     mostWorkers = settings.getInt(Setting.UCX_WORKERS);
     startWorker();
-    ticker.start(running, this::chores);
+    ticker.start(running, this::maintain);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -109,7 +109,7 @@ public final class UcxNode implements AutoCloseable {
       context = new UcpContext(params(settings));
       UcxNode node = new UcxNode(settings, context);
       LOG.info(
-          "UCX {} with {} workers and {} bytes of registered memory at most",
+          "UCX {} started with at most {} workers and {} bytes of registered memory",
           library.version(),
           settings.get(Setting.UCX_WORKERS),
           settings.get(Setting.UCX_POOL_BYTES));
@@ -185,7 +185,7 @@ public final class UcxNode implements AutoCloseable {
     pool.trim(0);
   }
 
-  private void chores() {
+  private void maintain() {
     long now = System.nanoTime();
     if (now - trimmedNanos >= TRIM_NANOS) {
       trimmedNanos = now;
@@ -239,9 +239,9 @@ public final class UcxNode implements AutoCloseable {
     listeners.remove(listener);
   }
 
-  /** Workers, all of which run where somebody listens, take connections in turn. */
-  Connections forAccepting(int turn) {
-    return running.get(turn % running.size());
+  /** Workers, all of which run where somebody listens, take connections one after the other. */
+  Connections forAccepting(int number) {
+    return running.get(number % running.size());
   }
 
   /** Called with the lock of {@link #peers}. Where none more can be had, those that run do. */
@@ -251,7 +251,8 @@ public final class UcxNode implements AutoCloseable {
       return true;
     } catch (UcxException | OutOfMemoryError e) {
       mostWorkers = running.size();
-      LOG.warn("UCX goes on with {} workers, no other starts: {}", mostWorkers, e.toString());
+      LOG.warn(
+          "UCX: cannot start another worker, {} share the work: {}", mostWorkers, e.toString());
       return false;
     }
   }

@@ -75,7 +75,7 @@ class LateChannelSocketTest {
       }
 
       @Override
-      public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) {
+      public AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) {
         throw new AssertionError("no DataNode here");
       }
     };

@@ -2,7 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.transport.AcceptLoop;
-import io.trunkline.hadoop.transport.Intake;
+import io.trunkline.hadoop.transport.PeerHandoff;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
@@ -21,10 +21,10 @@ final class Acceptor implements AutoCloseable {
    *
    * @param address where
    * @param peers make what stock code sees of a connection
-   * @param intake takes the connections
+   * @param handoff takes the connections
    * @throws IOException when the address cannot be had
    */
-  Acceptor(InetSocketAddress address, AcceptLoop.Peers<SocketChannel> peers, Intake intake)
+  Acceptor(InetSocketAddress address, AcceptLoop.Peers<SocketChannel> peers, PeerHandoff handoff)
       throws IOException {
     listener = ServerSocketChannel.open();
     try {
@@ -52,7 +52,7 @@ final class Acceptor implements AutoCloseable {
             listener.close();
           }
         };
-    loop = new AcceptLoop<>("trunkline-acceptor", source, peers, intake);
+    loop = new AcceptLoop<>("trunkline-acceptor", source, peers, handoff);
   }
 
   /** Where it listens. */

@@ -127,7 +127,7 @@ final class Announcer implements AutoCloseable {
       for (String name : wanted) {
         if (!published.containsKey(name)) {
           published.put(name, publisher.publish(name));
-          LOG.info("announced as {}", name);
+          LOG.info("named data: this DataNode is found under {}", name);
         }
       }
       failed = false;
@@ -135,7 +135,8 @@ final class Announcer implements AutoCloseable {
       if (!failed) {
         failed = true;
         LOG.warn(
-            "DataNode not announced, which is tried again; data goes by TCP: {}", e.toString());
+            "named data: clients cannot find this DataNode and use TCP; retrying: {}",
+            e.toString());
       }
     }
   }

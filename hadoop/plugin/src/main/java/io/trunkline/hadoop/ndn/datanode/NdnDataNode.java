@@ -7,8 +7,8 @@ import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.DataNodeRecord;
-import io.trunkline.hadoop.transport.Intake;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.PeerHandoff;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.Set;
@@ -47,7 +47,7 @@ public final class NdnDataNode implements AutoCloseable {
    * @return what is to be closed in the end
    * @throws IOException when it cannot be started
    */
-  public static NdnDataNode start(DataNode dataNode, Settings settings, Xceivers xceivers)
+  public static NdnDataNode start(DataNode dataNode, Settings settings, XceiverStarter xceivers)
       throws IOException {
     NdnDataNode service = new NdnDataNode(dataNode, settings);
     try {
@@ -59,7 +59,7 @@ public final class NdnDataNode implements AutoCloseable {
     }
   }
 
-  private void open(Xceivers xceivers) throws IOException {
+  private void open(XceiverStarter xceivers) throws IOException {
     String refusal = DataProtection.againstNamedData(dataNode.getConf());
     if (refusal.isEmpty()) {
       resolver = new ReplicaResolver(node, dataNode);
@@ -67,11 +67,11 @@ public final class NdnDataNode implements AutoCloseable {
           new Acceptor(
               settings.dataNodeAddress(),
               accepted -> new NamedPeer(accepted.socket(), node, resolver),
-              new Intake(TransportNames.NDN, xceivers));
+              new PeerHandoff(TransportNames.NDN, xceivers));
       address = acceptor.address();
-      LOG.info("data by name is taken at {}", address);
+      LOG.info("named data: connections are accepted at {}", address);
     } else {
-      LOG.info("no data is taken by name: {}", refusal);
+      LOG.info("named data is off on this DataNode: {}", refusal);
     }
     announcer =
         new Announcer(

@@ -60,7 +60,7 @@ final class ReplicaResolver implements AutoCloseable {
         failing = false;
       } catch (IOException | RuntimeException e) {
         if (closed.getCount() > 0 && !failing) {
-          LOG.warn("replicas are not served by name now, which is tried again: {}", e.toString());
+          LOG.warn("named data: reads by name are not served; retrying: {}", e.toString());
         }
         failing = true;
         pause();

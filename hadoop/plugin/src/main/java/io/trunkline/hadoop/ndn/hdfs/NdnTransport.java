@@ -15,7 +15,7 @@ import io.trunkline.hadoop.transport.Dial;
 import io.trunkline.hadoop.transport.NotServed;
 import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.Transport;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import org.apache.hadoop.conf.Configuration;
@@ -99,7 +99,7 @@ public final class NdnTransport implements Transport {
   }
 
   @Override
-  public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) throws IOException {
+  public AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) throws IOException {
     return NdnDataNode.start(dataNode, settings, xceivers);
   }
 }

@@ -5,9 +5,9 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.transport.AcceptLoop;
 import io.trunkline.hadoop.transport.DataNodeRecord;
-import io.trunkline.hadoop.transport.Intake;
+import io.trunkline.hadoop.transport.PeerHandoff;
 import io.trunkline.hadoop.transport.RecordServer;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxListener;
 import io.trunkline.hadoop.ucx.UcxNode;
@@ -44,7 +44,7 @@ final class UcxDataNode implements AutoCloseable {
    * @return what is to be closed in the end
    * @throws IOException when it cannot be started
    */
-  static UcxDataNode start(DataNode dataNode, Settings settings, Xceivers xceivers)
+  static UcxDataNode start(DataNode dataNode, Settings settings, XceiverStarter xceivers)
       throws IOException {
     UcxDataNode service = new UcxDataNode(settings);
     try {
@@ -58,7 +58,7 @@ final class UcxDataNode implements AutoCloseable {
   }
 
   /** Returns what to answer: where it listens, or why it does not. */
-  private DataNodeRecord listen(Xceivers xceivers) {
+  private DataNodeRecord listen(XceiverStarter xceivers) {
     String reason = UcxNodes.unavailable(settings.ucx());
     if (reason.isEmpty()) {
       try {
@@ -67,11 +67,11 @@ final class UcxDataNode implements AutoCloseable {
         reason = e.getMessage();
       }
     }
-    LOG.warn("no data is taken by UCX: {}", reason);
+    LOG.warn("UCX is off on this DataNode: {}", reason);
     return new DataNodeRecord(UcxNode.PROTOCOL_VERSION, false, "", 0, reason);
   }
 
-  private DataNodeRecord accept(Xceivers xceivers) throws IOException {
+  private DataNodeRecord accept(XceiverStarter xceivers) throws IOException {
     InetSocketAddress wanted = settings.ucxAddress();
     use = UcxNodes.acquire(settings.ucx());
     UcxListener listener;
@@ -86,8 +86,8 @@ final class UcxDataNode implements AutoCloseable {
             "trunkline-ucx-acceptor",
             new Source(listener),
             channel -> new UcxPeer(channel, settings),
-            new Intake(TransportNames.UCX, xceivers));
-    LOG.info("data by UCX is taken at {}", address);
+            new PeerHandoff(TransportNames.UCX, xceivers));
+    LOG.info("UCX: connections are accepted at {}", address);
     boolean anywhere = wanted.getAddress().isAnyLocalAddress();
     return new DataNodeRecord(
         UcxNode.PROTOCOL_VERSION,

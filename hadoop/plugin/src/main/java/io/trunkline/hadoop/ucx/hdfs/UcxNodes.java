@@ -170,7 +170,7 @@ final class UcxNodes {
         LOG.debug("UCX node closed, nobody uses it");
       } catch (RuntimeException e) {
         // What is thrown here would keep the janitor from ever coming again.
-        LOG.warn("UCX node not closed as it should be: {}", e.toString());
+        LOG.warn("UCX did not shut down cleanly: {}", e.toString());
       }
     }
   }

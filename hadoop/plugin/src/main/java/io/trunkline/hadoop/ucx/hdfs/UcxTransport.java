@@ -12,7 +12,7 @@ import io.trunkline.hadoop.transport.NotServed;
 import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.RecordQuestion;
 import io.trunkline.hadoop.transport.Transport;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
@@ -108,7 +108,7 @@ public final class UcxTransport implements Transport {
   }
 
   @Override
-  public AutoCloseable serve(DataNode dataNode, Xceivers xceivers) throws IOException {
+  public AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) throws IOException {
     return UcxDataNode.start(dataNode, settings, xceivers);
   }
 }

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.transport.Intake;
-import io.trunkline.hadoop.transport.Xceivers;
+import io.trunkline.hadoop.transport.PeerHandoff;
+import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -64,7 +64,7 @@ class StrangersTest {
   void theListenerOutlivesWhatGoesWrong() throws Exception {
     BlockingQueue<Peer> served = new LinkedBlockingQueue<>();
     AtomicInteger calls = new AtomicInteger();
-    Xceivers xceivers =
+    XceiverStarter xceivers =
         peer -> {
           int call = calls.getAndIncrement();
           if (call == 0) {
@@ -75,7 +75,7 @@ class StrangersTest {
           served.add(peer);
         };
     try (Acceptor acceptor =
-        new Acceptor(ANY, c -> new BasicInetPeer(c.socket()), new Intake("ndn", xceivers))) {
+        new Acceptor(ANY, c -> new BasicInetPeer(c.socket()), new PeerHandoff("ndn", xceivers))) {
       long start = System.nanoTime();
       for (int i = 0; i <= 100; i++) {
         try (Socket refused = new Socket()) {

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * What whoever may call a worker does when it does: UCX's events, tasks of other threads, and
  * duties. But for the few methods that say so, of who may call UCX alone: see {@link IoWorker}.
  */
-final class Turn {
+final class DutyCycle {
   /** Something to be done again and again. */
   interface Duty {
     /**
@@ -41,11 +41,11 @@ final class Turn {
     /** That one of the duties which sends. */
     Duty sending();
 
-    /** Whether something that was sent, or could not be, needs UCX to have a turn. */
+    /** Whether something that was sent, or could not be, needs UCX to be called. */
     boolean unsent();
   }
 
-  private static final Logger LOG = LoggerFactory.getLogger(Turn.class);
+  private static final Logger LOG = LoggerFactory.getLogger(DutyCycle.class);
 
   /** A spinning leader looks that often at all that it has to do. */
   private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
@@ -53,7 +53,7 @@ final class Turn {
   /** Pauses of a spinning leader between two questions to UCX, about a microsecond. */
   private static final int PAUSES = 16;
 
-  /** Duties have their turn that often though nothing has happened. */
+  /** Duties are looked at that often though nothing has happened. */
   private static final long DUTIES_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final UcpWorker ucp;
@@ -63,7 +63,7 @@ final class Turn {
   private Duty sending;
   private Work work;
 
-  Turn(UcpWorker ucp) {
+  DutyCycle(UcpWorker ucp) {
     this.ucp = ucp;
   }
 
@@ -74,7 +74,7 @@ final class Turn {
     sending = what.sending();
   }
 
-  /** Has something done in the next turn. Any thread. */
+  /** Has something done in the next cycle. Any thread. */
   void add(Runnable task) {
     tasks.add(task);
   }
@@ -90,7 +90,7 @@ final class Turn {
   }
 
   /**
-   * Sends what is due, without a turn of UCX.
+   * Sends what is due, without asking UCX for events.
    *
    * @return false when something is left to do
    */
@@ -100,7 +100,7 @@ final class Turn {
   }
 
   /**
-   * A turn. A client lives for seconds, most of them with its code half compiled: what has nothing
+   * A cycle. A client lives for seconds, most of them with its code half compiled: what has nothing
    * to do is not called, so that it does not look hot to the JIT, either.
    *
    * @param polled events that UCX has had already, and nobody has looked after
@@ -132,7 +132,7 @@ final class Turn {
     try {
       return duty.run();
     } catch (RuntimeException e) {
-      LOG.warn("UCX worker: duties failed", e);
+      LOG.warn("UCX: error in the plug-in", e);
       return 0;
     }
   }
@@ -158,7 +158,7 @@ final class Turn {
     try {
       return ucp.progress();
     } catch (Exception e) {
-      LOG.warn("UCX worker: {}", e.toString());
+      LOG.warn("UCX: progress failed: {}", e.toString());
       return 0;
     }
   }
@@ -169,7 +169,7 @@ final class Turn {
       try {
         task.run();
       } catch (RuntimeException e) {
-        LOG.warn("UCX worker: task failed", e);
+        LOG.warn("UCX: error in the plug-in", e);
       }
       done++;
     }

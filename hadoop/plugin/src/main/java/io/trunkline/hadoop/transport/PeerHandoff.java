@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
  * DataXceiverServer, so that throttling, eviction of writers and out-of-band messages reach it as
  * any other connection.
  */
-public final class Intake {
+public final class PeerHandoff {
   /** Makes what stock code sees of a connection. */
   @FunctionalInterface
   public interface PeerMaker {
@@ -26,20 +26,20 @@ public final class Intake {
     Peer make() throws IOException;
   }
 
-  private static final Logger LOG = LoggerFactory.getLogger(Intake.class);
+  private static final Logger LOG = LoggerFactory.getLogger(PeerHandoff.class);
 
   private final String transport;
-  private final Xceivers xceivers;
+  private final XceiverStarter xceivers;
   private final TransferStats stats = TransferStats.get();
   private final LogLimit lines = new LogLimit();
 
   /**
-   * An intake.
+   * A hand-off.
    *
    * @param transport name of the transport
-   * @param xceivers serves the connections
+   * @param xceivers start the threads that serve connections
    */
-  public Intake(String transport, Xceivers xceivers) {
+  public PeerHandoff(String transport, XceiverStarter xceivers) {
     this.transport = transport;
     this.xceivers = xceivers;
   }
@@ -54,11 +54,11 @@ public final class Intake {
   public void take(Closeable accepted, PeerMaker maker) {
     boolean served = false;
     try {
-      xceivers.serve(maker.make());
+      xceivers.start(maker.make());
       stats.accepted(transport);
       served = true;
     } catch (IOException | RuntimeException e) {
-      say("connection not taken by the plug-in", e);
+      failed("connection closed unserved", e);
     } finally {
       if (!served) {
         close(accepted);
@@ -72,7 +72,7 @@ public final class Intake {
    * @param what what has failed
    * @param e the cause
    */
-  public void say(String what, Throwable e) {
+  public void failed(String what, Throwable e) {
     if (lines.allows()) {
       LOG.warn("{}: {}: {}", transport, what, e.toString());
     } else {
