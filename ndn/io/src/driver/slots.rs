@@ -72,10 +72,6 @@ pub(super) struct Face {
     pub link_timer: bool,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are of the large kind"
-)]
 pub(super) enum FaceKind {
     Stream(Stream),
     Udp(Udp),

@@ -195,10 +195,10 @@ impl DatagramIo for UdpPort {
         // Fewer than asked for: the socket is empty, and what comes later is a new event.
         self.readable.store(count == BATCH, Relaxed);
         let mut cost = CALL_COST;
-        for i in 0..count {
+        for (i, meta) in metas[..count].iter().enumerate() {
             let RecvMeta {
                 addr, len, stride, ..
-            } = metas[i];
+            } = *meta;
             let stride = stride.max(1);
             cost += len + DATAGRAM_COST * len.div_ceil(stride).max(1);
             if len == 0 {
