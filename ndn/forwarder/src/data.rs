@@ -4,8 +4,12 @@ use crate::face::{FaceSlot, INTERNAL_SLOT, LinkType};
 use crate::forwarder::Forwarder;
 use crate::state::{LOCALHOST, nanos};
 use crate::table::hash::HashedName;
-use ndn_packet::{Data, NetPacket, PitToken};
+use ndn_packet::{Data, MAX_PACKET, NetPacket, PitToken};
 use smallvec::SmallVec;
+
+/// Every face takes Data up to this many bytes: the packet size that all must take, less the longest link-layer header.
+pub(crate) const ALL_TAKE: usize = MAX_PACKET - MAX_LP_HEADER;
+const MAX_LP_HEADER: usize = 100;
 
 impl Forwarder {
     pub(crate) fn on_data(
@@ -50,7 +54,11 @@ impl Forwarder {
                 .ins
                 .iter()
                 .filter(|r| r.expiry > self.state.now && (r.face != face || same_face_too));
-            let waiting: SmallVec<[_; 4]> = waiting.map(|r| (r.face, r.token)).collect();
+            let mut waiting: SmallVec<[_; 4]> = waiting.map(|r| (r.face, r.token)).collect();
+            if data.wire().len() > ALL_TAKE {
+                waiting.retain(|(to, token)| !self.state.refuse_large(id, *to, *token, data));
+            }
+            let entry = self.state.pit.get(id);
             let strategy = self.strategies.get_mut(entry.strategy);
             strategy.before_satisfy_interest(&self.state, id, face, name);
             if !cached || (self.state.pit.get(id).must_be_fresh() && !stays_fresh) {

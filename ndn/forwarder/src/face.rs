@@ -67,6 +67,9 @@ pub struct FaceSpec {
     pub link_type: LinkType,
     /// Greatest packet that the face carries in one piece, bytes; `None` is no limit. Shown, not enforced, here.
     pub mtu: Option<u64>,
+    /// Largest packet that the other end takes, link-layer header included, bytes; `None` is no limit. Larger Data is not
+    /// sent on the face: who asked for it is told so by a Nack.
+    pub max_packet_bytes: Option<u64>,
     /// NextHopFaceId is obeyed, and IncomingFaceId given, on this face. Only for local faces.
     pub local_fields: bool,
     /// The face marks congestion. Shown, not enforced, here.
@@ -89,6 +92,7 @@ impl FaceSpec {
             persistency: FacePersistency::OnDemand,
             link_type: LinkType::PointToPoint,
             mtu: None,
+            max_packet_bytes: None,
             local_fields: false,
             congestion_marking: false,
             base_congestion_marking_interval_ns: None,

@@ -1,5 +1,6 @@
 //! What happens to an Interest, up to the strategy.
 
+use crate::data::ALL_TAKE;
 use crate::face::{FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
 use crate::state::{Arrival, LOCALHOST, nanos};
@@ -114,6 +115,12 @@ impl Forwarder {
             return false;
         };
         let answer = NetPacket::data(data.clone()).with_pit_token(packet.pit_token);
+        if data.wire().len() > ALL_TAKE && !self.state.takes(face, &answer) {
+            let data = data.clone();
+            let asked = interest.clone();
+            self.state.report_large(face, data, asked, packet.pit_token);
+            return true;
+        }
         self.state.send(face, Some(FaceId::CONTENT_STORE), answer);
         true
     }

@@ -1,7 +1,7 @@
 //! What a forwarder asks its driver to do.
 
 use crate::face::{FaceId, FacePersistency};
-use ndn_packet::NetPacket;
+use ndn_packet::{Data, NetPacket};
 
 /// Something that the driver must do; see [`Forwarder::poll_output`](crate::Forwarder::poll_output).
 #[derive(Debug)]
@@ -12,6 +12,14 @@ pub enum Output {
         face: FaceId,
         /// This packet.
         packet: NetPacket,
+    },
+    /// Data was too large for a face, and was not sent; who asked was told by a Nack, where the link has Nacks.
+    /// To be counted and logged.
+    TooLarge {
+        /// The face.
+        face: FaceId,
+        /// What it did not take.
+        data: Data,
     },
     /// Make a face; answer with [`Forwarder::face_created`](crate::Forwarder::face_created).
     CreateFace(CreateFace),

@@ -95,6 +95,8 @@ impl Core for Inbox {
         self.up = true;
     }
 
+    fn face_takes(&mut self, _: FaceId, _: usize) {}
+
     fn face_down(&mut self, _: Duration, _: FaceId) {
         self.up = false;
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::{client, eventually, faces, fetch, listen, node, serve, uri};
 use ndn_io::ClientOptions;
+use ndn_packet::{Interest, NetKind};
 
 fn options(jumbo: bool, shared_memory: bool) -> ClientOptions {
     let mut options = ClientOptions::default();
@@ -127,15 +128,17 @@ fn no_jumbo_without_agreement() {
     let node = node(vec![listener]);
     let source = serve(&node, 30_000);
     let mut client = client(&node.listening()[0], &options(false, false));
-    let mut reader = common::reader(1, 30_000, 1, client.now());
-    let start = std::time::Instant::now();
-    client
-        .run(&mut reader, |_| {
-            start.elapsed() > Duration::from_millis(300)
-        })
-        .unwrap();
-    assert_eq!(reader.bytes, 0);
-    assert!(faces(&node)[0].link.oversize_out > 0);
+    let name = common::prefix().append_segment(0);
+    let interest = Interest::parse(Interest::builder(&name).nonce(7).build()).unwrap();
+    let answer = client
+        .ask(interest, Duration::from_secs(30))
+        .unwrap()
+        .expect("an answer");
+    assert!(
+        matches!(&answer.packet, NetKind::Nack { interest, .. } if interest.nonce() == Some(7)),
+        "{answer:?}"
+    );
+    assert_eq!(faces(&node)[0].link.oversize_out, 1);
     drop(source);
     let prefix = common::prefix();
     node.with_forwarder(move |forwarder, _| forwarder.erase_cs(&prefix))

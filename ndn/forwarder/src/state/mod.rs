@@ -14,7 +14,8 @@ use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
-use ndn_packet::{Interest, NackReason, Name, NetKind, NetPacket, PitToken};
+use bytes::Bytes;
+use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, PitToken};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -98,6 +99,50 @@ impl State {
             self.internal.push_back(packet);
         } else {
             self.outputs.push_back(Output::Send { face: id, packet });
+        }
+    }
+
+    /// Whether a face takes a packet of this size.
+    pub(crate) fn takes(&self, to: FaceSlot, packet: &NetPacket) -> bool {
+        let Some(max) = self.faces.get(to).and_then(|f| f.spec.max_packet_bytes) else {
+            return true;
+        };
+        let len = packet.wire().len();
+        (len + packet.to_lp().header_len(len)) as u64 <= max
+    }
+
+    /// Tells a downstream of a pending Interest that its face does not take what has come. False where it does.
+    pub(crate) fn refuse_large(
+        &mut self,
+        id: u32,
+        to: FaceSlot,
+        token: Option<PitToken>,
+        data: &Data,
+    ) -> bool {
+        if self.takes(to, &NetPacket::data(data.clone()).with_pit_token(token)) {
+            return false;
+        }
+        let entry = self.pit.get(id);
+        let nonce = entry.ins.iter().find(|r| r.face == to).map(|r| r.nonce);
+        if let Ok(interest) = Interest::parse(Bytes::copy_from_slice(entry.wire())) {
+            let interest = interest.with_nonce(nonce.unwrap_or(0));
+            self.report_large(to, data.clone(), interest, token);
+        }
+        true
+    }
+
+    /// Answers an Interest whose Data is too large for the face that it came by. NDNLPv2 has no reason for that: the
+    /// Nack gives none.
+    pub(crate) fn report_large(
+        &mut self,
+        to: FaceSlot,
+        data: Data,
+        interest: Interest,
+        token: Option<PitToken>,
+    ) {
+        if let Some(face) = self.faces.get(to).map(|face| face.id) {
+            self.outputs.push_back(Output::TooLarge { face, data });
+            self.send_nack(to, NackReason::None, interest, token);
         }
     }
 

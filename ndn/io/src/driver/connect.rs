@@ -166,6 +166,7 @@ impl<C: Core> Driver<C> {
         if let Some(request) = request {
             self.core.face_created(self.now, request, Ok(id));
         }
+        self.note_agreement(at);
         // The first event may have been spent on the connecting.
         self.make_ready(at);
         self.make_dirty(at);

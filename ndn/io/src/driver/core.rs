@@ -31,6 +31,9 @@ pub(crate) trait Core {
     /// A face has connected, by `local_uri`.
     fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String);
 
+    /// A face takes packets of `max_packet` bytes from now on, as its two ends have agreed.
+    fn face_takes(&mut self, face: FaceId, max_packet: usize);
+
     /// A face is not connected, and may come back.
     fn face_down(&mut self, now: Duration, face: FaceId);
 
@@ -83,6 +86,16 @@ impl Core for Forwarder {
             self.face_updated(face, spec);
         }
         self.set_face_up(now, face, true);
+    }
+
+    fn face_takes(&mut self, face: FaceId, max_packet: usize) {
+        if let Some(spec) = self.face(face) {
+            let spec = FaceSpec {
+                max_packet_bytes: Some(max_packet as u64),
+                ..spec.clone()
+            };
+            self.face_updated(face, spec);
+        }
     }
 
     fn face_down(&mut self, now: Duration, face: FaceId) {

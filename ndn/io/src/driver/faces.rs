@@ -384,6 +384,7 @@ fn spec(
         scope,
         persistency,
         discovery: link.discovery.unwrap_or(scope == FaceScope::NonLocal),
+        max_packet_bytes: Some(ndn_packet::MAX_PACKET as u64),
         congestion_marking: link.mark_threshold_bytes > 0,
         base_congestion_marking_interval_ns: Some(ndn_forwarder::MARK_INTERVAL.as_nanos() as u64),
         default_congestion_threshold: Some(link.mark_threshold_bytes as u64),

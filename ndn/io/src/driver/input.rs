@@ -97,14 +97,19 @@ impl<C: Core> Driver<C> {
         let read = stream.receive(self.now, &mut self.buffers, self.read_budget, |packet| {
             packets.push(packet)
         });
-        self.core.receive_batch(self.now, id, packets);
         let queued = stream.queued() > 0;
         let by_memory = stream.conn.memory_use().reads;
+        if let Ok(more) = read
+            && by_memory
+            && !more
+            && !std::mem::replace(&mut face.unarmed, true)
+        {
+            self.unarmed.push(at);
+        }
+        self.note_agreement(at);
+        self.core.receive_batch(self.now, id, &mut self.packets);
         match read {
             Ok(more) => {
-                if by_memory && !more && !std::mem::replace(&mut face.unarmed, true) {
-                    self.unarmed.push(at);
-                }
                 if more {
                     self.make_ready(at);
                 }
@@ -229,6 +234,7 @@ impl<C: Core> Driver<C> {
                 if !udp.multicast && !udp.face.link.said_hello() && udp.face.say_hello() {
                     self.make_dirty(at);
                 }
+                self.note_agreement(at);
             }
             Received::Nothing => {
                 if !has_timer {

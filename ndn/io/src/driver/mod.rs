@@ -42,6 +42,7 @@ use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;
 use crate::face::send_budget::SendBudget;
+use crate::rate_limit::RateLimit;
 use slots::{Face, FaceKind, Slot};
 use timers::Timers;
 
@@ -94,6 +95,8 @@ pub(crate) struct Driver<C> {
     commands: Vec<Command>,
     packets: Vec<NetPacket>,
     datagrams: Vec<(SocketAddr, Bytes)>,
+    /// Log lines about Data too large for a face.
+    too_large: RateLimit,
     /// The forwarder asks for more than one round carries out.
     outputs_left: bool,
     stop: bool,
@@ -131,6 +134,7 @@ impl<C: Core> Driver<C> {
             commands: Vec::new(),
             packets: Vec::new(),
             datagrams: Vec::new(),
+            too_large: RateLimit::default(),
             outputs_left: false,
             stop: false,
         })
@@ -240,6 +244,16 @@ impl<C: Core> Driver<C> {
         match self.slots.get_mut(at)? {
             Slot::Face(face) => Some((at, face)),
             _ => None,
+        }
+    }
+
+    /// Tells the core how large a packet a face takes, where that has changed.
+    fn note_agreement(&mut self, at: usize) {
+        if let Some(Slot::Face(face)) = self.slots.get_mut(at)
+            && let Some(max) = face.link().map(Link::limit)
+            && std::mem::replace(&mut face.max_packet, max) != max
+        {
+            self.core.face_takes(face.id, max);
         }
     }
 

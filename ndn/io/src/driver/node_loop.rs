@@ -8,6 +8,8 @@ use ndn_forwarder::{FaceId, Forwarder, Output, Queues};
 use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
 use super::{Driver, DriverOptions, random_u64};
+use ndn_packet::Data;
+
 use crate::config::NodeConfig;
 use crate::error::StartError;
 use crate::uri::FaceUri;
@@ -126,12 +128,32 @@ impl Driver<Forwarder> {
             match self.core.poll_output() {
                 None => return,
                 Some(Output::Send { face, packet }) => self.send(face, packet),
+                Some(Output::TooLarge { face, data }) => self.too_large(face, &data),
                 Some(Output::CreateFace(request)) => self.create_face(&request),
                 Some(Output::DestroyFace { face }) => self.destroy_face(face),
                 Some(Output::UpdateFace(update)) => self.update_face(&update),
             }
         }
         self.outputs_left = true;
+    }
+
+    fn too_large(&mut self, id: FaceId, data: &Data) {
+        let Some((_, face)) = self.face(id) else {
+            return;
+        };
+        let max_packet = face.max_packet;
+        if let Some(link) = face.link_mut() {
+            link.counters.oversize_out += 1;
+        }
+        if self.too_large.allows(self.now) {
+            tracing::warn!(
+                face = id.0,
+                name = %data.name(),
+                bytes = data.wire().len(),
+                max_packet,
+                "Data is larger than the face takes and was answered by a Nack; publish it in smaller segments, or connect by a face that agrees to jumbo packets"
+            );
+        }
     }
 
     /// What waits to be sent on all faces, and what may.

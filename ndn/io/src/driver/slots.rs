@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ndn_forwarder::{FaceId, FacePersistency};
+use ndn_packet::MAX_PACKET;
 use rustc_hash::FxHashMap;
 
 use crate::app::App;
@@ -63,6 +64,8 @@ pub(super) struct Face {
     pub id: FaceId,
     pub kind: FaceKind,
     pub persistency: FacePersistency,
+    /// Largest packet that it takes, as the core knows it.
+    pub max_packet: usize,
     /// Bytes were put in its queue since it was last flushed.
     pub dirty: bool,
     /// It is in the list of faces that may have something to read.
@@ -153,10 +156,23 @@ impl Face {
             id,
             kind,
             persistency,
+            max_packet: MAX_PACKET,
             dirty: false,
             ready: false,
             unarmed: false,
             link_timer: false,
+        }
+    }
+
+    /// Its link, while it is connected.
+    pub fn link_mut(&mut self) -> Option<&mut Link> {
+        match &mut self.kind {
+            FaceKind::Stream(Stream {
+                state: StreamState::Up(face),
+                ..
+            }) => Some(&mut face.link),
+            FaceKind::Udp(udp) => Some(&mut udp.face.link),
+            _ => None,
         }
     }
 
