@@ -9,9 +9,10 @@
 //!      └──▶ (failure)  ◀── refused ──── Waiting ── stopped ──▶ (end)
 //! ```
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ndn_io::{App, Client, ClientError, FaceUri};
+use ndn_io::{App, AppWaker, Client, ClientError, FaceUri};
 use ndn_packet::Name;
 
 use crate::error::{CliError, Exit};
@@ -23,6 +24,30 @@ const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 /// How soon a signal is heeded while waiting.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Wakes an application at whichever forwarder it is served, from any thread.
+#[derive(Clone, Default)]
+pub struct Wake(Arc<Mutex<Option<AppWaker>>>);
+
+impl Wake {
+    /// Has [`App::on_wake`] called soon. Where there is no forwarder now, the next one begins with that.
+    pub fn wake(&self) {
+        let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waker) = &*waker {
+            waker.wake();
+        }
+    }
+
+    /// As a function of its own.
+    pub fn caller(&self) -> Arc<dyn Fn() + Send + Sync> {
+        let wake = self.clone();
+        Arc::new(move || wake.wake())
+    }
+
+    fn set(&self, waker: AppWaker) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+    }
+}
+
 /// What is served, and where.
 pub struct Service<'a> {
     /// The forwarder, as the command line has it.
@@ -31,6 +56,8 @@ pub struct Service<'a> {
     pub prefixes: &'a [Name],
     /// Whether a forwarder will do; asked for each before anything is registered.
     pub suits: &'a dyn Fn(&mut Client) -> Result<(), CliError>,
+    /// What wakes the application.
+    pub wake: Wake,
 }
 
 impl Service<'_> {
@@ -133,6 +160,7 @@ impl Service<'_> {
                 .register(prefix)
                 .map_err(|error| forwarder::client_error(uri, &error))?;
         }
+        self.wake.set(client.waker());
         Ok(client)
     }
 }
@@ -191,6 +219,7 @@ mod tests {
             face: Some(&face),
             prefixes: &[prefix],
             suits: &|_| Ok(()),
+            wake: Wake::default(),
         };
         let stop = Stop::on_signals().expect("signals");
         let is_over = |app: &Changing| app.began.len() == 2;

@@ -12,7 +12,7 @@ use crate::args::PingServerArgs;
 use crate::error::CliError;
 use crate::forwarder::Stop;
 use crate::output;
-use crate::serve::Service;
+use crate::serve::{Service, Wake};
 
 /// Runs `trunkline pingserver`.
 ///
@@ -48,6 +48,7 @@ pub fn pingserver(args: &PingServerArgs) -> Result<(), CliError> {
         face: args.face.face.as_deref(),
         prefixes: std::slice::from_ref(&under),
         suits: &|_| Ok(()),
+        wake: Wake::default(),
     };
     service.run(registered, &mut app, &stop, |_| false)?;
     if args.json.json {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ndn_io::FaceUri;
 use ndn_mount::MountOptions;
 use ndn_packet::{Name, SigningKey};
-use ndn_repo::protocol::{InsertLimits, Trust};
+use ndn_repo::protocol::{InsertLimits, Trust, Waker};
 use ndn_repo::{PutOptions, Repo, RepoError, RepoOptions};
 use trunkline_store::Store;
 
@@ -194,9 +194,9 @@ impl RepoConfig {
     ///
     /// # Errors
     /// The repository has something under the cluster's name; no thread can be had.
-    pub fn open_store(&self, repo: &Repo) -> Result<Option<Store>, CliError> {
+    pub fn open_store(&self, repo: &Repo, wake: Waker) -> Result<Option<Store>, CliError> {
         self.store
-            .open(repo, &self.serve, &self.put, self.load_key()?)
+            .open(repo, &self.serve, &self.put, self.load_key()?, wake)
     }
 
     /// Opens the repository in this process.

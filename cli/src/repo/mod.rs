@@ -79,6 +79,7 @@ pub fn run(command: RepoCommand, verbose: u8) -> Result<(), CliError> {
 /// What the library says, with the exit status.
 fn repo_error(error: &RepoError) -> CliError {
     let exit = match error {
+        RepoError::Shared(error) => return repo_error(error),
         RepoError::BadName { .. } | RepoError::Setting(_) => Exit::Usage,
         RepoError::Rotten { .. } => Exit::Unverified,
         RepoError::NotFound(_) => Exit::NoData,

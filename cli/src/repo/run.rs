@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_io::App;
-use ndn_packet::{Data, Interest, NackReason, NetKind, NetPacket};
+use ndn_packet::{Data, Interest, NackReason, NetKind, NetPacket, PitToken};
 use ndn_repo::protocol::Server;
-use ndn_repo::{Repo, RepoError, now_us};
+use ndn_repo::{RateLimit, Repo, RepoError, now_us};
 use trunkline_store::{Location, Store};
 
 use super::config::RepoConfig;
@@ -17,7 +17,7 @@ use super::control::ControlSocket;
 use super::session::Counters;
 use crate::error::CliError;
 use crate::forwarder::Stop;
-use crate::serve::Service;
+use crate::serve::{Service, Wake};
 use crate::{logging, mount, output};
 
 /// Runs the repository, or only checks its configuration.
@@ -48,22 +48,25 @@ pub fn run(
     let page = config
         .http
         .start(&repo, &config.serve, &config.load_key()?)?;
+    let wake = Wake::default();
     let mut prefixes = config.serve.clone();
     let commands = match &config.name {
         None => None,
         Some(name) => {
             prefixes.push(name.clone());
             let trust = config.load_trust()?;
-            let server = Server::new(repo.clone(), name.clone(), trust, config.insert_limits());
+            let limits = config.insert_limits();
+            let server = Server::new(repo.clone(), name.clone(), trust, limits, wake.caller());
             Some(server.map_err(|e| config.error(&e))?)
         }
     };
-    let store = config.open_store(&repo)?;
+    let store = config.open_store(&repo, wake.caller())?;
     let mut app = Serving {
         repo,
         commands,
         store,
         counters,
+        unread: RateLimit::default(),
     };
     let mounted = match mount_at.or(config.mount_at.as_deref()) {
         Some(at) => Some(mount::start(
@@ -79,6 +82,7 @@ pub fn run(
         face: face.as_deref(),
         prefixes: &prefixes,
         suits: &|_| Ok(()),
+        wake,
     };
     let names: Vec<String> = prefixes.iter().map(ToString::to_string).collect();
     let text = format!(
@@ -103,30 +107,41 @@ struct Serving {
     commands: Option<Server>,
     store: Option<Store>,
     counters: Counters,
+    /// Of lines about what could not be read.
+    unread: RateLimit,
 }
 
 impl Serving {
-    fn on_interest(&mut self, now: Duration, interest: Interest) -> Option<NetPacket> {
+    fn on_interest(
+        &mut self,
+        now: Duration,
+        interest: Interest,
+        token: Option<PitToken>,
+    ) -> Option<NetPacket> {
         if let Some(commands) = &mut self.commands
-            && let Some(response) = commands.on_interest(now, now_us() / 1000, &interest)
+            && commands.on_interest(now, now_us() / 1000, &interest, token)
         {
             *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = commands.counters();
-            return packet(response, &interest);
+            return None;
         }
-        match self.repo.answer(&interest) {
+        let answer = match self.repo.answer(&interest) {
             Ok(Some(wire)) => packet(wire, &interest),
             Ok(None) => Some(NetPacket::nack(NackReason::NoRoute, interest)),
-            // It may be whole in another repository.
-            Err(error @ RepoError::Rotten { .. }) => {
-                tracing::error!(name = %interest.name(), %error, "not answered");
-                Some(NetPacket::nack(NackReason::NoRoute, interest))
-            }
-            // It may be read another time.
             Err(error) => {
-                tracing::error!(name = %interest.name(), %error, "not answered");
-                None
+                if let Some(left_out) = self.unread.allows(now) {
+                    tracing::error!(name = %interest.name(), %error, left_out, "Interest not answered");
+                }
+                match error {
+                    // It may be whole in another repository.
+                    RepoError::Rotten { .. } => {
+                        Some(NetPacket::nack(NackReason::NoRoute, interest))
+                    }
+                    // It may be read another time.
+                    _ => None,
+                }
             }
-        }
+        };
+        answer.map(|answer| answer.with_pit_token(token))
     }
 
     /// Gives the store what is its own, and gives back what is not.
@@ -152,11 +167,12 @@ impl Serving {
         (!is_taken).then_some(packet)
     }
 
-    /// Sends the Interests of insertions.
-    fn fetch(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+    /// Sends what commands are answered, and the Interests of insertions.
+    fn send(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         let Some(commands) = &mut self.commands else {
             return;
         };
+        out.extend(std::iter::from_fn(|| commands.poll_response()));
         while let Some(wire) = commands.poll_interest(now) {
             out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
         }
@@ -182,10 +198,7 @@ impl App for Serving {
         };
         match (packet.packet, &mut self.commands) {
             (NetKind::Interest(interest), _) => {
-                out.extend(
-                    self.on_interest(now, interest)
-                        .map(|answer| answer.with_pit_token(token)),
-                );
+                out.extend(self.on_interest(now, interest, token));
             }
             (NetKind::Data(data), Some(commands)) => commands.on_data(now, &data, marked),
             (NetKind::Nack { reason, interest }, Some(commands)) => {
@@ -193,22 +206,27 @@ impl App for Serving {
             }
             (_, None) => {}
         }
-        self.fetch(now, out);
+        self.send(now, out);
+    }
+
+    fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        if let Some(commands) = &mut self.commands {
+            commands.on_wake(now);
+        }
+        if let Some(store) = &mut self.store {
+            store.on_wake(now, out);
+        }
+        self.send(now, out);
     }
 
     fn deadline(&self) -> Option<Duration> {
-        let commands = self.commands.as_ref().and_then(Server::deadline);
-        let store = self.store.as_ref().and_then(Store::deadline);
-        commands.into_iter().chain(store).min()
+        self.commands.as_ref().and_then(Server::deadline)
     }
 
     fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         if let Some(commands) = &mut self.commands {
             commands.on_deadline(now);
         }
-        if let Some(store) = &mut self.store {
-            store.on_deadline(now, out);
-        }
-        self.fetch(now, out);
+        self.send(now, out);
     }
 }

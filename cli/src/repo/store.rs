@@ -1,6 +1,7 @@
 //! The Hadoop cluster behind a repository, as the configuration has it.
 
 use ndn_packet::{Name, SigningKey};
+use ndn_repo::protocol::Waker;
 use ndn_repo::{PutOptions, Repo};
 use trunkline_store::{Cut, Location, NameNode, Questions, Store, StoreOptions};
 
@@ -62,7 +63,8 @@ impl StoreConfig {
         Ok(())
     }
 
-    /// The store behind `repo`, which signs with `key` and cuts files as `put` says; `None` where none is wanted.
+    /// The store behind `repo`, which signs with `key`, cuts files as `put` says and calls `wake` when the NameNode has
+    /// answered; `None` where none is wanted.
     ///
     /// # Errors
     /// The repository has something under the prefix; no thread can be had.
@@ -72,6 +74,7 @@ impl StoreConfig {
         serve: &[Name],
         put: &PutOptions,
         key: SigningKey,
+        wake: Waker,
     ) -> Result<Option<Store>, CliError> {
         let Some(location) = &self.location else {
             return Ok(None);
@@ -100,7 +103,7 @@ impl StoreConfig {
         };
         let web = self.web.clone().unwrap_or_else(|| vec![location.web()]);
         tracing::info!(%prefix, path = location.path, namenode = web.join(","), "store");
-        let questions = Questions::to(NameNode::new(web, &self.user), cut)
+        let questions = Questions::to(NameNode::new(web, &self.user), cut, wake)
             .map_err(|e| CliError::failed("store", e))?;
         let options = StoreOptions {
             prefix,

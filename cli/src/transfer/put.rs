@@ -13,7 +13,7 @@ use crate::args::PutArgs;
 use crate::error::CliError;
 use crate::forwarder::{self, Stop};
 use crate::output;
-use crate::serve::Service;
+use crate::serve::{Service, Wake};
 use crate::units::show_size;
 
 /// Runs `trunkline put`.
@@ -67,6 +67,7 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
         face: args.face.face.as_deref(),
         prefixes: std::slice::from_ref(&prefix),
         suits: &|client| check_size(args, segment, client),
+        wake: Wake::default(),
     };
     service.run(registered, &mut app, &stop, |app| app.failure.is_some())?;
     let served = &app.publication;

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use ndn_packet::{Component, Name};
+use ndn_repo::protocol::Waker;
 use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component, now_us};
 
 use crate::file::{Draft, File, Unserved};
@@ -84,23 +85,27 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// Starts the thread; it ends when this is dropped.
+    /// Starts the thread; it ends when this is dropped. It calls `wake` when it has an answer, or ends.
     ///
     /// # Errors
     /// No thread can be had.
-    pub fn to(mut namenode: NameNode, cut: Cut) -> io::Result<Self> {
+    pub fn to(mut namenode: NameNode, cut: Cut, wake: Waker) -> io::Result<Self> {
         let (to_thread, questions) = channel::<Question>();
         // An answer may be large: one is waited with until the one before is taken.
         let (tell, told) = sync_channel(1);
         std::thread::Builder::new()
             .name(String::from("namenode"))
             .spawn(move || {
+                let answers = Answers {
+                    tell: Some(tell),
+                    wake,
+                };
                 while let Ok(question) = questions.recv() {
                     let answer = match question.asked.elapsed() > STALE {
                         true => Err(Unanswered::Late),
                         false => answer(&mut namenode, &question, &cut),
                     };
-                    if tell.send((question.topic, answer)).is_err() {
+                    if !answers.give((question.topic, answer)) {
                         return;
                     }
                 }
@@ -162,10 +167,27 @@ impl Questions {
         self.open.remove(&told.0);
         Some(told)
     }
+}
 
-    /// Whether answers are waited for.
-    pub(crate) fn are_open(&self) -> bool {
-        !self.open.is_empty()
+/// Where the thread's answers go. Whoever waits for them is woken when there will be none, too.
+struct Answers {
+    tell: Option<SyncSender<Told>>,
+    wake: Waker,
+}
+
+impl Answers {
+    /// Hands an answer over; false where nobody takes it any more.
+    fn give(&self, told: Told) -> bool {
+        let is_taken = self.tell.as_ref().is_some_and(|to| to.send(told).is_ok());
+        (self.wake)();
+        is_taken
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.tell = None;
+        (self.wake)();
     }
 }
 

@@ -20,8 +20,6 @@ use crate::waiting::{Waiting, WaitingRoom};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
 const AGAIN: Duration = Duration::from_millis(400);
-/// How often the NameNode's thread is looked after while it works.
-const LOOK: Duration = Duration::from_millis(2);
 /// How long an Interest waits, unless it says less.
 const WAIT: Duration = Duration::from_secs(4);
 /// How long a NameNode that did not answer is left alone.
@@ -131,13 +129,8 @@ impl Store {
         true
     }
 
-    /// When [`Store::on_deadline`] is to be called.
-    pub fn deadline(&self) -> Option<Duration> {
-        self.questions.are_open().then(|| self.now + LOOK)
-    }
-
-    /// Looks whether the NameNode has answered.
-    pub fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+    /// The NameNode has answered: to be called when the waker that [`Questions::to`] was given is.
+    pub fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         self.now = now;
         self.collect(out);
     }
@@ -307,7 +300,7 @@ mod tests {
         assert!(asked.try_recv().is_ok());
         let topic = Topic::File(name("/cluster/a"));
         tell.send((topic, Err(Unanswered::Late))).expect("a store");
-        store.on_deadline(Duration::ZERO, &mut out);
+        store.on_wake(Duration::ZERO, &mut out);
         assert_eq!(reasons(&mut out), [NackReason::Congestion]);
         ask(&mut store, "/cluster/b", &mut out);
         assert!(asked.try_recv().is_ok(), "the NameNode is left alone");
@@ -323,9 +316,8 @@ mod tests {
         assert_eq!(out.len(), 0);
         // As where the thread that asks has come to an end.
         drop((asked, tell));
-        store.on_deadline(Duration::ZERO, &mut out);
+        store.on_wake(Duration::ZERO, &mut out);
         assert_eq!(reasons(&mut out), [NackReason::NoRoute; 2]);
-        assert_eq!(store.deadline(), None);
         ask(&mut store, "/cluster/c", &mut out);
         assert_eq!(reasons(&mut out).len(), 1);
     }

@@ -52,6 +52,14 @@ pub struct AppWaker {
 }
 
 impl AppWaker {
+    pub(crate) fn new(face: FaceId, woken: Arc<AtomicBool>, shared: Arc<Shared>) -> Self {
+        Self {
+            face,
+            woken,
+            shared,
+        }
+    }
+
     /// See [`AppHandle::wake`].
     pub fn wake(&self) {
         wake(self.face, &self.woken, &self.shared);

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency, FaceSpec};
 use ndn_packet::NetPacket;
 
-use crate::app::App;
+use crate::app::{App, AppWaker};
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
 use crate::driver::{Core, Driver, DriverOptions};
 use crate::error::ClientError;
@@ -52,6 +54,7 @@ pub struct Client {
     /// could answer with yet more.
     enough_queued: usize,
     outgoing: Vec<NetPacket>,
+    woken: Arc<AtomicBool>,
 }
 
 /// What the loop has for the application: packets, and how its face stands.
@@ -156,6 +159,7 @@ impl Client {
             driver,
             enough_queued: options.link.send_queue_bytes / 2,
             outgoing: Vec::new(),
+            woken: Arc::default(),
         })
     }
 
@@ -180,6 +184,12 @@ impl Client {
     pub fn with_epoch(mut self, epoch: Instant) -> Self {
         self.driver.set_epoch(epoch);
         self
+    }
+
+    /// Something that has [`App::on_wake`] called soon, from any thread. A wake-up while nothing runs is made good by the
+    /// next [`Client::run`], which begins with that call.
+    pub fn waker(&self) -> AppWaker {
+        AppWaker::new(FaceId::FIRST, self.woken.clone(), self.driver.shared())
     }
 
     /// Whether both ends have agreed to jumbo packets. They have had no time to before the
@@ -260,6 +270,11 @@ impl Client {
         };
         self.driver.wait(Some(until)).map_err(ClientError::Loop)?;
         self.driver.read_ready(|_| {});
+        if self.driver.drop_commands() {
+            // Cleared before the call: a wake during it is a new one.
+            self.woken.store(false, Ordering::Release);
+            app.on_wake(self.driver.now(), &mut self.outgoing);
+        }
         while self.may_hand_over()
             && let Some(packet) = self.driver.core.packets.pop_front()
         {

@@ -396,3 +396,42 @@ fn the_clock_of_a_client_goes_on_in_the_next() {
     fetch(&mut next, 10, 100, 4);
     node.shutdown();
 }
+
+/// Counts how often it is woken.
+struct Woken(u32);
+
+impl App for Woken {
+    fn on_packet(&mut self, _: Duration, _: NetPacket, _: &mut Vec<NetPacket>) {}
+
+    fn on_wake(&mut self, _: Duration, _: &mut Vec<NetPacket>) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn other_threads_wake_what_a_client_drives() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = uri(&format!("unix://{}/f.sock", dir.path().display()));
+    let _node = node(vec![listen(&place.to_string())]);
+    let mut connected = client(&place, &ClientOptions::default());
+    let waker = connected.waker();
+    let (woken, seen) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // Each wake-up is seen before the next one: none is lost, and none is another's.
+        while seen.recv().is_ok() {
+            waker.wake();
+        }
+    });
+    let mut app = Woken(0);
+    let mut told = 0;
+    let done = |app: &mut Woken| {
+        if app.0 > told {
+            told = app.0;
+            woken.send(()).unwrap();
+        }
+        app.0 == 100
+    };
+    connected.run(&mut app, done).unwrap();
+    drop(woken);
+    thread.join().unwrap();
+}

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ndn_packet::Name;
 
@@ -41,6 +42,9 @@ pub enum RepoError {
         /// What is wrong.
         cause: String,
     },
+    /// What several changes that were made durable together failed of.
+    #[error(transparent)]
+    Shared(Arc<RepoError>),
     /// There is no such thing here.
     #[error("{0}: not in this repository")]
     NotFound(Name),
@@ -110,6 +114,10 @@ impl<T> At<T> for io::Result<T> {
 impl RepoError {
     /// Whether the disk had no room.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, RepoError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull)
+        match self {
+            RepoError::Io { error, .. } => error.kind() == io::ErrorKind::StorageFull,
+            RepoError::Shared(error) => error.is_disk_full(),
+            _ => false,
+        }
     }
 }

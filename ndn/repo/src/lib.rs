@@ -63,6 +63,7 @@ mod listing;
 mod manifest_in;
 mod packets;
 pub mod protocol;
+mod rate_limit;
 mod recent;
 mod repo;
 
@@ -77,4 +78,5 @@ pub use inner::now_us;
 pub use listing::{Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed};
 pub use manifest_in::{ManifestIn, SignedManifest};
 pub use packets::{Insertion, SeriesInfo};
+pub use rate_limit::RateLimit;
 pub use repo::{FileInfo, MAX_SEGMENT_BYTES, METADATA_FRESHNESS, Repo, RepoOptions};

@@ -3,6 +3,8 @@
 mod server;
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use ndn_endpoint::rdr::{self, Metadata};
@@ -122,6 +124,8 @@ pub fn listing(entries: &[String], remaining: usize) -> String {
 /// A store under `/cluster`, with what is around it.
 pub struct Bench {
     pub store: Store,
+    /// Where its wake-ups come in.
+    woken: Receiver<()>,
     /// Bytes of blocks, by id.
     pub blocks: HashMap<String, Vec<u8>>,
     /// Turned over before it is sent: what comes is damaged.
@@ -141,7 +145,11 @@ impl Bench {
             segment_bytes: SEGMENT,
             freshness: Duration::from_secs(10),
         };
-        let questions = Questions::to(namenode, cut).expect("a thread");
+        let (wake, woken) = channel();
+        let waker = Arc::new(move || {
+            let _ = wake.send(());
+        });
+        let questions = Questions::to(namenode, cut, waker).expect("a thread");
         let options = StoreOptions {
             prefix: name("/cluster"),
             path: String::from("/published"),
@@ -149,6 +157,7 @@ impl Bench {
         };
         Self {
             store: Store::new(options, questions),
+            woken,
             blocks: HashMap::new(),
             damaged: false,
             interests: Vec::new(),
@@ -204,11 +213,9 @@ impl Bench {
                 }
             }
             if out.is_empty() {
-                if Instant::now() > until {
-                    return None;
-                }
-                std::thread::sleep(Duration::from_millis(1));
-                self.store.on_deadline(self.now(), &mut out);
+                let left = until.saturating_duration_since(Instant::now());
+                self.woken.recv_timeout(left).ok()?;
+                self.store.on_wake(self.now(), &mut out);
             }
         }
     }

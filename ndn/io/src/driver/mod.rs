@@ -187,6 +187,19 @@ impl<C: Core> Driver<C> {
         Some(deadline.saturating_sub(self.epoch.elapsed()))
     }
 
+    /// What other threads and the loop share.
+    pub fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Drops what other threads have asked of the loop, for a core that is only ever woken; whether there was something.
+    pub fn drop_commands(&mut self) -> bool {
+        self.shared.take(&mut self.commands);
+        let were_some = !self.commands.is_empty();
+        self.commands.clear();
+        were_some
+    }
+
     /// The loop's clock: when it last woke.
     pub fn now(&self) -> Duration {
         self.now

@@ -233,25 +233,36 @@ impl Insertion {
     ///
     /// # Errors
     /// What the disk says; none of them is there then.
-    pub fn commit(mut self) -> Result<u64> {
-        let committed = self.try_commit();
-        self.forget();
-        committed
+    pub fn commit(self) -> Result<u64> {
+        let committed = Self::commit_all(vec![self]).pop();
+        committed.unwrap_or(Ok(0))
     }
 
-    fn try_commit(&mut self) -> Result<u64> {
-        self.end_run()?;
-        if self.done.is_empty() {
-            return Ok(0);
+    /// As [`Insertion::commit`], of several of one repository that wait for the disk once: each is kept or fails by itself.
+    pub(crate) fn commit_all(mut insertions: Vec<Self>) -> Vec<Result<u64>> {
+        let mut results: Vec<Result<u64>> = Vec::with_capacity(insertions.len());
+        let (mut changes, mut places) = (Vec::new(), Vec::new());
+        for (at, insertion) in insertions.iter_mut().enumerate() {
+            let ended = insertion.end_run().map(|()| 0);
+            if ended.is_ok() && !insertion.done.is_empty() {
+                let extents = std::mem::take(&mut insertion.done);
+                changes.push(Change::Put(insertion.key.clone(), extents));
+                places.push(at);
+            }
+            results.push(ended);
         }
-        let put = Change::Put(self.key.clone(), std::mem::take(&mut self.done));
-        let _moves = self
-            .repo
-            .packets
-            .moves
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.repo.packets.commit(put)
+        if let Some(repo) = insertions.first().map(|insertion| insertion.repo.clone()) {
+            let moves = repo.packets.moves.read();
+            let _moves = moves.unwrap_or_else(PoisonError::into_inner);
+            let committed = repo.packets.commit_all(changes);
+            for (at, result) in places.into_iter().zip(committed) {
+                results[at] = result;
+            }
+        }
+        for insertion in &mut insertions {
+            insertion.forget();
+        }
+        results
     }
 }
 

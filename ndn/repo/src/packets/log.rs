@@ -1,6 +1,13 @@
 //! The segment logs: files that are only appended to, reserved ahead, one written at a time.
+//!
+//! Appending never waits for the device. A log that is full is closed for writing, and listed with what must be made durable
+//! before anything that a later log tells may count:
+//! ```text
+//!   written to ── full ──▶ unsynced ── synced, cut to its size ──▶ durable
+//!       └──────── could not be written or synced ──▶ broken
+//! ```
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +35,10 @@ pub(crate) struct Logs {
     size: u64,
     next: u32,
     open: Option<OpenLog>,
+    /// Logs that are full and not known to be on the disk, the oldest first.
+    full: Vec<LogFile>,
+    /// Logs whose names may not be on the disk.
+    unnamed: BTreeSet<u32>,
     /// Logs whose last bytes may not have reached the disk.
     broken: HashSet<u32>,
     /// How many insertions that are not over began in which log.
@@ -42,6 +53,34 @@ struct OpenLog {
     written: u64,
     reserved: u64,
     buffer: Vec<u8>,
+}
+
+/// A log whose bytes are all in its file.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFile {
+    pub number: u32,
+    file: Arc<dyn DiskFile>,
+    /// Where a log that is full ends: room reserved beyond is given back. `None` while it is written.
+    end: Option<u64>,
+}
+
+impl LogFile {
+    /// Makes it durable. Waits for the device: nobody may hold [`Logs`] meanwhile whom others wait for.
+    pub fn sync(&self) -> io::Result<()> {
+        if let Some(end) = self.end {
+            self.file.set_size(end)?;
+        }
+        self.file.sync()
+    }
+}
+
+/// What a commit makes durable.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced {
+    /// Logs whose names are to be made durable, by syncing [`folder`].
+    pub unnamed: Vec<u32>,
+    /// Logs to be synced, the oldest first.
+    pub files: Vec<LogFile>,
 }
 
 /// The file of a log.
@@ -66,20 +105,16 @@ impl Logs {
             size: size.clamp(1 << 16, 1 << 32),
             next,
             open: None,
+            full: Vec::new(),
+            unnamed: BTreeSet::new(),
             broken: HashSet::new(),
             begun: BTreeMap::new(),
         }
     }
 
-    /// Appends a record and tells where it is. It is on the disk after [`Logs::sync`].
+    /// Appends a record and tells where it is. It is on the disk when all that [`Logs::unsynced`] gives is.
     pub fn append(&mut self, disk: &dyn Disk, kind: Kind, payload: &[u8]) -> Result<Place> {
-        let len = record_len(payload.len()) as u64;
-        if let Some(open) = &self.open
-            && open.end() + len > self.size
-            && open.end() > 0
-        {
-            self.close()?;
-        }
+        self.make_room(payload.len())?;
         if self.open.is_none() {
             self.open = Some(self.begin(disk)?);
         }
@@ -90,12 +125,58 @@ impl Logs {
         self.or_break(appended)
     }
 
+    /// Ends the log being written if a record with so many bytes of payload does not fit into it.
+    pub fn make_room(&mut self, payload: usize) -> Result<()> {
+        let len = record_len(payload) as u64;
+        let is_full = |open: &OpenLog| open.end() > 0 && open.end() + len > self.size;
+        if !self.open.as_ref().is_some_and(is_full) {
+            return Ok(());
+        }
+        self.end_open()
+    }
+
+    /// Logs that are full and not known to be on the disk.
+    pub fn full(&self) -> Unsynced {
+        let is_full = |number: &u32| self.full.iter().any(|log| log.number == *number);
+        Unsynced {
+            unnamed: self.unnamed.iter().copied().filter(is_full).collect(),
+            files: self.full.clone(),
+        }
+    }
+
+    /// Writes what is collected, and tells all that is not known to be on the disk.
+    pub fn unsynced(&mut self) -> Result<Unsynced> {
+        self.flush()?;
+        let mut files = self.full.clone();
+        files.extend(self.open.as_ref().map(|open| LogFile {
+            number: open.number,
+            file: open.file.clone(),
+            end: None,
+        }));
+        Ok(Unsynced {
+            unnamed: self.unnamed.iter().copied().collect(),
+            files,
+        })
+    }
+
+    /// This log is on the disk.
+    pub fn synced(&mut self, synced: &LogFile) {
+        if synced.end.is_some() {
+            self.full.retain(|log| log.number != synced.number);
+        }
+    }
+
+    /// The names of these logs are on the disk.
+    pub fn named(&mut self, logs: &[u32]) {
+        self.unnamed.retain(|log| !logs.contains(log));
+    }
+
     fn begin(&mut self, disk: &dyn Disk) -> Result<OpenLog> {
         let number = self.next;
         let path = path(number);
         self.next += 1;
         let file = disk.create(&path).at(&path)?;
-        disk.sync_dir(folder()).at(folder())?;
+        self.unnamed.insert(number);
         Ok(OpenLog {
             number,
             file,
@@ -157,20 +238,17 @@ impl Logs {
         !self.broken.contains(&log)
     }
 
-    /// Writes what is collected, and gives the file to sync.
-    pub fn flush(&mut self) -> Result<Option<(u32, Arc<dyn DiskFile>)>> {
-        let flushed = match &mut self.open {
-            Some(open) => open
-                .flush()
-                .map(|()| Some((open.number, open.file.clone()))),
-            None => Ok(None),
-        };
+    /// Writes what is collected.
+    pub fn flush(&mut self) -> Result<()> {
+        let flushed = self.open.as_mut().map_or(Ok(()), OpenLog::flush);
         self.or_break(flushed)
     }
 
     /// A log could not be written or synced: what is in it and not synced before is lost, and it is not written any more.
     pub fn break_log(&mut self, log: u32) {
         self.broken.insert(log);
+        self.full.retain(|full| full.number != log);
+        self.unnamed.remove(&log);
         if self.current() == Some(log) {
             self.open = None;
         }
@@ -186,17 +264,16 @@ impl Logs {
         })
     }
 
-    /// Ends the log being written: it keeps its room no longer than it needs, and all of it is durable.
-    pub fn close(&mut self) -> Result<()> {
-        let closed = match &mut self.open {
-            Some(open) => open
-                .flush()
-                .and_then(|()| open.file.set_size(open.written))
-                .and_then(|()| open.file.sync()),
-            None => Ok(()),
-        };
-        self.or_break(closed)?;
-        self.open = None;
+    /// Ends the log being written: the next record goes into another.
+    pub fn end_open(&mut self) -> Result<()> {
+        self.flush()?;
+        if let Some(open) = self.open.take() {
+            self.full.push(LogFile {
+                number: open.number,
+                file: open.file,
+                end: Some(open.written),
+            });
+        }
         Ok(())
     }
 }

@@ -42,8 +42,9 @@ pub(crate) fn recover(
         // What is beyond was never acknowledged; without it, it can never look as if it had been.
         if file.size().at(&path)? > end {
             file.set_size(end).at(&path)?;
-            file.sync().at(&path)?;
         }
+        // Where the process was killed, what was read may not be on the disk yet, and the index is about to tell of it.
+        file.sync().at(&path)?;
         if end == 0 {
             disk.remove(&path).at(&path)?;
         }

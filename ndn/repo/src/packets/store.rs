@@ -235,7 +235,8 @@ impl PacketStore {
         self.logs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .close()?;
+            .end_open()?;
+        self.sync_logs()?;
         self.index.sync()
     }
 

@@ -35,6 +35,15 @@ impl Verb {
     /// All of them.
     pub const ALL: [Verb; 3] = [Verb::Insert, Verb::InsertCheck, Verb::Delete];
 
+    /// The command in words, for the log.
+    pub(crate) fn command(self) -> &'static str {
+        match self {
+            Verb::Insert => "insert command",
+            Verb::InsertCheck => "insert check command",
+            Verb::Delete => "delete command",
+        }
+    }
+
     /// The name component.
     pub fn component(self) -> &'static [u8] {
         match self {
@@ -127,6 +136,11 @@ impl<'a> Command<'a> {
             KeyLocatorRef::KeyDigest(digest) => Some(digest.to_vec()),
             KeyLocatorRef::Name(_) => None,
         }
+    }
+
+    /// The key as the command names it, where it does so.
+    pub(crate) fn key_locator(&self) -> Option<KeyLocatorRef<'_>> {
+        self.interest.signature_info()?.key_locator
     }
 
     /// When it was signed, in milliseconds since the Unix epoch, where it says so.

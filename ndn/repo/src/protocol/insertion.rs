@@ -1,21 +1,23 @@
 //! One insertion: fetches what a command names, and keeps it when all of it is here.
 //!
 //! ```text
-//!   Fetching ── all came, believed ──▶ Committing ── on the disk ──▶ Over(200)
-//!      │                                   │
-//!      │ stall, no end, not believed       │ disk
-//!      └──────▶ Over(405, 406) ◀───────────┴──▶ Over(500)
+//!   Fetching ── all came, trusted ──▶ Committing ── on the disk ──▶ Over(200)
+//!      │                                  │
+//!      │ stall, no end, not trusted       │ disk
+//!      └──────▶ Over(405, 406)            └──▶ Over(500)
 //! ```
+//! It is never waited for the disk here: what commits is told by [`Process::committed`].
 //! Where the producer stalled, what has come is not thrown away at once: the same command again goes on from there. Nor is
 //! it where the repository ended: what was kept then is read and checked when the command comes again.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig, VerifyPolicy};
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef};
 
+use super::disk_thread::{DiskThread, Job};
+use super::ending::{Ending, RefusalLog};
 use super::message::{Parameters, Response, status};
 use super::trust::{Believed, Trust};
 use crate::error::RepoError;
@@ -24,8 +26,6 @@ use crate::repo::Repo;
 
 /// Packets that may be on their way or not yet written.
 const WINDOW_PACKETS: usize = 256;
-/// How often it is looked whether the disk is done.
-const LOOK_AT_DISK: Duration = Duration::from_millis(2);
 /// How often a packet that is not believed is asked for again.
 const MAX_REJECTS: u32 = 3;
 
@@ -72,16 +72,24 @@ pub(crate) struct Process {
     over_since: Option<Duration>,
 }
 
+/// What an insertion needs of its server to go on.
+pub(crate) struct Means {
+    pub trust: Trust,
+    pub limits: InsertLimits,
+    pub disk: DiskThread,
+    pub log: RefusalLog,
+}
+
 enum Phase {
     Segments(Box<Consumer>, Insertion),
     Single(Box<Exchange>, Insertion),
-    Committing(Receiver<Result<u64, RepoError>>, Duration),
+    Committing,
     /// Over, but what has come is here.
     Suspended(Insertion),
     /// Not over when the repository ended last.
     Kept(KeptInsertion),
     /// What was kept is being read.
-    Resuming(Receiver<Result<(Insertion, bool), RepoError>>, Duration),
+    Resuming,
     Over,
 }
 
@@ -186,12 +194,12 @@ impl Process {
     }
 
     /// Fetches the rest, where the producer had stalled or the repository was started anew.
-    pub fn go_on(&mut self, repo: &Repo, now: Duration, believed: Believed, limits: &InsertLimits) {
+    pub fn go_on(&mut self, now: Duration, believed: Believed, means: &mut Means) {
         match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Suspended(insertion) => self.fetch_rest(now, insertion, limits),
+            Phase::Suspended(insertion) => self.fetch_rest(now, insertion, &means.limits),
             Phase::Kept(kept) => {
                 self.believed = believed;
-                self.resume(repo, now, kept);
+                self.resume(now, kept, means);
             }
             other => {
                 self.phase = other;
@@ -215,49 +223,42 @@ impl Process {
     }
 
     /// On a thread of its own: it reads all that has come.
-    fn resume(&mut self, repo: &Repo, now: Duration, kept: KeptInsertion) {
-        let (tell, done) = channel();
-        let repo = repo.clone();
-        let started = std::thread::Builder::new()
-            .name(String::from("resume"))
-            .spawn(move || {
-                // Nobody listens any more where the repository ends.
-                let _ = tell.send(kept.resume(&repo));
-            });
-        match started {
-            Ok(_) => {
+    fn resume(&mut self, now: Duration, kept: KeptInsertion, means: &mut Means) {
+        let id = self.response.process.unwrap_or(0);
+        match means.disk.resume(id, kept) {
+            Ok(()) => {
                 self.response.status = status::GOES_ON;
                 self.over_since = None;
-                self.phase = Phase::Resuming(done, now + LOOK_AT_DISK);
+                self.phase = Phase::Resuming;
             }
-            Err(error) => {
-                tracing::error!(%error, "an insertion can't be gone on with");
-                self.end(now, status::FAILED);
-            }
+            Err(error) => self.fail(now, &Ending::Thread(error), &mut means.log),
         }
     }
 
     /// What was kept is read.
-    fn resumed(
+    pub fn resumed(
         &mut self,
         now: Duration,
-        insertion: Insertion,
-        is_final: bool,
-        limits: &InsertLimits,
+        result: Result<(Insertion, bool), RepoError>,
+        means: &mut Means,
     ) {
+        let (insertion, is_final) = match result {
+            Ok(resumed) => resumed,
+            Err(error) => return self.fail(now, &Ending::Disk(error), &mut means.log),
+        };
         tracing::info!(
             name = ?self.asked.name.as_ref().map(Name::to_string),
             packets = insertion.packets(),
-            "an insertion goes on from before the start"
+            "insertion goes on from before the restart"
         );
         self.bytes = insertion.bytes();
         let next = insertion.next_segment();
         if is_final || self.asked.end.is_some_and(|end| next > end) {
             self.response.inserted = Some(insertion.packets());
             self.response.end = next.checked_sub(1);
-            return self.commit(now, insertion);
+            return self.commit(now, insertion, means);
         }
-        self.fetch_rest(now, insertion, limits);
+        self.fetch_rest(now, insertion, &means.limits);
     }
 
     /// Throws away what has come.
@@ -287,8 +288,8 @@ impl Process {
             Phase::Single(exchange, insertion) => {
                 exchange.result().is_none() && insertion.is_for(name)
             }
-            Phase::Committing(..)
-            | Phase::Resuming(..)
+            Phase::Committing
+            | Phase::Resuming
             | Phase::Suspended(_)
             | Phase::Kept(_)
             | Phase::Over => false,
@@ -299,8 +300,8 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.poll_interest(now),
             Phase::Single(exchange, _) => exchange.poll_interest(now),
-            Phase::Committing(..)
-            | Phase::Resuming(..)
+            Phase::Committing
+            | Phase::Resuming
             | Phase::Suspended(_)
             | Phase::Kept(_)
             | Phase::Over => None,
@@ -315,8 +316,8 @@ impl Process {
             Phase::Single(exchange, _) => {
                 exchange.on_data(data);
             }
-            Phase::Committing(..)
-            | Phase::Resuming(..)
+            Phase::Committing
+            | Phase::Resuming
             | Phase::Suspended(_)
             | Phase::Kept(_)
             | Phase::Over => {}
@@ -327,8 +328,8 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_nack(now, interest, reason),
             Phase::Single(exchange, _) => exchange.on_nack(now, interest, reason),
-            Phase::Committing(..)
-            | Phase::Resuming(..)
+            Phase::Committing
+            | Phase::Resuming
             | Phase::Suspended(_)
             | Phase::Kept(_)
             | Phase::Over => {}
@@ -339,8 +340,11 @@ impl Process {
         match &self.phase {
             Phase::Segments(consumer, _) => consumer.deadline(),
             Phase::Single(exchange, _) => exchange.deadline(),
-            Phase::Committing(_, at) | Phase::Resuming(_, at) => Some(*at),
-            Phase::Suspended(_) | Phase::Kept(_) | Phase::Over => None,
+            Phase::Committing
+            | Phase::Resuming
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => None,
         }
     }
 
@@ -348,8 +352,8 @@ impl Process {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.on_deadline(now),
             Phase::Single(exchange, _) => exchange.on_deadline(now),
-            Phase::Committing(..)
-            | Phase::Resuming(..)
+            Phase::Committing
+            | Phase::Resuming
             | Phase::Suspended(_)
             | Phase::Kept(_)
             | Phase::Over => {}
@@ -357,54 +361,40 @@ impl Process {
     }
 
     /// Moves on what can be moved on.
-    pub fn turn(&mut self, now: Duration, trust: &Trust, limits: &InsertLimits) {
+    pub fn turn(&mut self, now: Duration, means: &mut Means) {
         match &mut self.phase {
-            Phase::Segments(..) => self.read_segments(now, trust, limits),
-            Phase::Single(..) => self.read_single(now, trust),
-            Phase::Committing(done, look_at) => match done.try_recv() {
-                Ok(Ok(_)) => self.end(now, status::DONE),
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "an insertion was not kept");
-                    self.end(now, status::FAILED);
-                }
-                Err(TryRecvError::Empty) => *look_at = now + LOOK_AT_DISK,
-                Err(TryRecvError::Disconnected) => self.end(now, status::FAILED),
-            },
-            Phase::Resuming(done, look_at) => match done.try_recv() {
-                Ok(Ok((insertion, is_final))) => self.resumed(now, insertion, is_final, limits),
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "an insertion can't be gone on with");
-                    self.end(now, status::FAILED);
-                }
-                Err(TryRecvError::Empty) => *look_at = now + LOOK_AT_DISK,
-                Err(TryRecvError::Disconnected) => self.end(now, status::FAILED),
-            },
-            Phase::Suspended(_) | Phase::Kept(_) | Phase::Over => {}
+            Phase::Segments(..) => self.read_segments(now, means),
+            Phase::Single(..) => self.read_single(now, means),
+            Phase::Committing
+            | Phase::Resuming
+            | Phase::Suspended(_)
+            | Phase::Kept(_)
+            | Phase::Over => {}
         }
     }
 
-    fn read_segments(&mut self, now: Duration, trust: &Trust, limits: &InsertLimits) {
+    fn read_segments(&mut self, now: Duration, means: &mut Means) {
         let Phase::Segments(consumer, insertion) = &mut self.phase else {
             return;
         };
-        let mut over = None;
+        let mut ending = None;
         while let Some((segment, data)) = consumer.read() {
-            if !trust.believes(&self.key, self.believed, &data) {
+            if let Err(why) = means.trust.check(&self.key, self.believed, &data) {
                 self.rejects += 1;
                 if self.rejects > MAX_REJECTS || !consumer.reject(segment) {
-                    over = Some(status::UNTRUSTED_DATA);
+                    let packet = data.name_owned();
+                    ending = Some(Ending::Untrusted { packet, why });
                     break;
                 }
                 continue;
             }
             self.bytes += data.wire().len() as u64;
-            if self.bytes > limits.max_bytes {
-                over = Some(status::NO_END);
+            if self.bytes > means.limits.max_bytes {
+                ending = Some(Ending::TooLarge(means.limits.max_bytes));
                 break;
             }
             if let Err(error) = insertion.push(&data) {
-                tracing::error!(%error, "an insertion can't be kept");
-                over = Some(status::FAILED);
+                ending = Some(Ending::Disk(error));
                 break;
             }
         }
@@ -412,65 +402,74 @@ impl Process {
         if let Some(last) = consumer.last() {
             self.response.end = Some(last);
         }
-        if over.is_none() && consumer.failure().is_some() {
-            tracing::info!(reason = ?consumer.failure(), "an insertion came to no end");
-            return self.suspend(now);
-        }
-        match over {
-            Some(code) => self.end(now, code),
-            None if consumer.is_done() => self.commit_taken(now),
-            None => {}
+        match (ending, consumer.failure()) {
+            (Some(ending), _) => self.fail(now, &ending, &mut means.log),
+            (None, Some(reason)) => {
+                let ending = Ending::NoEnd(reason.to_string());
+                self.suspend(now, &ending, &mut means.log);
+            }
+            (None, None) if consumer.is_done() => self.commit_taken(now, means),
+            (None, None) => {}
         }
     }
 
-    fn read_single(&mut self, now: Duration, trust: &Trust) {
+    fn read_single(&mut self, now: Duration, means: &mut Means) {
         let Phase::Single(exchange, insertion) = &mut self.phase else {
             return;
         };
-        let over = match exchange.result() {
+        let ending = match exchange.result() {
             None => return,
-            Some(Err(_)) => Some(status::NO_END),
-            Some(Ok(data)) if !trust.believes(&self.key, self.believed, data) => {
-                Some(status::UNTRUSTED_DATA)
-            }
-            Some(Ok(data)) => match insertion.push(data) {
-                Ok(()) => None,
-                Err(error) => {
-                    tracing::error!(%error, "an insertion can't be kept");
-                    Some(status::FAILED)
-                }
+            Some(Err(error)) => Some(Ending::NoEnd(error.to_string())),
+            Some(Ok(data)) => match means.trust.check(&self.key, self.believed, data) {
+                Err(why) => Some(Ending::Untrusted {
+                    packet: data.name_owned(),
+                    why,
+                }),
+                Ok(()) => insertion.push(data).err().map(Ending::Disk),
             },
         };
         self.response.inserted = Some(insertion.packets());
-        match over {
-            Some(code) => self.end(now, code),
-            None => self.commit_taken(now),
+        match ending {
+            Some(ending) => self.fail(now, &ending, &mut means.log),
+            None => self.commit_taken(now, means),
         }
     }
 
-    fn commit_taken(&mut self, now: Duration) {
+    fn commit_taken(&mut self, now: Duration, means: &mut Means) {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Segments(_, insertion) | Phase::Single(_, insertion) => {
-                self.commit(now, insertion);
+                self.commit(now, insertion, means);
             }
             other => self.phase = other,
         }
     }
 
-    /// On a thread of its own: it waits for the disk.
-    fn commit(&mut self, now: Duration, insertion: Insertion) {
-        let (tell, done) = channel();
-        self.phase = Phase::Committing(done, now + LOOK_AT_DISK);
-        let started = std::thread::Builder::new()
-            .name(String::from("commit"))
-            .spawn(move || {
-                // Nobody listens any more where the repository ends.
-                let _ = tell.send(insertion.commit());
-            });
-        if let Err(error) = started {
-            tracing::error!(%error, "an insertion can't be kept");
-            self.end(now, status::FAILED);
+    /// By the thread that waits for the disk.
+    fn commit(&mut self, now: Duration, insertion: Insertion, means: &mut Means) {
+        let process = self.response.process.unwrap_or(0);
+        self.phase = Phase::Committing;
+        if !means.disk.push(Job::Commit { process, insertion }) {
+            self.fail(now, &Ending::NoCommit, &mut means.log);
         }
+    }
+
+    /// It is on the disk, or failed.
+    pub fn committed(
+        &mut self,
+        now: Duration,
+        result: Result<u64, RepoError>,
+        log: &mut RefusalLog,
+    ) {
+        match result {
+            Ok(_) => self.end(now, status::DONE),
+            Err(error) => self.fail(now, &Ending::Disk(error), log),
+        }
+    }
+
+    fn fail(&mut self, now: Duration, ending: &Ending, log: &mut RefusalLog) {
+        let status = ending.status();
+        log.refused(now, status, "insertion", self.asked.name.as_ref(), ending);
+        self.end(now, status);
     }
 
     fn end(&mut self, now: Duration, code: u64) {
@@ -482,12 +481,12 @@ impl Process {
     }
 
     /// The producer sends no more.
-    fn suspend(&mut self, now: Duration) {
+    fn suspend(&mut self, now: Duration, ending: &Ending, log: &mut RefusalLog) {
         let insertion = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Segments(_, insertion) if insertion.packets() > 0 => Some(insertion),
             _ => None,
         };
-        self.end(now, status::NO_END);
+        self.fail(now, ending, log);
         if let Some(insertion) = insertion {
             self.phase = Phase::Suspended(insertion);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ndn_packet::{Data, Name, SigningKey, Verifier, sha256, signature_type};
+use ndn_packet::{Data, KeyLocatorRef, Name, SigningKey, Verifier, sha256, signature_type};
 
 use super::command::{Command, Verb};
 
@@ -125,32 +125,82 @@ impl Trust {
             .find(|key| command.is_signed_by(&key.verifier))
     }
 
-    /// Whether a packet that `by` has inserted is believed.
-    pub(crate) fn believes(&self, by: &[u8; 32], believed: Believed, data: &Data) -> bool {
-        match believed {
+    /// Whether a packet that `by` inserts may be kept.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn check(
+        &self,
+        by: &[u8; 32],
+        believed: Believed,
+        data: &Data,
+    ) -> Result<(), Untrusted> {
+        let is_digest = data.signature_type() == signature_type::DIGEST_SHA256;
+        let is_trusted = match believed {
             Believed::Any => true,
-            Believed::Sound if data.signature_type() == signature_type::DIGEST_SHA256 => {
-                data.verify_digest()
-            }
+            Believed::Sound if is_digest => data.verify_digest(),
             Believed::Sound => self.keys.iter().any(|key| key.verifier.verify(data)),
             Believed::Signed => self
                 .keys
                 .iter()
                 .any(|key| key.digest == *by && key.verifier.verify(data)),
+        };
+        if is_trusted {
+            return Ok(());
+        }
+        let locator = data.key_locator().map(show_key);
+        Err(match believed {
+            Believed::Signed => Untrusted::NotByInserter(locator),
+            _ if is_digest => Untrusted::WrongDigest,
+            _ => Untrusted::UnknownKey(locator),
+        })
+    }
+}
+
+/// A key as a packet names it.
+pub(crate) fn show_key(locator: KeyLocatorRef<'_>) -> String {
+    match locator {
+        KeyLocatorRef::Name(name) => name.to_name().to_string(),
+        KeyLocatorRef::KeyDigest(digest) => {
+            let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
+            format!("sha256:{hex}")
         }
     }
 }
 
+/// Why a packet may not be kept; with the key that it names, where it names one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Untrusted {
+    /// Its content is not what its digest says.
+    #[error("its SHA-256 digest is wrong")]
+    WrongDigest,
+    /// No key of the policy has signed it.
+    #[error("no key of the trust policy verifies its signature; it names {}", shown(.0))]
+    UnknownKey(Option<String>),
+    /// The policy wants the inserter's own signature.
+    #[error("it is not signed by the key that inserts it, as the trust policy demands; it names {}", shown(.0))]
+    NotByInserter(Option<String>),
+}
+
+fn shown(key: &Option<String>) -> String {
+    key.as_ref()
+        .map_or_else(|| String::from("no key"), |key| format!("key {key}"))
+}
+
 /// Why a command was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Nobody has signed it.
+    #[error("it is not signed")]
     Unsigned,
     /// Its signature is no trusted key's.
+    #[error("no key of the trust policy verifies its signature")]
     WrongSignature,
     /// It has come before, or says that it is of another time.
+    #[error("it has come before, or its time is more than 60 s from this host's clock")]
     Replayed,
     /// Its key may not do this there.
+    #[error("the trust policy does not let its key do this under this name")]
     Forbidden,
 }
 

@@ -1,16 +1,18 @@
 //! A repository that takes commands without a network: a producer of the tests' own, a clock of its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use ndn_packet::{ComponentBuf, Data, Interest, NackReason, Name, SigningKey};
+use ndn_packet::{ComponentBuf, Data, Interest, NackReason, Name, NetKind, SigningKey};
 use ndn_repo::Repo;
 use ndn_repo::protocol::{
     Believed, InsertLimits, Parameters, Response, Right, Server, Trust, TrustedKey, Verb, command,
     status,
 };
 
-use super::{SimDisk, name, noise, open};
+use super::{PATIENCE, SimDisk, name, noise, open};
 
 pub const OWNER: &[u8] = b"the owner";
 pub const UNIX_MS: u64 = 1_700_000_000_000;
@@ -26,12 +28,20 @@ pub struct Bench {
     pub asked: Vec<Name>,
     pub now: Duration,
     pub sent: u64,
+    /// Where the server's wake-ups come in.
+    woken: Receiver<()>,
 }
 
 impl Bench {
     pub fn start(disk: &SimDisk, trust: Trust, limits: InsertLimits) -> Self {
         let repo = open(disk).expect("a repository");
-        let server = Server::new(repo.clone(), name("/repo"), trust, limits).expect("a server");
+        let (wake, woken) = channel();
+        // Nobody is to be woken any more at the end of a test.
+        let waker = Arc::new(move || {
+            let _ = wake.send(());
+        });
+        let server = Server::new(repo.clone(), name("/repo"), trust, limits, waker);
+        let server = server.expect("a server");
         Self {
             repo,
             server,
@@ -40,6 +50,7 @@ impl Bench {
             asked: Vec::new(),
             now: Duration::ZERO,
             sent: 0,
+            woken,
         }
     }
 
@@ -77,47 +88,77 @@ impl Bench {
 
     pub fn raw(&mut self, wire: bytes::Bytes) -> Response {
         let interest = Interest::parse(wire).expect("an Interest");
-        let wire = self
-            .server
-            .on_interest(self.now, UNIX_MS, &interest)
-            .expect("it is a command");
-        let data = Data::parse(wire).expect("a packet");
-        assert_eq!(data.name(), interest.name());
-        assert!(SigningKey::hmac_sha256(OWNER).verifier().verify(&data));
-        Response::decode(data.content_slice()).expect("a response")
+        self.send(&interest);
+        self.response(&interest)
+    }
+
+    /// Sends a command and does not wait.
+    pub fn send(&mut self, interest: &Interest) {
+        assert!(
+            self.server.on_interest(self.now, UNIX_MS, interest, None),
+            "it is a command"
+        );
+    }
+
+    /// Waits for the response to a command.
+    pub fn response(&mut self, interest: &Interest) -> Response {
+        loop {
+            if let Some(data) = self.poll_response() {
+                assert_eq!(data.name(), interest.name());
+                return decode(&data);
+            }
+            self.wake();
+        }
+    }
+
+    pub fn poll_response(&mut self) -> Option<Data> {
+        match self.server.poll_response()?.packet {
+            NetKind::Data(data) => Some(data),
+            other => panic!("a response is Data, not {other:?}"),
+        }
+    }
+
+    /// Waits until the disk has done something.
+    pub fn wake(&mut self) {
+        self.woken.recv_timeout(PATIENCE).expect("a wake-up");
+        self.server.on_wake(self.now);
     }
 
     /// Runs until nothing goes on any more.
     pub fn run(&mut self) {
         while self.server.running() > 0 {
-            let mut idle = true;
-            while let Some(wire) = self.server.poll_interest(self.now) {
-                idle = false;
-                let interest = Interest::parse(wire).expect("an Interest");
-                self.asked.push(interest.name().to_name());
-                if self.silent {
-                    continue;
-                }
-                match self.produced.get(&interest.name().to_name()) {
-                    Some(data) => {
-                        assert!(self.server.wants(data.name()));
-                        self.server.on_data(self.now, data, false);
-                    }
-                    None => self
-                        .server
-                        .on_nack(self.now, &interest, NackReason::NoRoute),
-                }
-            }
-            if idle {
+            if !self.fetch() {
                 match self.server.deadline() {
+                    Some(at) => self.now = self.now.max(at),
                     // The disk has a clock of its own.
-                    Some(at) if at <= self.now => std::thread::sleep(Duration::from_millis(1)),
-                    Some(at) => self.now = at,
-                    None => panic!("nothing will ever happen"),
+                    None => self.wake(),
                 }
             }
             self.server.on_deadline(self.now);
         }
+    }
+
+    /// Answers the Interests of insertions; false where there are none.
+    pub fn fetch(&mut self) -> bool {
+        let mut is_busy = false;
+        while let Some(wire) = self.server.poll_interest(self.now) {
+            is_busy = true;
+            let interest = Interest::parse(wire).expect("an Interest");
+            self.asked.push(interest.name().to_name());
+            if self.silent {
+                continue;
+            }
+            match self.produced.get(&interest.name().to_name()) {
+                Some(data) => {
+                    assert!(self.server.wants(data.name()));
+                    self.server.on_data(self.now, data, false);
+                }
+                None => self
+                    .server
+                    .on_nack(self.now, &interest, NackReason::NoRoute),
+            }
+        }
+        is_busy
     }
 
     pub fn insert(&mut self, parameters: &Parameters, key: &SigningKey) -> Response {
@@ -136,6 +177,12 @@ impl Bench {
     pub fn packets(&self) -> u64 {
         self.repo.status().expect("status").packets
     }
+}
+
+/// What a response says, which the owner has signed.
+pub fn decode(data: &Data) -> Response {
+    assert!(SigningKey::hmac_sha256(OWNER).verifier().verify(data));
+    Response::decode(data.content_slice()).expect("a response")
 }
 
 pub fn parameters(prefix: &Name, start: Option<u64>, end: Option<u64>) -> Parameters {

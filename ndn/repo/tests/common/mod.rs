@@ -10,16 +10,41 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 use ndn_packet::{Data, Interest, Name, SigningKey};
 use ndn_repo::disk::{Disk, DiskFile};
 use ndn_repo::{Repo, RepoOptions};
 
+/// More than anything here takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
+    hang: Arc<Hang>,
+}
+
+/// A device that takes its time: syncs wait until it goes on.
+#[derive(Debug, Default)]
+struct Hang {
+    /// Whether it hangs, and how many syncs wait.
+    state: Mutex<(bool, usize)>,
+    changed: Condvar,
+}
+
+impl Hang {
+    fn pass(&self) {
+        let mut state = self.state.lock().expect("no test panics while it holds it");
+        state.1 += 1;
+        self.changed.notify_all();
+        while state.0 {
+            state = self.changed.wait(state).expect("as above");
+        }
+        state.1 -= 1;
+    }
 }
 
 #[derive(Debug, Default)]
@@ -185,6 +210,23 @@ impl SimDisk {
         self.state().fails_at = Some(change);
     }
 
+    /// From now on syncs hang, until they do not.
+    pub fn hang(&self, hangs: bool) {
+        self.hang.state.lock().expect("as above").0 = hangs;
+        self.hang.changed.notify_all();
+    }
+
+    /// Waits until a sync hangs; panics if none does for a long time.
+    pub fn until_a_sync_hangs(&self) {
+        let state = self.hang.state.lock().expect("as above");
+        let (state, _) = self
+            .hang
+            .changed
+            .wait_timeout_while(state, PATIENCE, |state| state.1 == 0)
+            .expect("as above");
+        assert!(state.1 > 0, "nothing is synced");
+    }
+
     /// Changes made so far.
     pub fn changes(&self) -> u64 {
         self.state().changes
@@ -313,6 +355,7 @@ impl SimDisk {
             );
         }
         SimDisk {
+            hang: Arc::default(),
             state: Arc::new(Mutex::new(State {
                 inodes,
                 folders: state.folders.clone(),
@@ -406,6 +449,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.hang.pass();
         let mut state = self.state();
         state.change()?;
         let pending = std::mem::take(&mut state.pending_names);
@@ -419,6 +463,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_all(&self) -> io::Result<()> {
+        self.hang.pass();
         let mut state = self.state();
         state.change()?;
         state.durable_names = state.names.clone();
@@ -577,6 +622,7 @@ impl DiskFile for SimFile {
     fn begin_writeback(&self, _offset: u64, _len: u64) {}
 
     fn sync(&self) -> io::Result<()> {
+        self.disk.hang.pass();
         self.disk.state().syncs += 1;
         self.with(true, |inode| {
             inode.durable = inode.bytes.clone();
