@@ -37,14 +37,27 @@ final class SendSide {
   // Of who calls UCX alone.
   private final ArrayDeque<PooledBuffer> onTheWay = new ArrayDeque<>();
   private long sequence;
-  private boolean endSent;
-  private boolean closeSent;
+  private Ending ending = Ending.NONE_SENT;
 
   private volatile long grantedCost;
   private volatile long usedCost;
   private volatile boolean starved;
   private volatile boolean finished;
   private volatile boolean dropped;
+
+  /**
+   * What the peer has been told of the end.
+   *
+   * <pre>
+   *   NONE_SENT --finished--> FIN_SENT --closed--> CLOSE_SENT
+   *       '-----closed, or dropped------------------^
+   * </pre>
+   */
+  private enum Ending {
+    NONE_SENT,
+    FIN_SENT,
+    CLOSE_SENT
+  }
 
   SendSide(
       StreamEnd stream,
@@ -244,13 +257,12 @@ final class SendSide {
       done++;
     }
     if (finished && sealed.isEmpty()) {
-      if (stream.closed() && !closeSent) {
-        closeSent = true;
-        endSent = true;
+      if (stream.closed() && ending != Ending.CLOSE_SENT) {
+        ending = Ending.CLOSE_SENT;
         stream.control(Frame.CLOSE, sequence);
         done++;
-      } else if (!endSent) {
-        endSent = true;
+      } else if (ending == Ending.NONE_SENT) {
+        ending = Ending.FIN_SENT;
         stream.control(Frame.FIN, sequence);
         done++;
       }
@@ -323,7 +335,7 @@ final class SendSide {
 
   /** All is sent, the end too, and UCX is done with it. */
   boolean done() {
-    return closeSent && onTheWay.isEmpty() && sealed.isEmpty();
+    return ending == Ending.CLOSE_SENT && onTheWay.isEmpty() && sealed.isEmpty();
   }
 
   /** Nothing more goes out. */
@@ -342,7 +354,6 @@ final class SendSide {
       next.release();
       outstanding.decrementAndGet();
     }
-    endSent = true;
-    closeSent = true;
+    ending = Ending.CLOSE_SENT;
   }
 }

@@ -39,6 +39,17 @@ class RecordTest {
     }
   }
 
+  /** Whatever answers at a DataNode's port, clients are sent to no other host. */
+  @Test
+  void oneThatNamesAnotherHostIsRefused() throws IOException {
+    InetSocketAddress at = freePort();
+    DataNodeRecord elsewhere = new DataNodeRecord(1, true, "192.0.2.66", 4567, "");
+    try (RecordServer server = new RecordServer(at, "ucx", elsewhere)) {
+      Discovery discovery = new Discovery(new RecordQuestion("ucx", 2000), 1, System::nanoTime);
+      assertEquals(Discovery.Outcome.OTHER_HOST, discovery.route(at).outcome());
+    }
+  }
+
   /** On a host with several addresses the answer comes from the one that was asked. */
   @Test
   void oneThatListensEverywhereAnswersAtEachAddress() throws IOException {

@@ -88,7 +88,7 @@ final class Announcer implements AutoCloseable {
       for (NetworkInterface one : Collections.list(NetworkInterface.getNetworkInterfaces())) {
         for (InetAddress address : Collections.list(one.getInetAddresses())) {
           if (!address.isLoopbackAddress() && !address.isLinkLocalAddress()) {
-            all.add(address.getHostAddress());
+            all.add(address.getHostAddress().replaceFirst("%.*", ""));
           }
         }
       }
