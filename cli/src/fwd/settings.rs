@@ -525,6 +525,16 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "management",
+        key: "memory",
+        kind: Kind::Size {
+            min: 1 << 20,
+            max: 16 << 40,
+        },
+        default: Some("1GiB"),
+        help: "Bytes that routes, the FIB and strategy choices may take before commands that add to them are refused.",
+    },
+    Setting {
+        section: "management",
         key: "localhop",
         kind: Kind::Switch,
         default: Some("false"),

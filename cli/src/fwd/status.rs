@@ -84,6 +84,7 @@ pub fn packets(p: &PacketCounters) -> Map<String, Value> {
         ("dropped_hop_limit", p.dropped_hop_limit),
         ("dropped_loop", p.dropped_loop),
         ("dropped_unsolicited", p.dropped_unsolicited),
+        ("dropped_outputs_full", p.dropped_outputs_full),
     ]
     .into_iter()
     .map(|(name, n)| (name.to_owned(), n.into()))

@@ -23,7 +23,8 @@ pub struct Config {
     pub pit_max_entries: usize,
     /// Pending Interests that one face may have as a downstream. More are dropped and counted. Default 65,536.
     pub pit_max_per_face: usize,
-    /// Bytes of pending Interests in all. More are dropped and counted. Default 128 MiB.
+    /// Bytes that pending Interests may take in all, with all that is kept of them: names, nonces, tokens, in- and
+    /// out-records. More are dropped and counted. Default 128 MiB.
     pub pit_max_bytes: usize,
     /// InterestLifetime is cut down to this. Default 120 s.
     pub max_interest_lifetime: Duration,
@@ -50,6 +51,11 @@ pub struct Config {
     pub learned_flood_interval: Duration,
     /// Routes in the RIB that commands may make in all. Default 4,000,000.
     pub rib_max_routes: usize,
+    /// Bytes that the RIB, the FIB and strategy choices may take before commands that add to them are refused. Default
+    /// 1 GiB.
+    pub routes_max_bytes: usize,
+    /// Bytes of packets that may wait for the driver to take them. More are dropped and counted. Default 64 MiB.
+    pub outputs_max_bytes: usize,
     /// Secret of the hash tables and of the random numbers. The driver takes it from the system's random source; a
     /// simulation gives a fixed one. Default 0.
     pub seed: u64,
@@ -82,6 +88,8 @@ impl Default for Config {
             learned_max_bytes: 32 << 20,
             learned_flood_interval: Duration::from_millis(50),
             rib_max_routes: 4_000_000,
+            routes_max_bytes: 1 << 30,
+            outputs_max_bytes: 64 << 20,
             seed: 0,
             unix_time_at_zero: Duration::ZERO,
             commands: CommandPolicy::default(),

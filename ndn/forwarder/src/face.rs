@@ -1,6 +1,6 @@
 //! Faces as the forwarder sees them: a number, what kind of link it is, counters.
 
-use crate::table::id_map::IdMap;
+use rustc_hash::FxHashMap;
 
 /// Number of a face, as NFD's management protocol shows it. Unique for the forwarder's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,6 +142,8 @@ pub struct FaceCounters {
     pub dropped_loop: u64,
     /// Data dropped because nothing was asked of this face that it answers.
     pub dropped_unsolicited: u64,
+    /// Packets not sent because the driver had too many yet to take.
+    pub dropped_outputs_full: u64,
     /// Pending Interests that have this face as a downstream now.
     pub pending_in: u64,
     /// Pending Interests that were sent to this face and not answered yet.
@@ -178,7 +180,8 @@ pub(crate) const INTERNAL_SLOT: FaceSlot = 0;
 pub(crate) struct FaceTable {
     slots: Vec<Option<Face>>,
     free: Vec<FaceSlot>,
-    by_id: IdMap,
+    /// Numbers given out here, so that a cheap hash will do.
+    by_id: FxHashMap<u64, FaceSlot>,
     next_id: u64,
 }
 
@@ -195,7 +198,7 @@ impl FaceTable {
             up: true,
             counters: FaceCounters::default(),
         };
-        let mut by_id = IdMap::default();
+        let mut by_id = FxHashMap::default();
         by_id.insert(FaceId::INTERNAL.0, INTERNAL_SLOT);
         FaceTable {
             slots: vec![Some(internal)],

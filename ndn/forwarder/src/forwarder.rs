@@ -2,8 +2,10 @@
 
 use crate::config::Config;
 use crate::face::{FaceCounters, FaceId, FaceSlot, FaceSpec, FaceTable, INTERNAL_SLOT};
+use crate::memory::{MemoryUse, TableMemory};
 use crate::mgmt::server::Manager;
 use crate::output::Output;
+use crate::outputs::Outputs;
 use crate::rib::Rib;
 use crate::state::{State, nanos};
 use crate::status::{Queues, Status};
@@ -11,7 +13,7 @@ use crate::strategy::Strategies;
 use crate::table::cs::ContentStore;
 use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
-use crate::table::hash::{HashKey, HashedName, NameHashes, splitmix64};
+use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
 use crate::table::strategy_choice::StrategyChoices;
 use ndn_packet::{NetKind, NetPacket};
@@ -32,7 +34,8 @@ pub struct Forwarder {
     pub(crate) strategy_choices: StrategyChoices,
     pub(crate) manager: Manager,
     queues: Queues,
-    random: u64,
+    /// For nonces; not for secrets.
+    pub(crate) random: fastrand::Rng,
     /// Room for the names of the packets in progress.
     pub(crate) hashes: NameHashes,
     pub(crate) places: Vec<(u32, u32)>,
@@ -41,19 +44,20 @@ pub struct Forwarder {
 impl Forwarder {
     /// A forwarder without faces (but the internal one), routes or content.
     pub fn new(config: Config) -> Self {
-        let mut random = config.seed;
-        let key = HashKey::new(splitmix64(&mut random));
+        let key = HashKey::new(config.seed);
+        // Nonces are seen by others, and must not tell the key.
+        let random = fastrand::Rng::with_seed(key.pair(0, 0));
         let state = State {
             key,
             faces: FaceTable::new(),
             fib: Fib::new(),
-            pit: Pit::new(),
+            pit: Pit::new(config.pit_max_entries, config.pit_max_bytes),
             dead_nonces: DeadNonces::new(
                 nanos(config.dead_nonce_lifetime),
                 config.dead_nonce_max_entries,
             ),
             internal: VecDeque::new(),
-            outputs: VecDeque::new(),
+            outputs: Outputs::new(config.outputs_max_bytes),
             now: 0,
             max_interest_lifetime: nanos(config.max_interest_lifetime),
             producer_regions: config.producer_regions.clone(),
@@ -191,6 +195,30 @@ impl Forwarder {
         }
     }
 
+    /// The memory account: what each table holds, and may hold.
+    pub fn memory(&self) -> TableMemory {
+        let held = |bytes, capacity_bytes| MemoryUse {
+            bytes,
+            capacity_bytes,
+        };
+        let (state, strategies) = (&self.state, self.strategies.memory());
+        TableMemory {
+            content_store: held(self.cs.bytes(), self.cs.capacity()),
+            pit: held(state.pit.memory(), state.pit.capacity()),
+            routes: held(self.routes_memory(), self.config.routes_max_bytes),
+            dead_nonces: held(state.dead_nonces.memory(), state.dead_nonces.capacity()),
+            strategies: held(strategies.bytes, strategies.capacity_bytes),
+            management: self.manager.memory(),
+            outputs: held(state.outputs.bytes(), state.outputs.capacity()),
+        }
+    }
+
+    /// Bytes of packets that wait for [`Forwarder::poll_output`]: a driver that can't send stops reading when they are
+    /// many.
+    pub fn outputs_bytes(&self) -> usize {
+        self.state.outputs.bytes()
+    }
+
     /// Tells what waits to be sent now, for who asks for the status.
     pub fn set_queues(&mut self, queues: Queues) {
         self.queues = queues;
@@ -207,7 +235,7 @@ impl Forwarder {
 
     /// What the driver must do next, if anything.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.state.outputs.pop_front()
+        self.state.outputs.pop()
     }
 
     /// When [`Forwarder::on_deadline`] wants to be called.
@@ -229,11 +257,6 @@ impl Forwarder {
             let affected = self.rib.remove(&name, face, origin);
             self.update_fib(affected);
         }
-    }
-
-    /// A random number; not for secrets.
-    pub(crate) fn random(&mut self) -> u64 {
-        splitmix64(&mut self.random)
     }
 
     fn process(&mut self, face: FaceSlot, packet: &NetPacket) {

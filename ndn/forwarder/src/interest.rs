@@ -6,7 +6,7 @@ use crate::forwarder::Forwarder;
 use crate::state::{Arrival, LOCALHOST, nanos};
 use crate::table::cs::Query;
 use crate::table::hash::HashedName;
-use crate::table::pit::{ENTRY_BYTES, InRecord, Pit};
+use crate::table::pit::{InRecord, Pit};
 use ndn_packet::{Interest, NetPacket};
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl Forwarder {
         }
         let mut interest = Cow::Borrowed(interest);
         if interest.nonce().is_none() {
-            let nonce = self.random() as u32;
+            let nonce = self.random.u32(..);
             interest = Cow::Owned(interest.with_nonce(nonce));
         }
         let nonce = interest.nonce().unwrap_or(0);
@@ -163,11 +163,8 @@ impl Forwarder {
         let id = match found {
             Ok(id) => id,
             Err(siblings) => {
-                let bytes = self.state.pit.bytes() + ENTRY_BYTES + interest.wire().len();
-                if self.state.pit.len() >= self.config.pit_max_entries
-                    || bytes > self.config.pit_max_bytes
-                    || !Pit::has_room_beside(siblings, name)
-                {
+                let pit = &mut self.state.pit;
+                if !pit.has_room_for(interest) || !Pit::has_room_beside(siblings, name) {
                     return None;
                 }
                 let id = self.state.pit.insert(name, interest, siblings > 0);
@@ -175,12 +172,16 @@ impl Forwarder {
                 id
             }
         };
-        let entry = self.state.pit.get_mut(id);
         match known {
-            Some(at) => entry.ins[at] = record,
-            None => {
-                entry.ins.push(record);
+            Some(at) => self.state.pit.get_mut(id).ins[at] = record,
+            None if self.state.pit.add_in(id, record) => {
                 self.state.count(face, |c| c.pending_in += 1);
+            }
+            None => {
+                if found.is_err() {
+                    self.state.remove_entry(id);
+                }
+                return None;
             }
         }
         let last = self

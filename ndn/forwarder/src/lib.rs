@@ -28,6 +28,7 @@
 //! |---|---|
 //! | driving it | [`Forwarder`], [`Output`], [`FaceSpec`], [`FaceId`] |
 //! | settings, memory bounds | [`Config`] |
+//! | memory in use | [`Forwarder::memory`], [`TableMemory`] |
 //! | forwarding strategies | [`StrategyKind`] |
 //! | congestion marks, for its driver's queues | [`CongestionMarker`] |
 //! | NFD's management protocol, for clients too | [`mgmt`] |
@@ -39,20 +40,25 @@ mod face;
 mod forwarder;
 mod interest;
 mod mark;
+mod memory;
 pub mod mgmt;
 mod nack;
 mod output;
+mod outputs;
 mod rib;
 mod routes;
 mod state;
 mod status;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
 pub use forwarder::Forwarder;
 pub use mark::{CongestionMarker, MARK_INTERVAL};
+pub use memory::{MemoryUse, TableMemory};
 pub use output::{CreateFace, CreateFaceError, Output, RouteError, UpdateFace};
 pub use rib::{CAPTURE, CHILD_INHERIT, origin};
 pub use status::{Queues, Status};

@@ -3,6 +3,7 @@
 use crate::face::{Face, FaceSlot};
 use crate::forwarder::Forwarder;
 use crate::table::hash::{HashedName, NameHashes};
+use crate::table::pit::Direction;
 use bytes::Bytes;
 use ndn_packet::{Interest, NackReason, NetPacket};
 
@@ -53,23 +54,17 @@ impl Forwarder {
 
     /// Goes on without an upstream that is gone.
     pub(crate) fn fail_upstream(&mut self, face: FaceSlot) {
-        if self
-            .state
-            .faces
-            .get(face)
-            .is_none_or(|f| f.counters.pending_out == 0)
-        {
-            return;
-        }
         if let Some(face) = self.state.faces.get_mut(face) {
             // Nobody tries it again while the pending Interests are looked after.
             face.up = false;
         }
-        for id in self.state.pit.live() {
-            if !self.state.pit.get(id).has_out(face) {
+        for entry in self.state.pit.take_face(face, Direction::Out) {
+            let Some(id) = self.state.pit.is_still(entry) else {
+                continue;
+            };
+            if !self.state.pit.drop_out(id, face) {
                 continue;
             }
-            self.state.pit.get_mut(id).outs.retain(|r| r.face != face);
             self.state.count(face, |c| c.pending_out -= 1);
             let name = Bytes::copy_from_slice(self.state.pit.get(id).name());
             let Ok(name) = ndn_packet::Name::from_value(name) else {
@@ -85,17 +80,11 @@ impl Forwarder {
 
     /// Forgets what a downstream that is gone waited for.
     pub(crate) fn drop_downstream(&mut self, face: FaceSlot) {
-        if self
-            .state
-            .faces
-            .get(face)
-            .is_none_or(|f| f.counters.pending_in == 0)
-        {
-            return;
-        }
-        for id in self.state.pit.live() {
-            self.state.drop_in_record(id, face);
-            self.state.end_if_unwanted(id);
+        for entry in self.state.pit.take_face(face, Direction::In) {
+            if let Some(id) = self.state.pit.is_still(entry) {
+                self.state.drop_in_record(id, face);
+                self.state.end_if_unwanted(id);
+            }
         }
     }
 }

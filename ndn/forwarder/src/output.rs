@@ -94,6 +94,6 @@ pub enum RouteError {
     #[error("the prefix has more than 63 components")]
     PrefixTooLong,
     /// The RIB is full.
-    #[error("the RIB is full; raise rib_max_routes")]
+    #[error("the RIB is full; raise its bounds of routes and of memory")]
     TooManyRoutes,
 }

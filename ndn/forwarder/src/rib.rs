@@ -6,7 +6,8 @@
 use crate::face::FaceSlot;
 use crate::table::fib::NextHop;
 use ndn_packet::Name;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 /// Flag of a route: longer prefixes inherit it.
 pub const CHILD_INHERIT: u64 = 1;
@@ -44,6 +45,14 @@ impl Prefix {
         self.routes.is_empty() && self.direct.is_empty()
     }
 
+    /// Bytes that a prefix of this name takes.
+    fn memory(&self, name: &Name) -> usize {
+        PREFIX_BYTES
+            + name.value().len()
+            + self.routes.capacity() * size_of::<Route>()
+            + self.direct.capacity() * size_of::<NextHop>()
+    }
+
     fn captures(&self) -> bool {
         self.routes.iter().any(|r| r.flags & CAPTURE != 0)
     }
@@ -55,11 +64,59 @@ pub(crate) struct Rib {
     /// In canonical order: the names under a prefix follow it.
     prefixes: BTreeMap<Name, Prefix>,
     expiries: BTreeSet<(u64, Name, FaceSlot, u64)>,
-    by_face: HashMap<FaceSlot, BTreeSet<Name>>,
+    by_face: FxHashMap<FaceSlot, BTreeSet<Name>>,
     routes: usize,
+    /// Bytes of the names of all prefixes, and of their lists of routes and next hops.
+    prefix_bytes: usize,
+    /// Names in `by_face`.
+    face_names: usize,
 }
 
+/// Bytes that a prefix takes beside its name: its place in a tree whose nodes may be half full, and its buffer's own.
+const PREFIX_BYTES: usize = 2 * (size_of::<Name>() + size_of::<Prefix>()) + 32;
+/// Bytes that a face's entry for a prefix takes.
+const FACE_NAME_BYTES: usize = 2 * size_of::<Name>();
+/// Bytes that the end of a route takes.
+const EXPIRY_BYTES: usize = 2 * size_of::<(u64, Name, FaceSlot, u64)>();
+
 impl Rib {
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.prefix_bytes + self.face_names * FACE_NAME_BYTES + self.expiries.len() * EXPIRY_BYTES
+    }
+
+    /// What [`Rib::memory`] should be, counted one by one.
+    #[cfg(test)]
+    pub(crate) fn recount(&self) -> usize {
+        let prefixes = self.prefixes.iter().map(|(name, p)| p.memory(name));
+        let names: usize = self.by_face.values().map(BTreeSet::len).sum();
+        prefixes.sum::<usize>() + names * FACE_NAME_BYTES + self.expiries.len() * EXPIRY_BYTES
+    }
+
+    /// Changes a prefix, making it if need be, and dropping it if nothing is left of it.
+    fn change<R>(&mut self, name: &Name, f: impl FnOnce(&mut Prefix) -> R) -> R {
+        let prefix = match self.prefixes.entry(name.clone()) {
+            btree_map::Entry::Occupied(entry) => {
+                self.prefix_bytes -= entry.get().memory(name);
+                entry.into_mut()
+            }
+            btree_map::Entry::Vacant(entry) => entry.insert(Prefix::default()),
+        };
+        let result = f(prefix);
+        if prefix.is_empty() {
+            self.prefixes.remove(name);
+        } else {
+            self.prefix_bytes += prefix.memory(name);
+        }
+        result
+    }
+
+    /// Notes that a face has something at a prefix.
+    fn note(&mut self, face: FaceSlot, name: &Name) {
+        let names = self.by_face.entry(face).or_default();
+        self.face_names += usize::from(names.insert(name.clone()));
+    }
+
     /// Number of routes.
     pub(crate) fn len(&self) -> usize {
         self.routes
@@ -68,48 +125,45 @@ impl Rib {
     /// Adds or changes a route; returns the prefixes whose next hops may have changed.
     pub(crate) fn add(&mut self, name: &Name, route: Route) -> Vec<Name> {
         let name = name.compact();
-        let prefix = self.prefixes.entry(name.clone()).or_default();
-        let mut flags = route.flags;
         let same = |r: &&mut Route| r.face == route.face && r.origin == route.origin;
-        if let Some(old) = prefix.routes.iter_mut().find(same) {
-            flags |= old.flags;
-            if let Some(expiry) = old.expiry {
-                self.expiries
-                    .remove(&(expiry, name.clone(), route.face, route.origin));
+        let old = self.change(&name, |prefix| match prefix.routes.iter_mut().find(same) {
+            Some(old) => Some(std::mem::replace(old, route)),
+            None => {
+                prefix.routes.push(route);
+                None
             }
-            *old = route;
-        } else {
-            prefix.routes.push(route);
-            self.routes += 1;
+        });
+        let mut flags = route.flags;
+        match old {
+            None => self.routes += 1,
+            Some(old) => {
+                flags |= old.flags;
+                self.forget_expiry(&name, &old);
+            }
         }
         if let Some(expiry) = route.expiry {
             self.expiries
                 .insert((expiry, name.clone(), route.face, route.origin));
         }
-        self.by_face
-            .entry(route.face)
-            .or_default()
-            .insert(name.clone());
+        self.note(route.face, &name);
         self.affected(name, flags)
     }
 
     /// Removes a route; returns the prefixes whose next hops may have changed.
     pub(crate) fn remove(&mut self, name: &Name, face: FaceSlot, origin: u64) -> Vec<Name> {
-        let Some(prefix) = self.prefixes.get_mut(name) else {
+        if !self.prefixes.contains_key(name) {
             return Vec::new();
-        };
-        let Some(at) = prefix
-            .routes
-            .iter()
-            .position(|r| r.face == face && r.origin == origin)
-        else {
-            return Vec::new();
-        };
-        let route = prefix.routes.remove(at);
-        self.routes -= 1;
-        if let Some(expiry) = route.expiry {
-            self.expiries.remove(&(expiry, name.clone(), face, origin));
         }
+        let is_it = |r: &Route| r.face == face && r.origin == origin;
+        let removed = self.change(name, |prefix| {
+            let at = prefix.routes.iter().position(is_it)?;
+            Some(prefix.routes.remove(at))
+        });
+        let Some(route) = removed else {
+            return Vec::new();
+        };
+        self.routes -= 1;
+        self.forget_expiry(name, &route);
         self.forget_if_unused(name, face);
         self.affected(name.compact(), route.flags)
     }
@@ -117,53 +171,42 @@ impl Rib {
     /// Sets a next hop directly; returns the prefixes whose next hops may have changed.
     pub(crate) fn add_direct(&mut self, name: &Name, hop: NextHop) -> Vec<Name> {
         let name = name.compact();
-        let prefix = self.prefixes.entry(name.clone()).or_default();
-        prefix.direct.retain(|h| h.face != hop.face);
-        prefix.direct.push(hop);
-        self.by_face
-            .entry(hop.face)
-            .or_default()
-            .insert(name.clone());
+        self.change(&name, |prefix| {
+            prefix.direct.retain(|h| h.face != hop.face);
+            prefix.direct.push(hop);
+        });
+        self.note(hop.face, &name);
         vec![name]
     }
 
     /// Removes a next hop that was set directly; returns the prefixes whose next hops may have changed.
     pub(crate) fn remove_direct(&mut self, name: &Name, face: FaceSlot) -> Vec<Name> {
-        let Some(prefix) = self.prefixes.get_mut(name) else {
+        if !self.prefixes.contains_key(name) {
             return Vec::new();
-        };
-        prefix.direct.retain(|h| h.face != face);
+        }
+        self.change(name, |prefix| prefix.direct.retain(|h| h.face != face));
         self.forget_if_unused(name, face);
         vec![name.compact()]
     }
 
     /// Removes all routes and next hops of a face; returns the prefixes whose next hops may have changed.
     pub(crate) fn remove_face(&mut self, face: FaceSlot) -> Vec<Name> {
-        let mut affected = Vec::new();
-        for name in self.by_face.remove(&face).unwrap_or_default() {
-            let Some(prefix) = self.prefixes.get_mut(&name) else {
-                continue;
-            };
-            let mut flags = 0;
-            prefix.direct.retain(|h| h.face != face);
-            prefix.routes.retain(|r| {
-                if r.face != face {
-                    return true;
-                }
-                flags |= r.flags;
-                self.routes -= 1;
-                if let Some(expiry) = r.expiry {
-                    self.expiries
-                        .remove(&(expiry, name.clone(), face, r.origin));
-                }
-                false
+        let names = self.by_face.remove(&face).unwrap_or_default();
+        self.face_names -= names.len();
+        let mut affected = BTreeSet::new();
+        for name in names {
+            let mut removed = Vec::new();
+            self.change(&name, |prefix| {
+                prefix.direct.retain(|h| h.face != face);
+                let (gone, kept) = prefix.routes.iter().partition(|r| r.face == face);
+                (removed, prefix.routes) = (gone, kept);
             });
-            if prefix.is_empty() {
-                self.prefixes.remove(&name);
-            }
+            self.routes -= removed.len();
+            removed.iter().for_each(|r| self.forget_expiry(&name, r));
+            let flags = removed.iter().fold(0, |flags, r| flags | r.flags);
             affected.extend(self.affected(name, flags));
         }
-        affected
+        affected.into_iter().collect()
     }
 
     /// Removes a route that has expired at `now`; returns its prefix, face and origin. Call until there is none.
@@ -228,17 +271,20 @@ impl Rib {
             .map(|(name, p)| (name, &p.routes[..]))
     }
 
-    fn forget_if_unused(&mut self, name: &Name, face: FaceSlot) {
-        let Some(prefix) = self.prefixes.get(name) else {
-            return;
-        };
-        let used = prefix.direct.iter().any(|h| h.face == face)
-            || prefix.routes.iter().any(|r| r.face == face);
-        if prefix.is_empty() {
-            self.prefixes.remove(name);
+    fn forget_expiry(&mut self, name: &Name, route: &Route) {
+        if let Some(expiry) = route.expiry {
+            let end = (expiry, name.clone(), route.face, route.origin);
+            self.expiries.remove(&end);
         }
-        if !used && let Some(names) = self.by_face.get_mut(&face) {
-            names.remove(name);
+    }
+
+    fn forget_if_unused(&mut self, name: &Name, face: FaceSlot) {
+        let is_used = self.prefixes.get(name).is_some_and(|prefix| {
+            prefix.direct.iter().any(|h| h.face == face)
+                || prefix.routes.iter().any(|r| r.face == face)
+        });
+        if !is_used && let Some(names) = self.by_face.get_mut(&face) {
+            self.face_names -= usize::from(names.remove(name));
             if names.is_empty() {
                 self.by_face.remove(&face);
             }

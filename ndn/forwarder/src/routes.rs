@@ -42,12 +42,22 @@ impl Forwarder {
         if prefix.len() > MAX_COMPONENTS {
             return Err(RouteError::PrefixTooLong);
         }
-        if self.rib.len() >= self.config.rib_max_routes {
+        if self.rib.len() >= self.config.rib_max_routes || !self.has_room_for_routes() {
             return Err(RouteError::TooManyRoutes);
         }
         let affected = self.rib.add(prefix, route);
         self.update_fib(affected);
         Ok(())
+    }
+
+    /// Bytes of routes, of the FIB that follows from them, and of strategy choices.
+    pub(crate) fn routes_memory(&self) -> usize {
+        self.rib.memory() + self.state.fib.memory() + self.strategy_choices.memory()
+    }
+
+    /// Whether routes and strategy choices may be added.
+    pub(crate) fn has_room_for_routes(&self) -> bool {
+        self.routes_memory() < self.config.routes_max_bytes
     }
 
     pub(crate) fn withdraw_route(&mut self, prefix: &Name, face: FaceSlot, origin: u64) -> bool {
@@ -79,8 +89,11 @@ impl Forwarder {
     }
 
     /// Chooses the strategy for a prefix and all names under it that have no choice of their own; false when the
-    /// prefix is too long.
+    /// prefix is too long, or no memory may be taken for it.
     pub fn set_strategy(&mut self, prefix: &Name, strategy: StrategyKind) -> bool {
+        if !prefix.is_empty() && !self.has_room_for_routes() {
+            return false;
+        }
         let (choices, index) = (&mut self.strategy_choices, strategy.index());
         self.state
             .with_hashes(prefix, |prefix| choices.set(prefix, index))

@@ -225,6 +225,7 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
         &mut config.rib_max_routes,
         count(&management, "max_routes")?,
     );
+    set(&mut config.routes_max_bytes, size(&management, "memory")?);
     config.commands.localhop_rib = management
         .switch("localhop")?
         .unwrap_or(false)

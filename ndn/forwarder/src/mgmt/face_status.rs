@@ -34,6 +34,8 @@ pub struct PacketCounters {
     pub dropped_loop: u64,
     /// Data dropped because nobody asked for it.
     pub dropped_unsolicited: u64,
+    /// Packets not sent because too many waited already to be handed to their faces.
+    pub dropped_outputs_full: u64,
 }
 
 impl From<&FaceCounters> for PacketCounters {
@@ -50,6 +52,7 @@ impl From<&FaceCounters> for PacketCounters {
             dropped_hop_limit: c.dropped_hop_limit,
             dropped_loop: c.dropped_loop,
             dropped_unsolicited: c.dropped_unsolicited,
+            dropped_outputs_full: c.dropped_outputs_full,
         }
     }
 }
@@ -71,6 +74,11 @@ impl PacketCounters {
         put(buf, types::N_DROPPED_HOP_LIMIT, self.dropped_hop_limit);
         put(buf, types::N_DROPPED_LOOP, self.dropped_loop);
         put(buf, types::N_DROPPED_UNSOLICITED, self.dropped_unsolicited);
+        put(
+            buf,
+            types::N_DROPPED_OUTPUTS_FULL,
+            self.dropped_outputs_full,
+        );
     }
 
     /// Takes a counter; false when the element is none.
@@ -87,6 +95,7 @@ impl PacketCounters {
             types::N_DROPPED_HOP_LIMIT => &mut self.dropped_hop_limit,
             types::N_DROPPED_LOOP => &mut self.dropped_loop,
             types::N_DROPPED_UNSOLICITED => &mut self.dropped_unsolicited,
+            types::N_DROPPED_OUTPUTS_FULL => &mut self.dropped_outputs_full,
             _ => return Ok(false),
         };
         *counter = e.nonneg()?;

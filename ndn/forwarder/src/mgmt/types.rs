@@ -130,3 +130,5 @@ pub const N_QUEUED_BYTES: u32 = 64788;
 pub const QUEUE_CAPACITY: u32 = 64790;
 /// General status, ours: packets dropped because all faces together had too much waiting.
 pub const N_DROPPED_QUEUES_FULL: u32 = 64792;
+/// Face and general status, ours: packets not sent because too many waited already to be handed to their faces.
+pub const N_DROPPED_OUTPUTS_FULL: u32 = 64794;

@@ -84,11 +84,9 @@ impl State {
     }
 
     pub(crate) fn drop_in_record(&mut self, id: u32, face: FaceSlot) {
-        let entry = self.pit.get_mut(id);
-        let before = entry.ins.len();
-        entry.ins.retain(|r| r.face != face);
-        let dropped = (before - entry.ins.len()) as u64;
-        self.count(face, |c| c.pending_in -= dropped);
+        if self.pit.drop_in(id, face) {
+            self.count(face, |c| c.pending_in -= 1);
+        }
     }
 
     /// Ends an entry that was not answered.

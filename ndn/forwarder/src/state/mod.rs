@@ -10,6 +10,7 @@ pub(crate) use upstream::{Arrival, Hops, LOCALHOST};
 
 use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceTable, INTERNAL_SLOT};
 use crate::output::Output;
+use crate::outputs::Outputs;
 use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
@@ -34,7 +35,7 @@ pub(crate) struct State {
     pub(crate) dead_nonces: DeadNonces,
     /// Packets for the internal face.
     pub(crate) internal: VecDeque<NetPacket>,
-    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) outputs: Outputs,
     /// The time of the call in progress, nanoseconds.
     pub(crate) now: u64,
     /// InterestLifetime is cut down to this, nanoseconds.
@@ -84,7 +85,13 @@ impl State {
             None
         };
         packet.next_hop_face = None;
-        let bytes = packet.wire().len() as u64;
+        let len = packet.wire().len();
+        if !self.outputs.has_room(len) {
+            face.counters.dropped_outputs_full += 1;
+            self.totals.dropped_outputs_full += 1;
+            return;
+        }
+        let bytes = len as u64;
         let id = face.id;
         let kind = match packet.packet {
             NetKind::Interest(_) => |c: &mut FaceCounters| c.out_interests += 1,
@@ -98,7 +105,7 @@ impl State {
         if to == INTERNAL_SLOT {
             self.internal.push_back(packet);
         } else {
-            self.outputs.push_back(Output::Send { face: id, packet });
+            self.outputs.send(id, packet);
         }
     }
 
@@ -141,7 +148,9 @@ impl State {
         token: Option<PitToken>,
     ) {
         if let Some(face) = self.faces.get(to).map(|face| face.id) {
-            self.outputs.push_back(Output::TooLarge { face, data });
+            if self.outputs.has_room(data.wire().len()) {
+                self.outputs.push(Output::TooLarge { face, data });
+            }
             self.send_nack(to, NackReason::None, interest, token);
         }
     }

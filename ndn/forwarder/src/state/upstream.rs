@@ -44,18 +44,17 @@ impl State {
         let nonce = arrival.interest.nonce().unwrap_or(0);
         let (sent, expiry) = (self.now, self.now.saturating_add(lifetime));
         let token = self.pit.token(id);
-        let entry = self.pit.get_mut(id);
-        match entry.out_mut(to) {
-            Some(record) => {
-                *record = OutRecord {
-                    suppression: record.suppression,
-                    ..OutRecord::new(to, nonce, sent, expiry)
-                };
-            }
-            None => {
-                entry.outs.push(OutRecord::new(to, nonce, sent, expiry));
-                self.count(to, |c| c.pending_out += 1);
-            }
+        let asked = OutRecord::new(to, nonce, sent, expiry);
+        if let Some(record) = self.pit.get_mut(id).out_mut(to) {
+            *record = OutRecord {
+                suppression: record.suppression,
+                ..asked
+            };
+        } else if self.pit.add_out(id, asked) {
+            self.count(to, |c| c.pending_out += 1);
+        } else {
+            self.count(arrival.face, |c| c.dropped_pit_full += 1);
+            return false;
         }
         let from = self.faces.get(arrival.face).map(|f| f.id);
         let mut packet = NetPacket::interest(arrival.interest.clone()).with_pit_token(Some(token));

@@ -6,12 +6,12 @@
 
 use super::NIL;
 use super::hash::HashedName;
-use super::id_map::IdMap;
 use super::index::{HashIndex, tag_of};
 use super::slab::Slab;
 use entry::{Branch, Entry};
 use ndn_packet::{Data, tlv};
 use order::Order;
+use rustc_hash::FxHashMap;
 
 mod entry;
 mod order;
@@ -41,7 +41,7 @@ pub(crate) struct ContentStore {
     tree: Slab<Branch, 6>,
     order: Order,
     /// Implicit digests of the Data that were asked for by digest, by node.
-    digests: IdMap<[u8; 32]>,
+    digests: FxHashMap<u64, [u8; 32]>,
     capacity: usize,
     copy_below: usize,
     bytes: usize,
@@ -66,7 +66,7 @@ impl ContentStore {
             nodes: Slab::new(),
             tree: Slab::new(),
             order: Order::new(policy),
-            digests: IdMap::default(),
+            digests: FxHashMap::default(),
             capacity,
             copy_below,
             bytes: 0,
@@ -99,6 +99,14 @@ impl ContentStore {
             + self.tree.memory()
             + self.order.memory()
             + self.digests.capacity() * size_of::<(u64, [u8; 32])>()
+    }
+
+    /// What [`ContentStore::bytes`] should be, counted one by one.
+    #[cfg(test)]
+    pub(crate) fn recount(&self) -> usize {
+        let data = self.nodes.ids().filter_map(|id| self.nodes.get(id).data());
+        let packets: usize = data.map(|data| self.packet_bytes(data)).sum();
+        packets + self.index.len() * NODE_BYTES + self.digests.len() * DIGEST_BYTES
     }
 
     /// Whether a packet is kept as a copy, lest it keep a larger buffer alive.

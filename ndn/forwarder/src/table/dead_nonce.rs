@@ -32,6 +32,16 @@ impl DeadNonces {
         }
     }
 
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.young.memory() + self.old.memory()
+    }
+
+    /// Bytes that may be held.
+    pub(crate) fn capacity(&self) -> usize {
+        2 * HashIndex::memory_for(self.max_per_generation)
+    }
+
     fn turn(&mut self, now: u64) {
         let age = now.saturating_sub(self.since);
         if age < self.lifetime && self.young.len() < self.max_per_generation {
@@ -110,6 +120,7 @@ mod tests {
         for n in 0..10_000u64 {
             list.add(0, n << 33 | n);
             assert!(list.young.len() + list.old.len() <= 100);
+            assert!(list.memory() <= list.capacity());
         }
         assert!(list.has(0, 9_999 << 33 | 9_999));
     }

@@ -30,6 +30,14 @@ impl NextHops {
         }
     }
 
+    /// Bytes held outside.
+    fn memory(&self) -> usize {
+        match self {
+            NextHops::One(_) => 0,
+            NextHops::Many(hops) => size_of_val(&**hops),
+        }
+    }
+
     #[inline]
     pub(crate) fn as_slice(&self) -> &[NextHop] {
         match self {
@@ -43,12 +51,15 @@ impl NextHops {
 #[derive(Debug)]
 pub(crate) struct Fib {
     names: NameTable<NextHops>,
+    /// Bytes of next hops outside their entries.
+    hop_bytes: usize,
 }
 
 impl Fib {
     pub(crate) fn new() -> Self {
         Fib {
             names: NameTable::new(),
+            hop_bytes: 0,
         }
     }
 
@@ -58,7 +69,7 @@ impl Fib {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.names.memory()
+        self.names.memory() + self.hop_bytes
     }
 
     /// Next hops of the longest prefix that has any, and its length.
@@ -89,13 +100,18 @@ impl Fib {
 
     /// Sets the next hops of a name; none removes it. False when the name is too long.
     pub(crate) fn set(&mut self, name: &HashedName<'_>, hops: Vec<NextHop>) -> bool {
+        let bytes = |hops: Option<NextHops>| hops.map_or(0, |hops| hops.memory());
         match NextHops::new(hops) {
-            Some(hops) => self.names.insert(name, hops).is_ok(),
-            None => {
-                self.names.remove(name);
-                true
+            Some(hops) => {
+                let more = hops.memory();
+                let Ok(old) = self.names.insert(name, hops) else {
+                    return false;
+                };
+                self.hop_bytes = self.hop_bytes + more - bytes(old);
             }
+            None => self.hop_bytes -= bytes(self.names.remove(name)),
         }
+        true
     }
 
     /// All names with their next hops, in no order.

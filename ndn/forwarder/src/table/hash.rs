@@ -14,15 +14,6 @@ pub(crate) struct HashKey {
     last: u64,
 }
 
-/// One step of splitmix64: turns a seed into well-mixed numbers.
-pub(crate) fn splitmix64(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -45,12 +36,12 @@ fn read4(bytes: &[u8], at: usize) -> u64 {
 
 impl HashKey {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut state = seed;
+        let mut random = fastrand::Rng::with_seed(seed);
         HashKey {
-            start: splitmix64(&mut state),
-            low: splitmix64(&mut state),
-            high: splitmix64(&mut state),
-            last: splitmix64(&mut state) | 1,
+            start: random.u64(..),
+            low: random.u64(..),
+            high: random.u64(..),
+            last: random.u64(..) | 1,
         }
     }
 

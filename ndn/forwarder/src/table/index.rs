@@ -45,6 +45,13 @@ impl HashIndex {
         self.slots.capacity() * SLOT_BYTES
     }
 
+    /// Bytes that an index of so many entries holds at most.
+    pub(crate) const fn memory_for(entries: usize) -> usize {
+        let slots = (entries * 4).div_ceil(3).next_power_of_two();
+        let least = 1 << MIN_BITS;
+        (if slots < least { least } else { slots }) * SLOT_BYTES
+    }
+
     #[inline]
     fn home(&self, tag: u32) -> usize {
         // slots.len() is a power of two of at least 2^MIN_BITS and at most 2^32.

@@ -4,7 +4,6 @@ pub(crate) mod cs;
 pub(crate) mod dead_nonce;
 pub(crate) mod fib;
 pub(crate) mod hash;
-pub(crate) mod id_map;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod memory;

@@ -71,6 +71,25 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
         self.chunks.get(chunk)?.get(at)
     }
 
+    /// Number of all slots ever taken, free ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.used as usize
+    }
+
+    /// The value that the next slot taken has, if it is one that was freed.
+    #[inline]
+    pub(crate) fn next_free(&self) -> Option<&T> {
+        self.free.last().map(|&id| self.get(id))
+    }
+
+    /// Calls `f` with the values of all free slots.
+    pub(crate) fn for_free(&mut self, mut f: impl FnMut(&mut T)) {
+        for &id in &self.free {
+            let (chunk, at) = place::<SHIFT>(id);
+            f(&mut self.chunks[chunk][at]);
+        }
+    }
+
     /// Numbers of all slots ever taken, free ones included.
     pub(crate) fn ids(&self) -> std::ops::Range<u32> {
         0..self.used

@@ -23,6 +23,11 @@ impl StrategyChoices {
         }
     }
 
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.names.memory()
+    }
+
     /// The strategy in charge of a name.
     #[inline]
     pub(crate) fn lookup(&self, name: &HashedName<'_>) -> StrategyIndex {

@@ -24,6 +24,10 @@ pub(super) fn refusal(code: u64, text: impl Into<String>) -> Box<ControlResponse
     Box::new(ControlResponse::error(code, text))
 }
 
+fn no_room() -> Box<ControlResponse> {
+    refusal(503, RouteError::TooManyRoutes.to_string())
+}
+
 fn bad(text: &str) -> Box<ControlResponse> {
     refusal(400, text)
 }
@@ -72,6 +76,9 @@ impl Forwarder {
             face: slot,
             cost: u32::try_from(cost).unwrap_or(u32::MAX),
         };
+        if !self.has_room_for_routes() {
+            return Err(no_room());
+        }
         let affected = self.rib.add_direct(name, hop);
         self.update_fib(affected);
         Ok(ControlParameters {
@@ -172,7 +179,9 @@ impl Forwarder {
         let kind = StrategyKind::from_name(strategy.as_ref())
             .ok_or_else(|| refusal(404, "Strategy not registered"))?;
         check_length(name)?;
-        self.set_strategy(name, kind);
+        if !self.set_strategy(name, kind) {
+            return Err(no_room());
+        }
         Ok(ControlParameters {
             strategy: Some(kind.name()),
             name: p.name,

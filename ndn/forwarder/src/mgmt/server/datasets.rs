@@ -19,7 +19,7 @@ const SEGMENT: usize = 8000;
 /// How long a version is kept after its last segment was asked for.
 const KEEP: Duration = Duration::from_secs(10);
 /// Bytes of versions kept, except that the newest is always kept.
-const MAX_BYTES: usize = 64 << 20;
+pub(super) const MAX_BYTES: usize = 64 << 20;
 /// Versions kept.
 const MAX_VERSIONS: usize = 64;
 
@@ -40,6 +40,11 @@ struct Version {
 }
 
 impl Store {
+    /// Bytes of the versions kept.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes
+    }
+
     fn push(&mut self, now: u64, name: Name, content: Bytes) {
         self.bytes += content.len();
         self.versions.push_back(Version {

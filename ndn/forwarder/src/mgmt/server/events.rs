@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// Notifications kept for those who ask late.
 const KEPT: usize = 128;
 
+/// Bytes of them: two FaceUris, and numbers.
+pub(super) const MAX_BYTES: usize = KEPT * 1024;
+
 /// The notifications.
 #[derive(Debug, Default)]
 pub(super) struct Events {
@@ -20,6 +23,13 @@ pub(super) struct Events {
     kept: VecDeque<(u64, u64, Bytes)>,
     /// Somebody waits for the next one.
     wanted: bool,
+}
+
+impl Events {
+    /// Bytes of the notifications kept.
+    pub(super) fn memory(&self) -> usize {
+        self.kept.iter().map(|(.., wire)| wire.len()).sum()
+    }
 }
 
 fn stream_name() -> Name {

@@ -52,7 +52,7 @@ impl Forwarder {
             local_fields,
         };
         self.manager.creating.insert(request_id, creating);
-        self.state.outputs.push_back(Output::CreateFace(CreateFace {
+        self.state.outputs.push(Output::CreateFace(CreateFace {
             request_id,
             uri,
             persistency,
@@ -137,7 +137,7 @@ impl Forwarder {
             .default_congestion_threshold
             .or(spec.default_congestion_threshold);
         let body = properties(face);
-        self.state.outputs.push_back(Output::UpdateFace(update));
+        self.state.outputs.push(Output::UpdateFace(update));
         Ok(body)
     }
 
@@ -148,9 +148,7 @@ impl Forwarder {
             return Err(refusal(400, "the face is reserved"));
         }
         if self.state.faces.slot(id).is_some() {
-            self.state
-                .outputs
-                .push_back(Output::DestroyFace { face: id });
+            self.state.outputs.push(Output::DestroyFace { face: id });
         }
         Ok(ControlParameters {
             face_id: Some(id.0),

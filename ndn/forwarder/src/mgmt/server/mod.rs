@@ -11,6 +11,7 @@ use super::policy::CommandPolicy;
 use crate::config::Config;
 use crate::face::{FaceId, INTERNAL_SLOT};
 use crate::forwarder::Forwarder;
+use crate::memory::MemoryUse;
 use crate::state::nanos;
 use crate::table::fib::NextHop;
 use bytes::Bytes;
@@ -24,6 +25,8 @@ use std::time::Duration;
 const FRESHNESS: Duration = Duration::from_secs(1);
 /// Answers to commands that are kept, so that a command that is sent again is not done again.
 const MAX_REPLIES: usize = 1024;
+/// Bytes of such answers and the commands' names.
+const MAX_REPLY_BYTES: usize = 8 << 20;
 /// Faces that are being made at once.
 const MAX_CREATING: usize = 256;
 
@@ -36,6 +39,7 @@ pub(crate) struct Manager {
     started: Option<u64>,
     replies: HashMap<Name, Bytes>,
     reply_order: VecDeque<Name>,
+    reply_bytes: usize,
     datasets: datasets::Store,
     events: events::Events,
     creating: HashMap<u64, faces::Creating>,
@@ -51,6 +55,7 @@ impl Manager {
             started: None,
             replies: HashMap::new(),
             reply_order: VecDeque::new(),
+            reply_bytes: 0,
             datasets: datasets::Store::default(),
             events: events::Events::default(),
             creating: HashMap::new(),
@@ -66,15 +71,32 @@ impl Manager {
     }
 
     fn keep_reply(&mut self, name: &Name, wire: &Bytes) {
-        if self.reply_order.len() >= MAX_REPLIES
+        let name = name.compact();
+        self.reply_bytes += reply_bytes(&name, wire);
+        self.reply_order.push_back(name.clone());
+        if let Some(old) = self.replies.insert(name.clone(), wire.clone()) {
+            self.reply_bytes -= reply_bytes(&name, &old);
+        }
+        while (self.reply_order.len() > MAX_REPLIES || self.reply_bytes > MAX_REPLY_BYTES)
             && let Some(oldest) = self.reply_order.pop_front()
         {
-            self.replies.remove(&oldest);
+            if let Some(old) = self.replies.remove(&oldest) {
+                self.reply_bytes -= reply_bytes(&oldest, &old);
+            }
         }
-        let name = name.compact();
-        self.reply_order.push_back(name.clone());
-        self.replies.insert(name, wire.clone());
     }
+
+    /// Bytes of what is kept for those who ask again.
+    pub(crate) fn memory(&self) -> MemoryUse {
+        MemoryUse {
+            bytes: self.reply_bytes + self.datasets.memory() + self.events.memory(),
+            capacity_bytes: MAX_REPLY_BYTES + datasets::MAX_BYTES + events::MAX_BYTES,
+        }
+    }
+}
+
+fn reply_bytes(name: &Name, wire: &Bytes) -> usize {
+    2 * (name.value().len() + 2 * size_of::<Name>()) + wire.len()
 }
 
 /// A request that management got.

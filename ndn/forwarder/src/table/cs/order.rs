@@ -11,8 +11,8 @@
 //! first time in a tenth of the room and what has proved itself in the rest, so that a stream that nobody reads twice
 //! passes by.
 
-use super::super::id_map::IdMap;
 use super::super::list::List;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -145,7 +145,7 @@ pub(super) struct S3Fifo {
     small_len: usize,
     main_len: usize,
     /// Hashes of names that left the small queue, and which entry of `ghosts` stands for each.
-    known: IdMap<u64>,
+    known: FxHashMap<u64, u64>,
     ghosts: VecDeque<(u64, u64)>,
     ghost: u64,
 }
@@ -158,7 +158,7 @@ impl Default for S3Fifo {
             main: List::new(),
             small_len: 0,
             main_len: 0,
-            known: IdMap::default(),
+            known: FxHashMap::default(),
             ghosts: VecDeque::new(),
             ghost: 0,
         }

@@ -10,165 +10,38 @@ use super::index::HashIndex;
 use super::memory::prefetch;
 use super::name_table::{Lengths, MAX_COMPONENTS};
 use super::slab::Slab;
-use super::strategy_choice::StrategyIndex;
 use super::wheel::Wheel;
 use crate::face::FaceSlot;
-use ndn_packet::{Data, Interest, NackReason, PitToken};
+use entry::Answer;
+use face_index::{EntryRef, FaceIndex};
+use ndn_packet::{Data, Interest, PitToken};
 use smallvec::SmallVec;
-use std::cell::OnceCell;
 
-/// A downstream that waits for the Data.
-#[derive(Debug)]
-pub(crate) struct InRecord {
-    pub(crate) face: FaceSlot,
-    pub(crate) nonce: u32,
-    /// When the downstream stops waiting, nanoseconds.
-    pub(crate) expiry: u64,
-    /// Token that the Data must bring back to the downstream.
-    pub(crate) token: Option<PitToken>,
+mod entry;
+mod face_index;
+
+pub(crate) use entry::{Entry, InRecord, OutRecord};
+pub(crate) use face_index::Direction;
+
+/// Bytes of a slot: the entry, its timer, its places in the index and among the free slots.
+const SLOT_BYTES: usize =
+    size_of::<Entry>() + Wheel::BYTES_PER_SLOT + HashIndex::BYTES_PER_ENTRY + size_of::<u32>();
+/// Slots take at most so many quarters of the bound: they are never given back, and names and records need the rest.
+const SLOT_QUARTERS: usize = 3;
+/// One part in so many of the bound may be kept for later users before it is asked back.
+const KEPT_SHARE: usize = 32;
+/// Buffers of Interests are of a multiple of so many bytes, so that a slot's next user mostly finds enough.
+const BUFFER_STEP: usize = 64;
+
+fn buffer_size(interest: &Interest) -> usize {
+    interest.wire().len().next_multiple_of(BUFFER_STEP)
 }
 
-/// An upstream that was asked.
-#[derive(Debug)]
-pub(crate) struct OutRecord {
-    pub(crate) face: FaceSlot,
-    pub(crate) nonce: u32,
-    /// When it was last asked, nanoseconds.
-    pub(crate) sent: u64,
-    /// When it is no longer expected to answer, nanoseconds.
-    pub(crate) expiry: u64,
-    /// Interval within which it is not asked again, if the strategy keeps one for each upstream; nanoseconds.
-    pub(crate) suppression: u64,
-    /// Why it refused.
-    pub(crate) nack: Option<NackReason>,
-    /// What the strategy in charge notes; 0 at first.
-    pub(crate) strategy_info: u32,
+/// Whether an entry is still pending.
+fn is_live(entries: &Slab<Entry, 4>, entry: EntryRef) -> bool {
+    let slot = entries.get(entry.id);
+    slot.live && slot.generation == entry.generation
 }
-
-impl OutRecord {
-    /// Of an upstream that is asked now; times are nanoseconds.
-    pub(crate) fn new(face: FaceSlot, nonce: u32, sent: u64, expiry: u64) -> Self {
-        OutRecord {
-            face,
-            nonce,
-            sent,
-            expiry,
-            suppression: 0,
-            nack: None,
-            strategy_info: 0,
-        }
-    }
-
-    /// Whether an answer is still expected.
-    pub(crate) fn is_pending(&self, now: u64) -> bool {
-        self.nack.is_none() && self.expiry >= now
-    }
-}
-
-/// A pending Interest.
-#[derive(Debug, Default)]
-pub(crate) struct Entry {
-    /// The Interest as it was first received, with one hop less.
-    wire: Vec<u8>,
-    /// Hash of the name it is filed under: its own, without an implicit digest.
-    hash: u64,
-    /// Hash of its whole name.
-    full_hash: u64,
-    name_at: u32,
-    name_len: u32,
-    /// Components of the name it is filed under.
-    depth: u16,
-    /// Lives of the slot before this one, as far as a token tells them apart.
-    generation: u16,
-    live: bool,
-    can_be_prefix: bool,
-    must_be_fresh: bool,
-    has_digest: bool,
-    /// Another entry is, or was, filed under the same name.
-    has_sibling: bool,
-    /// The strategy in charge.
-    pub(crate) strategy: StrategyIndex,
-    /// Retransmissions forwarded.
-    pub(crate) retransmissions: u32,
-    /// Interval within which retransmissions are not forwarded, nanoseconds.
-    pub(crate) suppression: u64,
-    pub(crate) ins: SmallVec<[InRecord; 2]>,
-    pub(crate) outs: SmallVec<[OutRecord; 2]>,
-}
-
-impl Entry {
-    /// The whole name.
-    #[inline]
-    pub(crate) fn name(&self) -> &[u8] {
-        &self.wire[self.name_at as usize..][..self.name_len as usize]
-    }
-
-    /// Hash of the whole name.
-    pub(crate) fn name_hash(&self) -> u64 {
-        self.full_hash
-    }
-
-    /// The Interest's bytes.
-    pub(crate) fn wire(&self) -> &[u8] {
-        &self.wire
-    }
-
-    pub(crate) fn must_be_fresh(&self) -> bool {
-        self.must_be_fresh
-    }
-
-    /// The name it is filed under.
-    #[inline]
-    fn filed_name(&self) -> &[u8] {
-        const DIGEST_COMPONENT: usize = 34;
-        let name = self.name();
-        if self.has_digest {
-            &name[..name.len() - DIGEST_COMPONENT]
-        } else {
-            name
-        }
-    }
-
-    fn is_answered_by(&self, name: &HashedName<'_>, data: &Answer<'_>) -> bool {
-        if self.has_digest {
-            self.filed_name() == name.value() && self.name().ends_with(data.digest())
-        } else if self.can_be_prefix {
-            name.value().starts_with(self.name())
-        } else {
-            name.value() == self.name()
-        }
-    }
-
-    pub(crate) fn out_mut(&mut self, face: FaceSlot) -> Option<&mut OutRecord> {
-        self.outs.iter_mut().find(|r| r.face == face)
-    }
-
-    pub(crate) fn has_out(&self, face: FaceSlot) -> bool {
-        self.outs.iter().any(|r| r.face == face)
-    }
-
-    /// Whether an answer is still expected from anybody.
-    pub(crate) fn has_pending_out(&self, now: u64) -> bool {
-        self.outs.iter().any(|r| r.is_pending(now))
-    }
-}
-
-/// A Data that came; its digest is computed once at most, however many entries ask for it by digest.
-struct Answer<'a> {
-    data: &'a Data,
-    digest: OnceCell<[u8; 32]>,
-}
-
-impl Answer<'_> {
-    fn digest(&self) -> &[u8; 32] {
-        self.digest.get_or_init(|| self.data.implicit_digest())
-    }
-}
-
-/// Fixed bytes of an entry beside its Interest.
-pub(crate) const ENTRY_BYTES: usize = size_of::<Entry>() + Wheel::BYTES_PER_SLOT + 16;
-/// Buffers above this size are given back with their entry.
-const KEEP_BUFFER: usize = 1024;
 
 /// Most entries under one name. They are searched one by one, so that who asks for one name by ever other digests must
 /// meet a bound of their number.
@@ -188,11 +61,23 @@ pub(crate) struct Pit {
     /// Entries with CanBePrefix whose names are longer than [`Lengths`] counts.
     long_prefixes: usize,
     len: usize,
+    by_face: FaceIndex,
+    max_entries: usize,
+    max_bytes: usize,
+    /// Bytes of the live entries, their slots included.
     bytes: usize,
+    /// Bytes that all slots hold beside themselves, live or free.
+    heap: usize,
+    /// The least that [`Pit::kept`] was since it was last brought down.
+    kept_after_trim: usize,
+    /// Entries looked at to clear a face.
+    #[cfg(test)]
+    pub(crate) steps: usize,
 }
 
 impl Pit {
-    pub(crate) fn new() -> Self {
+    /// A table that holds so many entries, and so many bytes, at most.
+    pub(crate) fn new(max_entries: usize, max_bytes: usize) -> Self {
         Pit {
             index: HashIndex::new(),
             entries: Slab::new(),
@@ -200,7 +85,14 @@ impl Pit {
             prefixes: Lengths::new(),
             long_prefixes: 0,
             len: 0,
+            by_face: FaceIndex::default(),
+            max_entries,
+            max_bytes,
             bytes: 0,
+            heap: 0,
+            kept_after_trim: 0,
+            #[cfg(test)]
+            steps: 0,
         }
     }
 
@@ -209,9 +101,49 @@ impl Pit {
         self.len
     }
 
-    /// Bytes in use.
+    /// Bytes of the pending Interests: names, nonces, tokens, in- and out-records.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Bytes of memory held: those of the pending Interests, of free slots, and of the index by face. Bounded.
+    pub(crate) fn memory(&self) -> usize {
+        self.entries.len() * SLOT_BYTES + self.heap + self.by_face.memory()
+    }
+
+    /// Bytes that may be held.
+    pub(crate) fn capacity(&self) -> usize {
+        self.max_bytes
+    }
+
+    /// Whether so many more bytes may be held. Free slots and the index by face give back what they can spare if that
+    /// helps; not each time, since they are walked for it.
+    #[inline]
+    fn has_room(&mut self, more: usize) -> bool {
+        self.memory() + more <= self.max_bytes || self.has_room_after_trim(more)
+    }
+
+    #[cold]
+    fn has_room_after_trim(&mut self, more: usize) -> bool {
+        let kept = self.kept();
+        self.kept_after_trim = self.kept_after_trim.min(kept);
+        if kept < self.kept_after_trim + self.max_bytes / KEPT_SHARE {
+            return false;
+        }
+        let heap = &mut self.heap;
+        self.entries.for_free(|entry| {
+            *heap -= entry.heap();
+            entry.release();
+        });
+        let entries = &self.entries;
+        self.by_face.trim(|entry| is_live(entries, entry));
+        self.kept_after_trim = self.kept();
+        self.memory() + more <= self.max_bytes
+    }
+
+    /// Bytes held, slots aside, that are no part of a pending Interest.
+    fn kept(&self) -> usize {
+        self.heap + self.by_face.memory() + self.len * SLOT_BYTES - self.bytes
     }
 
     #[inline]
@@ -222,11 +154,6 @@ impl Pit {
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u32) -> &mut Entry {
         self.entries.get_mut(id)
-    }
-
-    /// Numbers of all live entries.
-    pub(crate) fn live(&self) -> Vec<u32> {
-        self.entries.ids().filter(|&id| self.get(id).live).collect()
     }
 
     /// The entry for the same name and selectors; else how many there are for the same name, its digest left aside.
@@ -268,6 +195,25 @@ impl Pit {
         }
     }
 
+    /// Whether an Interest may get an entry with a record, as far as the bounds are concerned.
+    #[inline]
+    pub(crate) fn has_room_for(&mut self, interest: &Interest) -> bool {
+        if self.len >= self.max_entries {
+            return false;
+        }
+        let buffer = buffer_size(interest);
+        match self.entries.next_free() {
+            Some(entry) => {
+                let more = buffer.saturating_sub(entry.wire.capacity());
+                self.has_room(more)
+            }
+            None => {
+                let slots = (self.entries.len() + 1) * SLOT_BYTES;
+                slots <= self.max_bytes / 4 * SLOT_QUARTERS && self.has_room(SLOT_BYTES + buffer)
+            }
+        }
+    }
+
     /// Adds an entry without records for an Interest that has none yet; `has_sibling` is what [`Pit::find`] said.
     pub(crate) fn insert(
         &mut self,
@@ -288,8 +234,13 @@ impl Pit {
         }
         let id = self.entries.take();
         let entry = self.entries.get_mut(id);
+        let before = entry.heap();
         entry.wire.clear();
+        entry.wire.reserve_exact(buffer_size(interest));
         entry.wire.extend_from_slice(interest.wire());
+        let heap = entry.heap();
+        self.heap = self.heap + heap - before;
+        self.bytes += SLOT_BYTES + heap;
         entry.hash = hash;
         entry.full_hash = name.full();
         entry.name_at = name_offset(interest.wire()).unwrap_or(0) as u32;
@@ -303,7 +254,6 @@ impl Pit {
         entry.retransmissions = 0;
         entry.suppression = 0;
         self.index.insert(hash, id);
-        self.bytes += ENTRY_BYTES + interest.wire().len();
         self.len += 1;
         if interest.can_be_prefix() && !has_digest {
             if depth <= MAX_COMPONENTS {
@@ -321,12 +271,10 @@ impl Pit {
         debug_assert!(entry.live);
         entry.live = false;
         entry.generation = entry.generation.wrapping_add(1);
-        entry.ins.clear();
-        entry.outs.clear();
-        self.bytes -= ENTRY_BYTES + entry.wire.len();
-        if entry.wire.capacity() > KEEP_BUFFER {
-            entry.wire = Vec::new();
-        }
+        let before = entry.heap();
+        entry.clear();
+        self.bytes -= SLOT_BYTES + before;
+        self.heap = self.heap + entry.heap() - before;
         let (hash, depth) = (entry.hash, usize::from(entry.depth));
         if entry.can_be_prefix && !entry.has_digest {
             if depth <= MAX_COMPONENTS {
@@ -339,6 +287,88 @@ impl Pit {
         self.wheel.cancel(id);
         self.entries.give_back(id);
         self.len -= 1;
+    }
+
+    /// Adds a downstream that the entry does not have yet; false when there is no room.
+    #[inline]
+    pub(crate) fn add_in(&mut self, id: u32, record: InRecord) -> bool {
+        let more = self.get(id).in_growth();
+        if !self.grow(more, record.face, Direction::In) {
+            return false;
+        }
+        self.note(id, record.face, Direction::In);
+        self.get_mut(id).push_in(record);
+        true
+    }
+
+    /// Adds an upstream that the entry does not have yet; false when there is no room.
+    #[inline]
+    pub(crate) fn add_out(&mut self, id: u32, record: OutRecord) -> bool {
+        let more = self.get(id).out_growth();
+        if !self.grow(more, record.face, Direction::Out) {
+            return false;
+        }
+        self.note(id, record.face, Direction::Out);
+        self.get_mut(id).push_out(record);
+        true
+    }
+
+    /// Makes room for a record: in the entry, and in the index by face.
+    #[inline]
+    fn grow(&mut self, more: usize, face: FaceSlot, direction: Direction) -> bool {
+        let index = self.by_face.growth(face, direction);
+        let has_room = more + index == 0 || self.has_room(more + index);
+        if has_room {
+            self.heap += more;
+            self.bytes += more;
+        }
+        has_room
+    }
+
+    #[inline]
+    fn note(&mut self, id: u32, face: FaceSlot, direction: Direction) {
+        let entries = &self.entries;
+        let generation = entries.get(id).generation;
+        let entry = EntryRef { id, generation };
+        let is_live = |entry| is_live(entries, entry);
+        self.by_face.add(face, direction, entry, is_live);
+    }
+
+    /// Drops a downstream from an entry; false when it was none.
+    pub(crate) fn drop_in(&mut self, id: u32, face: FaceSlot) -> bool {
+        let ins = &mut self.get_mut(id).ins;
+        let Some(at) = ins.iter().position(|r| r.face == face) else {
+            return false;
+        };
+        ins.remove(at);
+        self.by_face.record_dropped(face, Direction::In);
+        true
+    }
+
+    /// Drops an upstream from an entry; false when it was none.
+    pub(crate) fn drop_out(&mut self, id: u32, face: FaceSlot) -> bool {
+        let outs = &mut self.get_mut(id).outs;
+        let Some(at) = outs.iter().position(|r| r.face == face) else {
+            return false;
+        };
+        outs.remove(at);
+        self.by_face.record_dropped(face, Direction::Out);
+        true
+    }
+
+    /// The entries in which a face had a record, for [`Pit::is_still`] to confirm. They are not told of again.
+    pub(crate) fn take_face(&mut self, face: FaceSlot, direction: Direction) -> Vec<EntryRef> {
+        let taken = self.by_face.take(face, direction);
+        #[cfg(test)]
+        {
+            self.steps += taken.len();
+        }
+        taken
+    }
+
+    /// The number of an entry, if it is still pending.
+    pub(crate) fn is_still(&self, entry: EntryRef) -> Option<u32> {
+        is_live(&self.entries, entry).then_some(entry.id)
     }
 
     /// The token that leads back to an entry.
@@ -365,10 +395,7 @@ impl Pit {
         token: Option<&PitToken>,
     ) -> Matches {
         let mut found = Matches::new();
-        let data = Answer {
-            data,
-            digest: OnceCell::new(),
-        };
+        let data = Answer::new(data);
         let mut alone = false;
         if let Some(id) = token.and_then(|t| self.by_token(t)) {
             let entry = self.get(id);
@@ -418,5 +445,26 @@ impl Pit {
     /// An entry that has expired at `now`; call until there is none.
     pub(crate) fn pop_expired(&mut self, now: u64) -> Option<u32> {
         self.wheel.pop(now)
+    }
+}
+
+#[cfg(test)]
+impl Pit {
+    /// What [`Pit::bytes`] and [`Pit::memory`] should be, counted one by one.
+    pub(crate) fn recount(&self) -> (usize, usize) {
+        let (mut bytes, mut memory) = (0, self.by_face.recount());
+        for id in self.entries.ids() {
+            let entry = self.get(id);
+            let mut held = SLOT_BYTES + entry.wire.capacity();
+            if entry.ins.spilled() {
+                held += entry.ins.capacity() * size_of::<InRecord>();
+            }
+            if entry.outs.spilled() {
+                held += entry.outs.capacity() * size_of::<OutRecord>();
+            }
+            memory += held;
+            bytes += held * usize::from(entry.live);
+        }
+        (bytes, memory)
     }
 }
