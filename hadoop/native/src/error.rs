@@ -2,9 +2,8 @@
 
 use thiserror::Error;
 
-/// A failure as Java sees it: [`NativeError::Timeout`] becomes a
-/// `java.net.SocketTimeoutException`, all else an
-/// `io.trunkline.hadoop.ndn.NdnException` with this text.
+/// A failure as Java sees it: each is thrown as the class that the module `jni`
+/// names for it, with this text.
 #[derive(Debug, Error)]
 pub enum NativeError {
     /// The handle was never given out, or what it stood for is closed.
@@ -45,6 +44,22 @@ pub enum NativeError {
         /// How long, in milliseconds.
         ms: u64,
     },
+    /// A segment did not verify however often it was asked for.
+    #[error(
+        "{name}: segment {segment} was asked for {times} times and never verified: whoever answers \
+         holds a damaged one, or another write's"
+    )]
+    Unverified {
+        /// The stream's name.
+        name: String,
+        /// Number of the segment.
+        segment: u64,
+        /// How often it was asked for.
+        times: u32,
+    },
+    /// There is no room for more within a bound.
+    #[error("{0}")]
+    NoRoom(String),
     /// A stream or file failed for good.
     #[error("{0}")]
     Failed(String),

@@ -52,7 +52,8 @@ pub use node::NamedNode;
 pub use producer::StreamProducer;
 pub use pull::{Pull, PullSettings};
 pub use segment::{
-    ChecksumType, DEFAULT_SEGMENT_BYTES, HEADER_LEN, HeaderError, MAGIC, SegmentHeader,
+    ChecksumType, DEFAULT_SEGMENT_BYTES, DIGEST_LEN, HEADER_LEN, HeaderError, MAGIC, SegmentDigest,
+    SegmentHeader,
 };
 pub use totals::{ProducerTotals, PullTotals};
 pub use verify::Verify;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken};
@@ -39,7 +40,7 @@ struct Shared {
 struct Inner {
     core: Producer<Option<PitToken>>,
     /// Scratch for the answers of one publish.
-    answers: Vec<(Option<PitToken>, bytes::Bytes)>,
+    answers: Vec<(Option<PitToken>, Bytes)>,
     /// When a closed producer's segments go, in the loop's time.
     lingers: Option<Duration>,
     /// What of the node's bound for retained bytes this producer holds.
@@ -196,6 +197,12 @@ impl StreamProducer {
                 name: self.prefix().to_string(),
             }),
         }
+    }
+
+    /// The content of a segment that is still retained.
+    pub fn kept(&self, segment: u64) -> Option<Bytes> {
+        let wire = self.shared.lock().core.kept(segment)?.clone();
+        Some(Data::parse(wire).ok()?.content())
     }
 
     /// Every consumer has the segments up to this one: they are let go.

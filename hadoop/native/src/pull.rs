@@ -18,6 +18,7 @@ use ndn_packet::{Data, Name, NetKind, NetPacket};
 
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::segment::SegmentDigest;
 use crate::seldom::Seldom;
 use crate::totals::Ended;
 use crate::verify::Verify;
@@ -32,7 +33,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 /// So often one segment is taken that does not verify. What a cache or a wire
 /// has damaged is right when it is asked for again; a damaged replica never is.
 const MAX_REFUSALS: u32 = 4;
-/// Said of segments that do not verify.
+/// Said of segments that do not verify, or are another write's.
 static UNVERIFIED: Seldom = Seldom::new();
 /// Segments of a finished block that are asked for before one of them is taken.
 /// Many a reader takes a little and stops: the line that goes on in the next
@@ -177,14 +178,29 @@ impl Pull {
         inner.known = inner.known.max(Some(upto));
     }
 
-    /// Waits for a segment and verifies it. Earlier segments are passed
-    /// over. `None` when the time has passed.
+    /// Waits for a segment and verifies it, whatever write made it. See
+    /// [`Pull::take_bound`].
+    pub fn take(&self, segment: u64, timeout: Duration) -> Result<Option<Bytes>> {
+        self.take_bound(segment, None, timeout)
+    }
+
+    /// Waits for a segment and verifies it, and that it is the one of this
+    /// digest. Earlier segments are passed over. `None` when the time has
+    /// passed.
+    ///
+    /// One of another digest is what the name stood for before: from then on
+    /// the whole stream is asked for past the caches.
     ///
     /// # Errors
     /// When the pull was closed, when it failed for good, when the segment was
-    /// taken or passed over before, or when it did not verify however often it
-    /// was asked for.
-    pub fn take(&self, segment: u64, timeout: Duration) -> Result<Option<Bytes>> {
+    /// taken or passed over before; [`NativeError::Unverified`] when it did not
+    /// verify however often it was asked for.
+    pub fn take_bound(
+        &self,
+        segment: u64,
+        digest: Option<SegmentDigest>,
+        timeout: Duration,
+    ) -> Result<Option<Bytes>> {
         let until = Instant::now() + timeout;
         let mut inner = self.shared.lock();
         loop {
@@ -195,25 +211,34 @@ impl Pull {
                 if wake {
                     self.shared.outbox.wake();
                 }
-                let verified = self.shared.verify.accepts(&data);
+                let sound = self.shared.verify.accepts(&data);
+                let bound = digest.is_none_or(|d| SegmentDigest::of(&data.content()) == Some(d));
                 inner = self.shared.lock();
                 inner.verifying -= 1;
-                if verified {
+                if sound && bound {
                     return Ok(Some(data.content()));
                 }
                 if UNVERIFIED.says() {
-                    tracing::warn!(name = %self.prefix(), segment, "a segment does not verify; asked for again");
+                    let why = if sound {
+                        "a segment is of another write than this one; asked for past the caches"
+                    } else {
+                        "a segment does not verify; asked for again"
+                    };
+                    tracing::warn!(name = %self.prefix(), segment, "{why}");
                 }
                 if inner.refuse(segment) >= MAX_REFUSALS {
                     inner.refused = None;
-                    let prefix = self.prefix();
-                    let text = format!(
-                        "{prefix}: segment {segment} was asked for {MAX_REFUSALS} times and never \
-                         verified: whoever answers holds a damaged one"
-                    );
-                    return Err(NativeError::Failed(text));
+                    return Err(NativeError::Unverified {
+                        name: self.prefix().to_string(),
+                        segment,
+                        times: MAX_REFUSALS,
+                    });
                 }
-                if !inner.consumer.reject(segment) {
+                let rejected = inner.consumer.reject(segment);
+                let stale = sound && !inner.config.must_be_fresh;
+                inner.config.must_be_fresh |= sound;
+                if stale || !rejected {
+                    // What else has come was asked for in the same way.
                     inner.restart = Some(segment);
                 }
                 self.shared.outbox.wake();

@@ -70,7 +70,7 @@ impl Retention {
                      fewer writers at once, a lower trunkline.ndn.retain.segments, or more retain_bytes",
                     state.held, self.max_bytes
                 );
-                return Err(NativeError::Failed(text));
+                return Err(NativeError::NoRoom(text));
             };
             drop(state);
             give_up();

@@ -12,6 +12,7 @@
 //! ```
 //! All numbers are big-endian.
 
+use ndn_packet::sha256;
 use thiserror::Error;
 
 /// Length of the header in bytes.
@@ -21,6 +22,28 @@ pub const MAGIC: [u8; 4] = *b"TLB1";
 /// Data bytes of a segment unless a setting says otherwise: 126 chunks of 512,
 /// which is one HDFS packet of default size.
 pub const DEFAULT_SEGMENT_BYTES: u32 = 64_512;
+
+/// Length of a [`SegmentDigest`] in bytes.
+pub const DIGEST_LEN: usize = 16;
+
+/// The first 16 bytes of the SHA-256 of a segment's header and checksums: binds the segment to one write or replica.
+///
+/// A block's name says which block at which generation stamp, and both can come again (rollback, a restored image,
+/// cloned clusters) while a cache still holds what the name stood for before. The chunks' own CRCs match themselves
+/// then; this tells the two apart. It covers the data by those CRCs, a thousandth of the bytes, which costs next to
+/// nothing; a CRC over CRCs is linear and would not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentDigest(pub [u8; DIGEST_LEN]);
+
+impl SegmentDigest {
+    /// Of the content of a segment; `None` when it is no segment, or shorter than it says.
+    pub fn of(content: &[u8]) -> Option<Self> {
+        let header = SegmentHeader::decode(content).ok()?;
+        let covered = content.get(..HEADER_LEN + header.checksums_len())?;
+        let whole = sha256(covered);
+        whole.first_chunk().copied().map(SegmentDigest)
+    }
+}
 
 /// How the chunks of a block are summed; ids as in HDFS `DataChecksum`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +171,26 @@ mod tests {
         assert_eq!(bytes[12..16], [0, 0, 0xfc, 0]);
         assert_eq!(bytes[16..], [0, 0, 0, 0, 0, 4, 0xec, 0]);
         assert_eq!(SegmentHeader::decode(&bytes), Ok(FULL));
+    }
+
+    #[test]
+    fn digest_covers_header_and_checksums() {
+        let small = SegmentHeader {
+            data_len: 512,
+            ..FULL
+        };
+        let mut content = small.encode().to_vec();
+        content.extend([1, 2, 3, 4]);
+        content.extend([7; 512]);
+        let digest = SegmentDigest::of(&content).unwrap();
+        assert_eq!(digest.0, sha256(&content[..HEADER_LEN + 4])[..DIGEST_LEN]);
+        for at in [4, 23, HEADER_LEN] {
+            let mut other = content.clone();
+            other[at] ^= 1;
+            assert_ne!(SegmentDigest::of(&other), Some(digest), "byte {at}");
+        }
+        assert_eq!(SegmentDigest::of(&content[..HEADER_LEN + 3]), None);
+        assert_eq!(SegmentDigest::of(b"TLB1"), None);
     }
 
     #[test]

@@ -360,6 +360,12 @@ impl<T: PartialEq> Producer<T> {
         self.stats.nacks += (refused.len() - before) as u64;
     }
 
+    /// The packet of a segment that is still kept.
+    pub fn kept(&self, segment: u64) -> Option<&Bytes> {
+        let kept = self.ring.get(self.index(segment)?)?.as_ref()?;
+        Some(&kept.wire)
+    }
+
     /// Whether another packet of `bytes` fits without dropping a segment that was not acknowledged: for publishers
     /// that would rather wait.
     pub fn has_room(&self, bytes: usize) -> bool {

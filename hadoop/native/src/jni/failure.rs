@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use jni::errors::ErrorPolicy;
-use jni::strings::JNIString;
+use jni::strings::{JNIStr, JNIString};
 use jni::{Env, jni_str};
 
 use crate::error::NativeError;
@@ -28,7 +28,25 @@ impl From<jni::errors::Error> for Failure {
     }
 }
 
-/// Throws `NdnException`, or `SocketTimeoutException` for a wait that ended.
+const NDN: &JNIStr = jni_str!("io/trunkline/hadoop/ndn/NdnException");
+
+/// What Java tells failures apart by: their class, never their text.
+fn class_of(error: &NativeError) -> &'static JNIStr {
+    match error {
+        NativeError::Timeout { .. } => jni_str!("java/net/SocketTimeoutException"),
+        NativeError::NotOpen { .. } | NativeError::Closed { .. } => {
+            jni_str!("io/trunkline/hadoop/ndn/ClosedException")
+        }
+        NativeError::Unverified { .. } => jni_str!("io/trunkline/hadoop/ndn/UnverifiedException"),
+        NativeError::NoRoom(_) => jni_str!("io/trunkline/hadoop/ndn/NoRoomException"),
+        NativeError::Config(_)
+        | NativeError::Name { .. }
+        | NativeError::Argument(_)
+        | NativeError::Failed(_) => NDN,
+    }
+}
+
+/// Throws the exception that stands for a failure.
 pub(super) struct ThrowNdn;
 
 impl<T: Default> ErrorPolicy<T, Failure> for ThrowNdn {
@@ -42,14 +60,11 @@ impl<T: Default> ErrorPolicy<T, Failure> for ThrowNdn {
         if env.exception_check() {
             return Ok(T::default());
         }
-        match failure {
-            Failure::Native(error @ NativeError::Timeout { .. }) => {
-                let class = env.find_class(jni_str!("java/net/SocketTimeoutException"))?;
-                throw(env.throw_new(class, JNIString::new(error.to_string())))?;
-            }
-            Failure::Native(error) => throw_ndn(env, error.to_string())?,
-            Failure::Jni(error) => throw_ndn(env, format!("call of the native library: {error}"))?,
-        }
+        let (class, text) = match &failure {
+            Failure::Native(error) => (class_of(error), error.to_string()),
+            Failure::Jni(error) => (NDN, format!("call of the native library: {error}")),
+        };
+        throw(env, class, text)?;
         Ok(T::default())
     }
 
@@ -66,22 +81,19 @@ impl<T: Default> ErrorPolicy<T, Failure> for ThrowNdn {
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "no text".to_owned());
-        throw_ndn(
+        throw(
             env,
+            NDN,
             format!("fault inside the native library, please report it: {said}"),
         )?;
         Ok(T::default())
     }
 }
 
-fn throw_ndn(env: &mut Env<'_>, text: String) -> jni::errors::Result<()> {
-    let class = env.find_class(jni_str!("io/trunkline/hadoop/ndn/NdnException"))?;
-    throw(env.throw_new(class, JNIString::new(text)))
-}
-
-/// A throw that succeeds is reported as the exception now pending.
-fn throw(result: jni::errors::Result<()>) -> jni::errors::Result<()> {
-    match result {
+fn throw(env: &mut Env<'_>, class: &'static JNIStr, text: String) -> jni::errors::Result<()> {
+    let class = env.find_class(class)?;
+    // A throw that succeeds is reported as the exception now pending.
+    match env.throw_new(class, JNIString::new(text)) {
         Err(jni::errors::Error::JavaException) => Ok(()),
         other => other,
     }

@@ -10,7 +10,7 @@ use jni::{Env, EnvUnowned};
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
 use crate::pull::PullSettings;
-use crate::segment::{HEADER_LEN, SegmentHeader};
+use crate::segment::{DIGEST_LEN, HEADER_LEN, SegmentDigest, SegmentHeader};
 
 /// `long producerOpen(long node, String prefix, int retainSegments)`
 #[unsafe(no_mangle)]
@@ -75,6 +75,42 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
             body.get_region(env, data.at, signed_mut(to_data))?;
             Ok::<(), Failure>(())
         })
+    })
+}
+
+/// `boolean producerKept(long producer, long segment, byte[] dst, int sumsAt, int sumsLength,
+/// int dataAt, int dataLength)`
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // the signature is Java's
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerKept<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    segment: jlong,
+    dst: JByteArray<'local>,
+    sums_at: jint,
+    sums_len: jint,
+    data_at: jint,
+    data_len: jint,
+) -> jboolean {
+    call(env, |env| {
+        let Some(Object::Producer(_, producer)) = OBJECTS.get(handle) else {
+            return Ok(false);
+        };
+        let sums = part(env, &dst, sums_at, sums_len)?;
+        let data = part(env, &dst, data_at, data_len)?;
+        let Some(content) = producer.kept(not_negative("segment", segment)?) else {
+            return Ok(false);
+        };
+        if content.len() != HEADER_LEN + sums.len + data.len {
+            let len = content.len() - HEADER_LEN;
+            let text = format!("segment {segment} has a body of {len} bytes, not those asked for");
+            return Err(NativeError::Argument(text).into());
+        }
+        let (to_sums, to_data) = content[HEADER_LEN..].split_at(sums.len);
+        dst.set_region(env, sums.at, signed(to_sums))?;
+        dst.set_region(env, data.at, signed(to_data))?;
+        Ok(true)
     })
 }
 
@@ -159,7 +195,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullKnown<'local>(
     })
 }
 
-/// `int pullTake(long pull, long segment, byte[] header, byte[] dst, int off, int max, int timeoutMs)`
+/// `int pullTake(long pull, long segment, byte[] header, byte[] dst, int off, int max,
+/// byte[] digest, int digestAt, int timeoutMs)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTake<'local>(
@@ -171,11 +208,14 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTake<'local>(
     dst: JByteArray<'local>,
     off: jint,
     max: jint,
+    digest: JByteArray<'local>,
+    digest_at: jint,
     timeout_ms: jint,
 ) -> jint {
     call(env, |env| {
         part(env, &dst, off, max)?;
-        let Some(content) = take(env, handle, segment, &header, timeout_ms)? else {
+        let digest = segment_digest(env, &digest, digest_at)?;
+        let Some(content) = take(env, handle, segment, &header, digest, timeout_ms)? else {
             return Ok(-1);
         };
         let body = &content[HEADER_LEN..];
@@ -191,7 +231,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTake<'local>(
 }
 
 /// `boolean pullTakePiece(long pull, long segment, byte[] header, byte[] dst, int sumsAt,
-/// int sumsLength, int dataAt, int dataLength, int timeoutMs)`
+/// int sumsLength, int dataAt, int dataLength, byte[] digest, int digestAt, int timeoutMs)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTakePiece<'local>(
@@ -205,12 +245,15 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTakePiece<'local>
     sums_len: jint,
     data_at: jint,
     data_len: jint,
+    digest: JByteArray<'local>,
+    digest_at: jint,
     timeout_ms: jint,
 ) -> jboolean {
     call(env, |env| {
         let sums = part(env, &dst, sums_at, sums_len)?;
         let data = part(env, &dst, data_at, data_len)?;
-        let Some(content) = take(env, handle, segment, &header, timeout_ms)? else {
+        let digest = segment_digest(env, &digest, digest_at)?;
+        let Some(content) = take(env, handle, segment, &header, digest, timeout_ms)? else {
             return Ok(false);
         };
         let (head, body) = content.split_at(HEADER_LEN);
@@ -234,6 +277,7 @@ fn take(
     handle: jlong,
     segment: jlong,
     header: &JByteArray<'_>,
+    digest: Option<SegmentDigest>,
     timeout_ms: jint,
 ) -> Result<Option<Bytes>, Failure> {
     let Some(Object::Pull(_, pull)) = OBJECTS.get(handle) else {
@@ -246,7 +290,7 @@ fn take(
     let segment = not_negative("segment", segment)?;
     let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
     check_header(env, header)?;
-    match pull.take(segment, timeout)? {
+    match pull.take_bound(segment, digest, timeout)? {
         Some(content) if content.len() < HEADER_LEN => {
             let len = content.len();
             let text = format!("segment {segment} has {len} bytes, its header alone has 24");
@@ -303,6 +347,21 @@ fn part(env: &Env<'_>, body: &JByteArray<'_>, at: jint, len: jint) -> Result<Par
         at,
         len: len as usize,
     })
+}
+
+/// What a segment must be; `None` for a null array.
+fn segment_digest(
+    env: &Env<'_>,
+    digest: &JByteArray<'_>,
+    at: jint,
+) -> Result<Option<SegmentDigest>, Failure> {
+    if digest.is_null() {
+        return Ok(None);
+    }
+    let part = part(env, digest, at, DIGEST_LEN as jint)?;
+    let mut bytes = [0; DIGEST_LEN];
+    digest.get_region(env, part.at, signed_mut(&mut bytes))?;
+    Ok(Some(SegmentDigest(bytes)))
 }
 
 fn signed(bytes: &[u8]) -> &[i8] {

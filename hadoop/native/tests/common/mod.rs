@@ -68,13 +68,23 @@ pub fn header(n: u64) -> SegmentHeader {
     }
 }
 
+/// A node without a router.
+pub fn node_alone() -> Arc<NamedNode> {
+    NamedNode::open(NodeSettings::new(name("/hadoop"))).expect("a node alone")
+}
+
 /// Content of segment `n`: its header, its checksums and bytes that no other
 /// segment has.
 pub fn fill(n: u64, content: &mut [u8]) {
+    fill_as(0, n, content);
+}
+
+/// The same with bytes that no other write has.
+pub fn fill_as(write: u64, n: u64, content: &mut [u8]) {
     let header = header(n);
     content[..HEADER_LEN].copy_from_slice(&header.encode());
     let (sums, data) = content[HEADER_LEN..].split_at_mut(header.checksums_len());
-    let mut x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut x = (n ^ write << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for word in data.chunks_mut(8) {
         x ^= x << 13;
         x ^= x >> 7;

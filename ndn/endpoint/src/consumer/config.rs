@@ -48,6 +48,9 @@ pub struct ConsumerConfig {
     pub probe: bool,
     /// What is checked of each Data before it is handed on. Default DigestSha256.
     pub verify: VerifyPolicy,
+    /// Whether every Interest goes past the caches (MustBeFresh): for streams whose segments have no freshness, and
+    /// whose name caches may hold other bytes under. Default false.
+    pub must_be_fresh: bool,
     /// Seed of the nonces. Give each consumer its own, or networks take their Interests for loops. Default 0.
     pub seed: u64,
 }
@@ -72,6 +75,7 @@ impl ConsumerConfig {
             live: false,
             probe: true,
             verify: VerifyPolicy::default(),
+            must_be_fresh: false,
             seed: 0,
         }
     }

@@ -27,7 +27,7 @@ impl Consumer {
         if let Some(suspicion) = &mut self.suspicion {
             suspicion.asked = Some(segment);
         }
-        let fresh = slot.fresh;
+        let fresh = slot.fresh || self.config.must_be_fresh;
         self.early += usize::from(slot.due.is_none());
         self.outstanding += 1;
         self.stats.sent += 1;

@@ -92,7 +92,7 @@ public enum Setting {
       15000,
       500,
       600_000,
-      "How long a segment that exists may take before the pull fails and HDFS recovers by TCP."),
+      "How long a packet may take, by name for a quarter of it and then on the control connection too, before HDFS recovers the pipeline; of reads, a segment before TCP does it."),
   /** How long discovery and metadata wait. */
   DISCOVERY_TIMEOUT_MS(
       "trunkline.ndn.discovery.timeout.ms",

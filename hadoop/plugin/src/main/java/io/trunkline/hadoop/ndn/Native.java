@@ -6,9 +6,9 @@ import java.io.IOException;
  * The face of the native named-data library ({@code libtrunkline_native.so}), one method a verb.
  *
  * <p>Handles are opaque non-zero longs. A handle that was closed, or never given out, is answered
- * with {@link NdnException}, never with a crash. Every method may be called from any thread; two
+ * with {@link ClosedException}, never with a crash. Every method may be called from any thread; two
  * calls on one handle may overlap, and a close wakes a call that waits on the same handle, which
- * then throws {@link NdnException}. A method that waits past its time throws {@link
+ * then throws {@link ClosedException}. A method that waits past its time throws {@link
  * java.net.SocketTimeoutException} unless its description says that it returns a value then.
  *
  * <p>Only {@link NativeLibrary} loads the library; nothing here may be called before {@link
@@ -52,6 +52,7 @@ public final class Native {
    * @param prefix URI of the versioned name, without segment
    * @param retainSegments how many of the newest segments stay answerable
    * @return the producer's handle
+   * @throws NoRoomException when the node's bound for kept segments is reached
    * @throws IOException when the name is no name or the node is closed
    */
   public static native long producerOpen(long node, String prefix, int retainSegments)
@@ -82,6 +83,29 @@ public final class Native {
       int dataAt,
       int dataLength,
       boolean more)
+      throws IOException;
+
+  /**
+   * Copies out a segment that is still kept.
+   *
+   * @param producer the producer's handle
+   * @param segment number of the segment
+   * @param dst where checksums and data go
+   * @param sumsAt where in {@code dst} the checksums go
+   * @param sumsLength length of the checksums in bytes
+   * @param dataAt where in {@code dst} the data goes
+   * @param dataLength length of the data in bytes
+   * @return false when it is not kept any more
+   * @throws IOException when the segment has other lengths
+   */
+  public static native boolean producerKept(
+      long producer,
+      long segment,
+      byte[] dst,
+      int sumsAt,
+      int sumsLength,
+      int dataAt,
+      int dataLength)
       throws IOException;
 
   /**
@@ -136,12 +160,24 @@ public final class Native {
    * @param dst where the body goes
    * @param off where in {@code dst} it goes
    * @param max most bytes that the body may have; more is refused with {@link NdnException}
+   * @param digest array with the segment's digest, null to take whatever verifies; one of another
+   *     digest is asked for past the caches
+   * @param digestAt where in {@code digest} its 16 bytes begin
    * @param timeoutMs how long to wait, in milliseconds
    * @return length of the body in bytes, or -1 when the time passed
+   * @throws UnverifiedException when it does not verify however often it is asked for
    * @throws IOException when the stream failed or was closed
    */
   public static native int pullTake(
-      long pull, long segment, byte[] header, byte[] dst, int off, int max, int timeoutMs)
+      long pull,
+      long segment,
+      byte[] header,
+      byte[] dst,
+      int off,
+      int max,
+      byte[] digest,
+      int digestAt,
+      int timeoutMs)
       throws IOException;
 
   /**
@@ -156,8 +192,11 @@ public final class Native {
    * @param sumsLength length of the checksums in bytes
    * @param dataAt where in {@code dst} the data goes
    * @param dataLength length of the data in bytes
+   * @param digest as for {@link #pullTake}
+   * @param digestAt as for {@link #pullTake}
    * @param timeoutMs how long to wait, in milliseconds
    * @return false when the time passed
+   * @throws UnverifiedException when it does not verify however often it is asked for
    * @throws IOException when the stream failed or was closed
    */
   public static native boolean pullTakePiece(
@@ -169,6 +208,8 @@ public final class Native {
       int sumsLength,
       int dataAt,
       int dataLength,
+      byte[] digest,
+      int digestAt,
       int timeoutMs)
       throws IOException;
 

@@ -2,8 +2,11 @@ package io.trunkline.hadoop.ndn;
 
 import java.io.IOException;
 
-/** A failure of the named-data plane: what was asked, why it failed, and the way out. */
-public final class NdnException extends IOException {
+/**
+ * A failure of the named-data plane: what was asked, why it failed, and the way out. Those that are
+ * to be told apart are classes of their own.
+ */
+public class NdnException extends IOException {
   private static final long serialVersionUID = 1L;
 
   /**

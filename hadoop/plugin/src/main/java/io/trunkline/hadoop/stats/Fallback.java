@@ -18,12 +18,14 @@ public enum Fallback {
   OTHER_VERSION("other_version", "the DataNode's plug-in speaks another version"),
   /** The DataNode's plug-in does not accept connections. */
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
-  /** Transfers by name have failed of late. */
+  /** Transfers by name to this DataNode, or of this block, or all of them, have failed of late. */
   PLANE_PAUSED("plane_paused", "recent transfers by name have failed"),
   /** The face to the router is down. */
   ROUTER_DOWN("router_down", "the face to the router is down"),
-  /** This JVM's forwarder cannot be started, or has no room for another writer. */
-  NODE_DOWN("node_down", "the named-data forwarder of this process cannot serve it"),
+  /** This JVM's forwarder cannot be started. */
+  NODE_DOWN("node_down", "the named-data forwarder of this process cannot be started"),
+  /** This JVM's forwarder has no room for another writer. */
+  NO_ROOM("no_room", "too many blocks are written at once"),
   /** The operation carries a block token. */
   BLOCK_TOKEN("block_token", "the block needs an access token, which named data cannot check"),
   /** The write has checksums that segments cannot carry. */
@@ -38,8 +40,8 @@ public enum Fallback {
   SHORT_CIRCUIT("short_circuit", "short-circuit reads are configured"),
   /** A read by name failed on its way. */
   READ_FAILED("read_failed", "a read by name failed"),
-  /** A write by name made no progress. */
-  WRITE_STALLED("write_stalled", "a write by name made no progress");
+  /** A DataNode could not get what was published. */
+  WRITE_STALLED("write_stalled", "a DataNode cannot get a packet by name");
 
   private final String key;
   private final String text;

@@ -42,10 +42,14 @@ public final class TransferStats {
     BYTES_READ,
     /** Packet bodies that went down a control connection of a named write. */
     INLINE_BODIES,
-    /** Checksums and data of those, in bytes. */
+    /** Packet bodies that were published and then sent down a control connection, as asked. */
+    BODIES_AGAIN,
+    /** Checksums and data of all those, in bytes. */
     BYTES_INLINE,
     /** Pulls that were opened again after a failure. */
     PULL_RETRIES,
+    /** Block writes for which this JVM's DataNodes asked for bodies on the control connection. */
+    INLINE_ASKED,
     /** Pulls that did not get their segment in time. */
     PULL_TIMEOUTS,
     /** Data connections that this JVM opened by UCX to write a block. */

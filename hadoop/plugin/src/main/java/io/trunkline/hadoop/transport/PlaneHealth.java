@@ -1,11 +1,18 @@
 package io.trunkline.hadoop.transport;
 
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Remembers that transfers by name have failed of late, so that the next ones go by TCP at once
- * instead of waiting for a dead plane each. The pause doubles with every failure in a row.
+ * Remembers which transfers by a transport have failed of late, so that the next ones go by another
+ * at once instead of waiting for what does not work each. It is kept by subject, a DataNode or a
+ * block, as one of them that is bad says nothing of the others. Only when several in a row got no
+ * answer at all, and none did in between, is the transport as a whole left alone for a while. A
+ * pause doubles with every failure in a row.
  *
  * <pre>
  *   GOOD --failed--> PAUSED --pause over--> GOOD (on trial) --succeeded--> GOOD
@@ -13,16 +20,56 @@ import java.util.function.LongSupplier;
  * </pre>
  */
 public final class PlaneHealth {
+  /** What a failure shows. */
+  public enum Failure {
+    /** What came was bad: whoever sent it is reached. */
+    BAD,
+    /** Nothing came. */
+    SILENT
+  }
+
+  /** So many subjects in a row that got no answer show that nobody does. */
+  static final int SILENT_SUBJECTS = 3;
+
   private static final long FIRST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(5);
   private static final int MAX_DOUBLINGS = 4;
+  private static final int MAX_SUBJECTS = 4096;
+
+  /** The pauses of one subject, or of the whole. */
+  private static final class Pauses {
+    private int failures;
+    private long untilNanos;
+    private String cause = "";
+
+    boolean over(long now) {
+      return failures == 0 || now - untilNanos >= 0;
+    }
+
+    /** Several failures during one pause count once. */
+    void failed(long now, String why) {
+      if (over(now)) {
+        untilNanos = now + (FIRST_PAUSE_NANOS << Math.min(failures, MAX_DOUBLINGS));
+        failures++;
+        cause = why;
+      }
+    }
+  }
 
   private final LongSupplier nanoClock;
-  private int failures;
-  private long pausedUntilNanos;
-  private String cause = "";
+  private final Pauses whole = new Pauses();
+  private final Set<String> silent = new HashSet<>();
+  private final Map<String, Pauses> subjects =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Pauses> eldest) {
+          return size() > MAX_SUBJECTS;
+        }
+      };
 
   /**
-   * A plane in good health.
+   * A transport in good health.
    *
    * @param nanoClock monotonic clock in nanoseconds
    */
@@ -31,43 +78,56 @@ public final class PlaneHealth {
   }
 
   /**
-   * Whether a transfer by name may be tried now.
+   * Why a transfer should not be tried now.
    *
-   * @return false during a pause
+   * @param subject the DataNode or block
+   * @return the last failure of the subject or of all, or null when it may be tried
    */
-  public synchronized boolean good() {
-    return failures == 0 || nanoClock.getAsLong() - pausedUntilNanos >= 0;
-  }
-
-  /**
-   * Why the plane is paused.
-   *
-   * @return the last failure
-   */
-  public synchronized String cause() {
-    return cause;
-  }
-
-  /**
-   * A transfer by name failed for want of an answer. Several failures during one pause count once.
-   *
-   * @param why what happened
-   * @return how long the plane is paused now, in milliseconds
-   */
-  public synchronized long failed(String why) {
+  public synchronized String paused(String subject) {
     long now = nanoClock.getAsLong();
-    if (good()) {
-      pausedUntilNanos = now + (FIRST_PAUSE_NANOS << Math.min(failures, MAX_DOUBLINGS));
-      failures++;
-      cause = why;
+    if (!whole.over(now)) {
+      return whole.cause;
     }
-    return TimeUnit.NANOSECONDS.toMillis(pausedUntilNanos - now);
+    Pauses own = subjects.get(subject);
+    return own == null || own.over(now) ? null : own.cause;
   }
 
-  /** A transfer by name came to its end. */
-  public synchronized void succeeded() {
-    if (good()) {
-      failures = 0;
+  /**
+   * A transfer failed.
+   *
+   * @param subject the DataNode or block
+   * @param failure what it shows
+   * @param why what happened
+   * @return how long the subject is paused now, in milliseconds
+   */
+  public synchronized long failed(String subject, Failure failure, String why) {
+    long now = nanoClock.getAsLong();
+    Pauses own = subjects.computeIfAbsent(subject, s -> new Pauses());
+    own.failed(now, why);
+    if (failure == Failure.SILENT) {
+      silent.add(subject);
+      if (silent.size() >= SILENT_SUBJECTS) {
+        silent.clear();
+        whole.failed(now, why);
+      }
+    }
+    return TimeUnit.NANOSECONDS.toMillis(own.untilNanos - now);
+  }
+
+  /**
+   * A transfer came to its end. One that began before a pause does not end it.
+   *
+   * @param subject the DataNode or block
+   */
+  public synchronized void succeeded(String subject) {
+    long now = nanoClock.getAsLong();
+    silent.clear();
+    if (whole.over(now)) {
+      whole.failures = 0;
+    }
+    Pauses own = subjects.get(subject);
+    if (own != null && own.over(now)) {
+      subjects.remove(subject);
     }
   }
 }

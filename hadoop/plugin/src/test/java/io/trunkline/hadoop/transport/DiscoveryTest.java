@@ -1,7 +1,6 @@
 package io.trunkline.hadoop.transport;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -182,23 +181,5 @@ class DiscoveryTest {
       assertEquals(Outcome.SILENT, route.outcome(), nonsense);
     }
     assertThrows(IOException.class, () -> DataNodeRecord.decode(new byte[5000]));
-  }
-
-  @Test
-  void aDeadPlaneIsPausedForLongerEachTime() {
-    PlaneHealth health = new PlaneHealth(clock::get);
-    assertTrue(health.good());
-    assertEquals(5000, health.failed("no answer"));
-    health.failed("no answer to a second one");
-    assertFalse(health.good());
-    assertEquals("no answer", health.cause());
-    health.succeeded();
-    assertFalse(health.good());
-    pass(5001);
-    assertTrue(health.good());
-    assertEquals(10_000, health.failed("again"));
-    pass(10_001);
-    health.succeeded();
-    assertEquals(5000, health.failed("much later"));
   }
 }

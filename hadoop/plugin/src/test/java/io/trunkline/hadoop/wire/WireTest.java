@@ -8,12 +8,19 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.wire.AnswerFrame;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut;
+import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.security.MessageDigest;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.hdfs.protocol.datatransfer.PacketHeader;
@@ -44,7 +51,7 @@ class WireTest {
         new byte[][] {{0}, {'T', 'R', 'X'}, "GET / HTTP/1.1".getBytes(), StockBytes.heartbeat()}) {
       assertThrows(IOException.class, () -> Preamble.decode(ByteBuffer.wrap(stranger)));
     }
-    for (int[] change : new int[][] {{4, 2}, {5, 7}, {6, 0x7F}, {5, 0}, {61, 0x7F}}) {
+    for (int[] change : new int[][] {{4, 1}, {4, 3}, {5, 7}, {6, 0x7F}, {5, 0}, {61, 0x7F}}) {
       byte[] bytes = Arrays.copyOf(NAMED.encode(), 2000);
       bytes[change[0] == 61 ? NAMED.encode().length - 4 : change[0]] = (byte) change[1];
       assertThrows(
@@ -76,9 +83,12 @@ class WireTest {
     PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - 1000 - 8));
     for (ControlRecord record :
         new ControlRecord[] {
-          new ControlRecord(ControlRecord.INLINE, 0, head),
-          new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0xFFFFFFFFL, head),
-          new ControlRecord(ControlRecord.STREAM_SEGMENT, 3, head)
+          ControlRecord.inline(head),
+          ControlRecord.again(head),
+          new ControlRecord(
+              ControlRecord.BLOCK_SEGMENT, 0xFFFFFFFFL, head, StockBytes.random(new Random(1), 16)),
+          new ControlRecord(
+              ControlRecord.STREAM_SEGMENT, 3, head, StockBytes.random(new Random(2), 255 * 16))
         }) {
       ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
       record.encode(out);
@@ -90,10 +100,76 @@ class WireTest {
       assertFalse(out.hasRemaining());
       assertEquals(record.kind(), back.kind());
       assertEquals(record.number(), back.number());
+      assertArrayEquals(record.digests(), back.digests());
       assertTrue(record.head().same(back.head()));
       assertEquals(64512, back.head().offset());
       assertEquals(1000, back.head().dataLength());
       assertEquals(1008, back.head().bodyLength());
+    }
+  }
+
+  @Test
+  void answersComeApartAtEveryCut() throws IOException {
+    Random random = new Random(21);
+    for (int round = 0; round < 300; round++) {
+      ByteArrayOutputStream stock = new ByteArrayOutputStream();
+      ByteArrayOutputStream framed = new ByteArrayOutputStream();
+      List<Long> asked = new ArrayList<>();
+      for (int i = random.nextInt(8); i >= 0; i--) {
+        if (random.nextInt(3) == 0) {
+          long seqno = random.nextLong();
+          asked.add(seqno);
+          framed.write(AnswerFrame.ask(seqno));
+          continue;
+        }
+        byte[] bytes = StockBytes.random(random, 1 + random.nextInt(70));
+        ByteBuffer head = ByteBuffer.allocate(AnswerFrame.STOCK_HEAD_BYTES);
+        AnswerFrame.stock(bytes.length, head);
+        framed.write(head.array());
+        framed.write(bytes);
+        stock.write(bytes);
+      }
+      ByteBuffer in = round % 2 == 0 ? ByteBuffer.allocate(4096) : ByteBuffer.allocateDirect(4096);
+      byte[] all = framed.toByteArray();
+      AnswerFrame.Reader reader = new AnswerFrame.Reader();
+      ByteArrayOutputStream got = new ByteArrayOutputStream();
+      List<Long> gotAsked = new ArrayList<>();
+      int at = 0;
+      while (at < all.length) {
+        int part = Math.min(all.length - at, 1 + random.nextInt(40));
+        in.put(7, all, at, part);
+        int count = reader.accept(in, 7, 7 + part, gotAsked::add);
+        byte[] taken = new byte[count];
+        in.get(7, taken);
+        got.write(taken);
+        at += part;
+      }
+      assertArrayEquals(stock.toByteArray(), got.toByteArray());
+      assertEquals(asked, gotAsked);
+    }
+    assertThrows(
+        IOException.class,
+        () -> new AnswerFrame.Reader().accept(ByteBuffer.wrap(new byte[] {2}), 0, 1, s -> {}));
+  }
+
+  /** Both sides of the network, Java's and the native library's, agree on these bytes. */
+  @Test
+  void digestsAreOfHeaderAndChecksums() throws Exception {
+    byte[] data = StockBytes.random(new Random(3), StockBytes.SEGMENT + 700);
+    byte[] packet = StockBytes.packet(0, 0, false, data);
+    int headLength = 6 + ByteBuffer.wrap(packet, 4, 2).getShort();
+    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, headLength));
+    SegmentCut cut = new SegmentCut(head, StockBytes.CHECKSUM, StockBytes.SEGMENT);
+    byte[] digests = new SegmentDigests().of(cut, packet, headLength);
+    assertEquals(2 * SegmentDigests.BYTES, digests.length);
+    for (int i = 0; i < 2; i++) {
+      MessageDigest sha = MessageDigest.getInstance("SHA-256");
+      byte[] header = new byte[SegmentHeader.BYTES];
+      cut.piece(i).header().encode(header);
+      sha.update(header);
+      sha.update(packet, headLength + cut.piece(i).sumsAt(), cut.piece(i).sumsLength());
+      assertArrayEquals(
+          Arrays.copyOf(sha.digest(), 16), Arrays.copyOfRange(digests, 16 * i, 16 * i + 16));
     }
   }
 

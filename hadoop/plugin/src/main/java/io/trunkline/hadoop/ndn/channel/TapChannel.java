@@ -1,15 +1,24 @@
 package io.trunkline.hadoop.ndn.channel;
 
+import io.trunkline.hadoop.ndn.wire.AnswerFrame;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.write.ControlBuffer;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A connection to a DataNode's plug-in: a real channel with a {@link WriteTap} where stock code
@@ -21,7 +30,10 @@ import java.util.Set;
  * takes but a part of a record, the packet's last byte is left with the caller, who comes back with
  * it once the connection takes more; so HDFS's own write timeout goes on working.
  */
-public final class TapChannel extends SocketChannel {
+public final class TapChannel extends SocketChannel implements WriteTap.Connection {
+  /** How long the connection may take nothing of what is sent again before it is given up. */
+  private static final long STALL_MS = 60_000;
+
   /** Connects to the DataNode's stock port instead. */
   @FunctionalInterface
   public interface Stock {
@@ -40,6 +52,7 @@ public final class TapChannel extends SocketChannel {
   private final ControlBuffer control = new ControlBuffer();
   private final Object writeLock = new Object();
   private final Socket owner;
+  private final AnswerFrame.Reader answers = new AnswerFrame.Reader();
 
   /** Whether the byte that the caller will come back with was taken already. */
   private boolean lastByteTaken;
@@ -58,6 +71,7 @@ public final class TapChannel extends SocketChannel {
     this.real = real;
     this.tap = tap;
     this.stock = stock;
+    tap.attach(this);
   }
 
   SocketChannel real() {
@@ -123,12 +137,71 @@ public final class TapChannel extends SocketChannel {
 
   @Override
   public int read(ByteBuffer to) throws IOException {
-    ByteBuffer read = to.duplicate();
-    int count = real.read(to);
-    if (count > 0) {
-      tap.answered(read.limit(to.position()));
+    while (true) {
+      int start = to.position();
+      int count = real.read(to);
+      if (count <= 0 || !tap.named()) {
+        return count;
+      }
+      List<Long> asked = new ArrayList<>(0);
+      int stock = answers.accept(to, start, to.position(), asked::add);
+      to.position(start + stock);
+      if (stock > 0) {
+        tap.answered(to.duplicate().flip().position(start));
+      }
+      for (long seqno : asked) {
+        if (!tap.asksFurther(seqno)) {
+          synchronized (writeLock) {
+            tap.asked(seqno);
+          }
+          push();
+        }
+      }
+      if (stock > 0 || !real.isBlocking()) {
+        return stock;
+      }
     }
-    return count;
+  }
+
+  @Override
+  public void send(ControlRecord record, byte[] body) throws IOException {
+    synchronized (writeLock) {
+      control.put(record, body, 0);
+    }
+    push();
+  }
+
+  /** Sends what is due and what is to be sent again; stock code may write in between. */
+  private void push() throws IOException {
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STALL_MS);
+    while (true) {
+      synchronized (writeLock) {
+        while (control.drainTo(real)) {
+          deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STALL_MS);
+          if (!tap.sendAgain(control)) {
+            return;
+          }
+        }
+      }
+      if (System.nanoTime() - deadline >= 0) {
+        throw new SocketTimeoutException(this + ": takes nothing for " + STALL_MS + " ms");
+      }
+      awaitRoom();
+    }
+  }
+
+  /** Waits until the connection may take more, for a while at most. */
+  private void awaitRoom() throws IOException {
+    if (real.isBlocking()) {
+      return;
+    }
+    try (Selector selector = real.provider().openSelector()) {
+      real.register(selector, SelectionKey.OP_WRITE);
+      selector.select(STALL_MS);
+    }
+    if (Thread.currentThread().isInterrupted()) {
+      throw new InterruptedIOException(this + ": interrupted");
+    }
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.trunkline.hadoop.ndn.datanode;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -64,8 +63,18 @@ final class ControlInput {
    * @return true when no more bytes will come
    */
   boolean hasEnded() throws IOException {
+    poll();
+    return ended;
+  }
+
+  /**
+   * Takes the bytes that have come, without waiting.
+   *
+   * @return false when there are none, or no room for them
+   */
+  boolean poll() throws IOException {
     if (ended || buffer.remaining() == bytes.length) {
-      return ended;
+      return false;
     }
     makeRoom();
     int position = buffer.position();
@@ -80,7 +89,7 @@ final class ControlInput {
     if (count < 0) {
       ended = true;
     }
-    return ended;
+    return count > 0;
   }
 
   /**
@@ -98,18 +107,6 @@ final class ControlInput {
       return -1;
     }
     return waiting.read(to, off, length);
-  }
-
-  /** Reads that many bytes or fails. */
-  void readFully(byte[] to, int off, int length) throws IOException {
-    int have = 0;
-    while (have < length) {
-      int count = read(to, off + have, length - have);
-      if (count < 0) {
-        throw new EOFException("control connection ended in a packet");
-      }
-      have += count;
-    }
   }
 
   private void makeRoom() throws IOException {

@@ -23,7 +23,15 @@ final class LivePull implements SegmentSource {
   }
 
   @Override
-  public boolean take(long segment, byte[] header, Piece piece, byte[] to, int off, int timeoutMs)
+  public boolean take(
+      long segment,
+      byte[] header,
+      Piece piece,
+      byte[] to,
+      int off,
+      byte[] digests,
+      int digestAt,
+      int timeoutMs)
       throws IOException {
     return Native.pullTakePiece(
         pull,
@@ -34,6 +42,8 @@ final class LivePull implements SegmentSource {
         piece.sumsLength(),
         off + piece.dataAt(),
         piece.dataLength(),
+        digests,
+        digestAt,
         timeoutMs);
   }
 

@@ -30,6 +30,12 @@ import java.util.function.LongSupplier;
  * it in, and the body is pulled straight into that array.
  */
 final class NamedInput extends InputStream {
+  /** The other direction of the connection. */
+  interface Answers extends Inflow.Upstream {
+    /** From here on answers go in frames. */
+    void begin();
+  }
+
   private enum State {
     PREAMBLE,
     STOCK,
@@ -48,6 +54,7 @@ final class NamedInput extends InputStream {
   private final LongSupplier nanoClock;
   private final Names names;
   private final BodyPuller.Maker pullers;
+  private final Answers answers;
   private final TransferStats stats = TransferStats.get();
   private State state = State.PREAMBLE;
   private boolean greeting;
@@ -56,7 +63,11 @@ final class NamedInput extends InputStream {
   private volatile Inflow inflow;
   private volatile BodyPuller puller;
   private volatile boolean closed;
+  private volatile ControlRecords records;
   private ControlRecord record;
+
+  /** The body of the record, where it was read ahead. */
+  private byte[] body;
 
   /** Bytes that are due to the reader before the state says what comes. */
   private byte[] due = new byte[0];
@@ -72,14 +83,21 @@ final class NamedInput extends InputStream {
    * @param control the connection
    * @param names names of the cluster
    * @param pullers make what pulls bodies
+   * @param answers the other direction of the connection
    */
-  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers) {
-    this(control, names, pullers, System::nanoTime);
+  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers, Answers answers) {
+    this(control, names, pullers, answers, System::nanoTime);
   }
 
   /** The same, by a clock of monotonic nanoseconds. */
-  NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers, LongSupplier nanoClock) {
+  NamedInput(
+      ControlInput control,
+      Names names,
+      BodyPuller.Maker pullers,
+      Answers answers,
+      LongSupplier nanoClock) {
     this.nanoClock = nanoClock;
+    this.answers = answers;
     this.control = control;
     this.names = names;
     this.pullers = pullers;
@@ -178,8 +196,10 @@ final class NamedInput extends InputStream {
               + "; both sides need"
               + " the same trunkline.ndn.root");
     }
-    puller = pullers.make(op, preamble, control);
-    inflow = Inflow.open(op, preamble);
+    answers.begin();
+    inflow = Inflow.open(op, preamble, answers);
+    records = new ControlRecords(control, inflow);
+    puller = pullers.make(op, preamble, records);
     if (closed) {
       // Whoever closed may have come before there was anything to end.
       close();
@@ -192,25 +212,30 @@ final class NamedInput extends InputStream {
 
   /** Returns false when the connection ends where a record would begin. */
   private boolean readRecord() throws IOException {
-    while ((record = ControlRecord.decode(control.buffer())) == null) {
-      if (!control.more()) {
-        if (control.buffer().hasRemaining()) {
-          throw new EOFException("connection ended in a control record");
-        }
-        return false;
-      }
+    ControlRecords.Item item = records.next();
+    if (item == null) {
+      return false;
     }
+    record = item.record();
+    body = item.body();
     PacketHead head = record.head();
     inflow.received(record);
     give(head.bytes(), head.bytes().length);
-    inlineLeft = record.kind() == ControlRecord.INLINE ? head.bodyLength() : 0;
+    inlineLeft = record.byName() ? 0 : head.bodyLength();
     state = head.bodyLength() > 0 ? State.BODY : State.RECORD;
     return true;
   }
 
   private int readBody(byte[] to, int off, int length) throws IOException {
-    if (record.kind() == ControlRecord.INLINE) {
-      int count = control.read(to, off, Math.min(length, inlineLeft));
+    int bodyLength = record.head().bodyLength();
+    if (!record.byName()) {
+      if (body != null) {
+        state = State.RECORD;
+        give(body, bodyLength);
+        body = null;
+        return 0;
+      }
+      int count = records.read(to, off, Math.min(length, inlineLeft));
       if (count < 0) {
         throw new EOFException("connection ended in a packet");
       }
@@ -221,17 +246,22 @@ final class NamedInput extends InputStream {
       return count;
     }
     state = State.RECORD;
-    int bodyLength = record.head().bodyLength();
     if (length >= bodyLength) {
-      puller.pull(record, to, off);
+      pull(to, off);
       return bodyLength;
     }
     if (spill.length < bodyLength) {
       spill = new byte[bodyLength];
     }
-    puller.pull(record, spill, 0);
+    pull(spill, 0);
     give(spill, bodyLength);
     return 0;
+  }
+
+  private void pull(byte[] to, int off) throws IOException {
+    if (!puller.pull(record, to, off)) {
+      inflow.cameInline(record);
+    }
   }
 
   private void give(byte[] bytes, int length) {
@@ -257,6 +287,10 @@ final class NamedInput extends InputStream {
     Inflow in = inflow;
     if (in != null) {
       in.close();
+    }
+    ControlRecords read = records;
+    if (read != null) {
+      read.close();
     }
   }
 }

@@ -10,10 +10,11 @@ import org.apache.hadoop.hdfs.net.NioInetPeer;
 
 /**
  * A connection to the plug-in as stock DataXceiver sees it: a stock peer, but for what is read from
- * it.
+ * it, and for how answers go back.
  */
 final class NamedPeer extends TransportPeer {
   private final NioInetPeer stock;
+  private final AnswerOutput out;
   private final NamedInput in;
   private volatile int readTimeoutMs;
 
@@ -32,20 +33,22 @@ final class NamedPeer extends TransportPeer {
         node.settings().statsFile());
     socket.setTcpNoDelay(true);
     stock = new NioInetPeer(socket);
+    out = new AnswerOutput(socket.getChannel());
     in =
         new NamedInput(
             new ControlInput(stock.getInputStream(), socket.getChannel()),
             node.names(),
-            (op, preamble, control) -> {
+            (op, preamble, records) -> {
               resolver.forget(op.pool(), op.block());
               return new BodyPuller(
                   op,
                   preamble,
-                  control,
+                  records,
                   (prefix, first) -> new LivePull(node, prefix, first),
                   node.settings().pullTimeoutMs(),
                   () -> readTimeoutMs);
-            });
+            },
+            out);
   }
 
   @Override
@@ -56,7 +59,7 @@ final class NamedPeer extends TransportPeer {
 
   @Override
   public void setWriteTimeout(int timeoutMs) throws IOException {
-    stock.setWriteTimeout(timeoutMs);
+    out.setTimeout(timeoutMs);
   }
 
   @Override
@@ -89,7 +92,7 @@ final class NamedPeer extends TransportPeer {
   }
 
   @Override
-  public OutputStream getOutputStream() throws IOException {
-    return stock.getOutputStream();
+  public OutputStream getOutputStream() {
+    return out;
   }
 }

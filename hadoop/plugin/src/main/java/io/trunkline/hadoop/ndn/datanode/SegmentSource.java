@@ -21,11 +21,22 @@ public interface SegmentSource extends Closeable {
    * @param piece what the segment should be, and where it goes in the packet's body
    * @param to array that the packet's body goes to
    * @param off where the body begins in it
+   * @param digests array with the digest that the segment must have
+   * @param digestAt where in it
    * @param timeoutMs how long to wait
    * @return false when the time has passed
+   * @throws io.trunkline.hadoop.ndn.UnverifiedException when whoever answers has another segment
    * @throws IOException when the stream has failed, or the segment's lengths are others
    */
-  boolean take(long segment, byte[] header, Piece piece, byte[] to, int off, int timeoutMs)
+  boolean take(
+      long segment,
+      byte[] header,
+      Piece piece,
+      byte[] to,
+      int off,
+      byte[] digests,
+      int digestAt,
+      int timeoutMs)
       throws IOException;
 
   @Override

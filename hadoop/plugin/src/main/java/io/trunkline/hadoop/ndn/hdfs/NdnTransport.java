@@ -68,8 +68,9 @@ public final class NdnTransport implements Transport {
       throw new NotServed(Fallback.PROTECTED, forbidden);
     }
     try (NdnNode node = acquire()) {
-      if (!node.health().good()) {
-        throw new NotServed(Fallback.PLANE_PAUSED, node.health().cause());
+      String paused = node.health().paused(dial.peer());
+      if (paused != null) {
+        throw new NotServed(Fallback.PLANE_PAUSED, paused);
       }
       if (!node.routerUp()) {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());

@@ -7,8 +7,10 @@ import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.PlaneHealth.Failure;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.hdfs.ReplicaAccessor;
 
@@ -101,20 +103,22 @@ final class NamedReplica extends ReplicaAccessor {
     }
     try {
       fetch(segment);
-    } catch (InterruptedIOException e) {
-      throw e;
     } catch (IOException e) {
-      long pauseMs = node.health().failed(id() + " could not be read by name");
+      if (e instanceof InterruptedIOException && !(e instanceof SocketTimeoutException)) {
+        throw e;
+      }
+      Failure failure = e instanceof SocketTimeoutException ? Failure.SILENT : Failure.BAD;
+      long pauseMs = node.health().failed(id(), failure, id() + " could not be read by name");
       MetadataCache.forget(node, pool, block, metadata.genstamp());
       stats.fallback(
           TransportNames.NDN,
           node.settings().transportAfter(TransportNames.NDN),
           Fallback.READ_FAILED,
           id(),
-          e.getMessage() + "; by TCP for the next " + pauseMs + " ms");
+          e.getMessage() + "; this block by TCP for the next " + pauseMs + " ms");
       throw e;
     }
-    node.health().succeeded();
+    node.health().succeeded(id());
     current = segment;
   }
 
@@ -135,7 +139,12 @@ final class NamedReplica extends ReplicaAccessor {
   }
 
   private String id() {
-    return pool + ":blk_" + block + "_" + metadata.genstamp();
+    return id(pool, block, metadata.genstamp());
+  }
+
+  /** Names a replica in logs and as a subject of health. */
+  static String id(String pool, long block, long genstamp) {
+    return pool + ":blk_" + block + "_" + genstamp;
   }
 
   @Override

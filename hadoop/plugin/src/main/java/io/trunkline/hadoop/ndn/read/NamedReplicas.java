@@ -52,8 +52,9 @@ public final class NamedReplicas {
   private static ReplicaMetadata find(
       NdnNode node, String pool, long block, long genstamp, long visibleLength)
       throws NotServed, IOException {
-    if (!node.health().good()) {
-      throw new NotServed(Fallback.PLANE_PAUSED, node.health().cause());
+    String paused = node.health().paused(NamedReplica.id(pool, block, genstamp));
+    if (paused != null) {
+      throw new NotServed(Fallback.PLANE_PAUSED, paused);
     }
     if (!node.routerUp()) {
       throw new NotServed(Fallback.ROUTER_DOWN, node.settings().face());

@@ -7,6 +7,7 @@ import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.TimeUnit;
 
 /** Pulls the segments of one finalized block, ahead of a reader that goes forward. */
@@ -73,7 +74,8 @@ final class SegmentReader implements AutoCloseable {
       }
       if (System.nanoTime() - deadline >= 0) {
         TransferStats.get().add(Counter.PULL_TIMEOUTS);
-        throw new IOException(prefix + "/seg=" + segment + ": not come in " + limitMs + " ms");
+        throw new SocketTimeoutException(
+            prefix + "/seg=" + segment + ": not come in " + limitMs + " ms");
       }
     }
   }
@@ -88,7 +90,7 @@ final class SegmentReader implements AutoCloseable {
               node.handle(), prefix, segment, node.settings().windowSegments(), false, last);
       next = segment;
     }
-    return Native.pullTake(pull, segment, header, to, 0, to.length, SLICE_MS);
+    return Native.pullTake(pull, segment, header, to, 0, to.length, null, 0, SLICE_MS);
   }
 
   private static void pause() {

@@ -8,18 +8,23 @@ import java.nio.ByteBuffer;
  * What goes down the control connection of a named write in place of one stock packet:
  *
  * <pre>
- *   kind (1) | head length (2) | number (4, kinds 1 and 2 only) | head | body (kind 0 only)
+ *   kind (1) | head length (2) | number (4) | segments (1) | head | digests (16 each)   by name
+ *   kind (1) | head length (2) | head | body                                            inline, again
  * </pre>
  *
- * The head is the stock packet's own beginning: payload length, header length, header. A kind that
- * is not 0 says that the body was published in the segments from that number on, as {@link
- * SegmentCut} cuts it.
+ * The head is the stock packet's own beginning: payload length, header length, header. A record by
+ * name says that the body was published in the segments from that number on, as {@link SegmentCut}
+ * cuts it, and how each is told from whatever else its name may stand for ({@link SegmentDigests}).
+ * A body that is sent again belongs to a packet whose record by name went before; it was asked for
+ * with an {@link AnswerFrame}.
  *
- * @param kind one of {@link #INLINE}, {@link #BLOCK_SEGMENT}, {@link #STREAM_SEGMENT}
- * @param number of the first segment that carries the body; 0 for inline ones
+ * @param kind one of {@link #INLINE}, {@link #BLOCK_SEGMENT}, {@link #STREAM_SEGMENT}, {@link
+ *     #AGAIN}
+ * @param number of the first segment that carries the body; 0 where none does
  * @param head the stock packet's lengths and header
+ * @param digests those of the segments, one after the other; empty where there are none
  */
-public record ControlRecord(byte kind, long number, PacketHead head) {
+public record ControlRecord(byte kind, long number, PacketHead head, byte[] digests) {
   /** The body, if any, follows on the connection. */
   public static final byte INLINE = 0;
 
@@ -29,20 +34,58 @@ public record ControlRecord(byte kind, long number, PacketHead head) {
   /** The body is one or more segments of this writer's stream. */
   public static final byte STREAM_SEGMENT = 2;
 
+  /** The body of a packet that was announced by name follows on the connection. */
+  public static final byte AGAIN = 3;
+
+  /** Most segments that one record may name. */
+  public static final int MAX_SEGMENTS = 255;
+
   /** Longest record in bytes, the body of an inline one aside. */
-  public static final int MAX_BYTES = 7 + PacketHead.MAX_BYTES;
+  public static final int MAX_BYTES =
+      8 + PacketHead.MAX_BYTES + MAX_SEGMENTS * SegmentDigests.BYTES;
+
+  private static final byte[] NONE = new byte[0];
 
   /**
-   * Writes the record; the body of an inline one is the caller's to write.
+   * A record whose body goes along.
+   *
+   * @param head the packet's lengths and header
+   * @return the record
+   */
+  public static ControlRecord inline(PacketHead head) {
+    return new ControlRecord(INLINE, 0, head, NONE);
+  }
+
+  /**
+   * A record whose body goes along, after a record by name.
+   *
+   * @param head the packet's lengths and header
+   * @return the record
+   */
+  public static ControlRecord again(PacketHead head) {
+    return new ControlRecord(AGAIN, 0, head, NONE);
+  }
+
+  /**
+   * Whether the body is to be had by name.
+   *
+   * @return false when it follows on the connection, or there is none
+   */
+  public boolean byName() {
+    return kind == BLOCK_SEGMENT || kind == STREAM_SEGMENT;
+  }
+
+  /**
+   * Writes the record; a body that goes along is the caller's to write.
    *
    * @param out with {@link #MAX_BYTES} of room
    */
   public void encode(ByteBuffer out) {
     out.put(kind).putShort((short) head.bytes().length);
-    if (kind != INLINE) {
-      out.putInt((int) number);
+    if (byName()) {
+      out.putInt((int) number).put((byte) (digests.length / SegmentDigests.BYTES));
     }
-    out.put(head.bytes());
+    out.put(head.bytes()).put(digests);
   }
 
   /**
@@ -65,23 +108,30 @@ public record ControlRecord(byte kind, long number, PacketHead head) {
     if (length < PacketHead.LENGTHS_BYTES || length > PacketHead.MAX_BYTES) {
       throw new IOException("control record with a packet head of " + length + " bytes");
     }
-    int numberBytes = kind == INLINE ? 0 : 4;
-    if (view.remaining() < numberBytes + length) {
+    boolean named = kind == BLOCK_SEGMENT || kind == STREAM_SEGMENT;
+    if (view.remaining() < (named ? 5 : 0) + length) {
       return null;
     }
-    long number = kind == INLINE ? 0 : view.getInt() & 0xFFFFFFFFL;
+    long number = named ? view.getInt() & 0xFFFFFFFFL : 0;
+    int segments = named ? view.get() & 0xFF : 0;
+    if (view.remaining() < length + segments * SegmentDigests.BYTES) {
+      return null;
+    }
     byte[] bytes = new byte[length];
     view.get(bytes);
+    byte[] digests = segments == 0 ? NONE : new byte[segments * SegmentDigests.BYTES];
+    view.get(digests);
     PacketHead head = PacketHead.parse(bytes);
-    if (kind != INLINE && head.bodyLength() == 0) {
-      throw new IOException("control record names a segment for a packet without a body");
+    if (named && (head.bodyLength() == 0 || segments == 0)) {
+      throw new IOException(
+          "control record names " + segments + " segments for " + head.bodyLength() + " bytes");
     }
     in.position(view.position());
-    return new ControlRecord(kind, number, head);
+    return new ControlRecord(kind, number, head, digests);
   }
 
   private static byte checkKind(byte kind) throws IOException {
-    if (kind < INLINE || kind > STREAM_SEGMENT) {
+    if (kind < INLINE || kind > AGAIN) {
       throw new IOException("control record of unknown kind " + kind);
     }
     return kind;

@@ -9,13 +9,13 @@ import java.util.HexFormat;
  * First bytes on every connection to the plug-in's listener, before anything stock:
  *
  * <pre>
- *   magic "TRKL" (4) | version 1 (1) | mode 0 plain, 1 named (1) | name length (2)
+ *   magic "TRKL" (4) | version 2 (1) | mode 0 plain, 1 named (1) | name length (2)
  *   | URI of the block's versioned name | stream nonce (8) | data bytes a segment (4)
  * </pre>
  *
  * Numbers are big-endian. In plain mode the name is empty, nonce and segment bytes are zero, and
  * everything after is a stock connection. In named mode the stock op header follows, then {@link
- * ControlRecord}s.
+ * ControlRecord}s, and {@link AnswerFrame}s come back.
  *
  * @param name URI of the block's versioned name, empty in plain mode
  * @param nonce tells apart the streams of two writers of one block
@@ -25,8 +25,11 @@ public record Preamble(String name, long nonce, int segmentBytes) {
   /** "TRKL". */
   static final int MAGIC = 0x54524B4C;
 
-  /** Of this layout; a DataNode's record says which one it speaks. */
-  public static final byte VERSION = 1;
+  /**
+   * Of this layout, of {@link ControlRecord} and of {@link AnswerFrame}: who speaks another one is
+   * not understood. A DataNode's record says which one it speaks.
+   */
+  public static final byte VERSION = 2;
 
   /** Bytes before the name. */
   static final int FIXED_BYTES = 8;

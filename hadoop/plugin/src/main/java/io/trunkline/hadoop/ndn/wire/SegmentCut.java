@@ -55,7 +55,7 @@ public final class SegmentCut {
    * @param checksum kind of its checksums
    * @param segmentBytes data bytes a segment
    * @throws IOException when the packet cannot be cut: its body is empty or is not checksums and
-   *     data of the lengths it says, or chunks do not fill segments
+   *     data of the lengths it says, chunks do not fill segments, or it makes too many
    */
   public SegmentCut(PacketHead head, DataChecksum checksum, int segmentBytes) throws IOException {
     this.head = head;
@@ -85,6 +85,7 @@ public final class SegmentCut {
     SegmentHeader full = new SegmentHeader(type, chunk, segmentBytes, head.offset());
     SegmentHeader whole = new SegmentHeader(type, chunk, head.dataLength(), head.offset());
     return head.dataLength() > 0
+        && (head.dataLength() - 1) / segmentBytes < ControlRecord.MAX_SEGMENTS
         && segmentBytes + full.checksumBytes() <= SegmentHeader.MAX_BODY_BYTES
         && head.dataLength() + whole.checksumBytes() == head.bodyLength();
   }

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn.write;
 
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
@@ -24,6 +25,19 @@ public final class ControlBuffer {
       due = larger.put(due);
     }
     return due;
+  }
+
+  /**
+   * Puts a record and the body that goes along.
+   *
+   * @param record the record
+   * @param body array with the body
+   * @param off where it begins
+   */
+  public void put(ControlRecord record, byte[] body, int off) {
+    int length = record.head().bodyLength();
+    record.encode(room(ControlRecord.MAX_BYTES));
+    room(length).put(body, off, length);
   }
 
   /**

@@ -4,6 +4,7 @@ import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
+import java.io.IOException;
 import java.util.ArrayDeque;
 
 /**
@@ -16,17 +17,41 @@ import java.util.ArrayDeque;
  * connection, whatever it claims to carry, can stand in for it.
  */
 public final class Inflow implements AutoCloseable {
+  /** The way back to whoever sends the write. */
+  @FunctionalInterface
+  public interface Upstream {
+    /**
+     * Asks for bodies on the connection.
+     *
+     * @param seqno sequence number of the first packet whose body is wanted
+     * @throws IOException when the connection fails
+     */
+    void ask(long seqno) throws IOException;
+  }
+
+  /** The way on to the next DataNode. */
+  @FunctionalInterface
+  interface Downstream {
+    /** Sends a body after its record by name has gone there. */
+    void again(PacketHead head, byte[] body) throws IOException;
+  }
+
   private static final ThreadLocal<Inflow> OF_THREAD = new ThreadLocal<>();
 
   private final WriteOp op;
   private final Preamble preamble;
+  private final Upstream upstream;
   private final ArrayDeque<ControlRecord> records = new ArrayDeque<>();
-  private boolean relayed;
+
+  /** Null while the write is not passed on by name. */
+  private Downstream downstream;
+
   private volatile boolean closed;
 
-  private Inflow(WriteOp op, Preamble preamble) {
+  private Inflow(WriteOp op, Preamble preamble, Upstream upstream) {
     this.op = op;
     this.preamble = preamble;
+    this.upstream = upstream;
   }
 
   /**
@@ -34,10 +59,11 @@ public final class Inflow implements AutoCloseable {
    *
    * @param op its header, as this DataNode got it
    * @param preamble its preamble
+   * @param upstream the way back
    * @return the write; close it when the connection ends
    */
-  public static Inflow open(WriteOp op, Preamble preamble) {
-    Inflow inflow = new Inflow(op, preamble);
+  public static Inflow open(WriteOp op, Preamble preamble, Upstream upstream) {
+    Inflow inflow = new Inflow(op, preamble, upstream);
     OF_THREAD.set(inflow);
     return inflow;
   }
@@ -64,11 +90,23 @@ public final class Inflow implements AutoCloseable {
     return preamble;
   }
 
-  synchronized void relay(boolean on) {
-    relayed = on;
-    if (!on) {
+  /** The write is passed on by name from here on, or, with null, no more. */
+  synchronized void relayTo(Downstream next) {
+    downstream = next;
+    if (next == null) {
       records.clear();
     }
+  }
+
+  /**
+   * Asks whoever sends the write for bodies on the connection, for this DataNode or one further
+   * down.
+   *
+   * @param seqno sequence number of the first packet whose body is wanted
+   * @throws IOException when the connection fails
+   */
+  public void askUpstream(long seqno) throws IOException {
+    upstream.ask(seqno);
   }
 
   /**
@@ -77,12 +115,39 @@ public final class Inflow implements AutoCloseable {
    * @param record its record
    */
   public synchronized void received(ControlRecord record) {
-    if (relayed) {
+    if (downstream != null) {
       records.add(record);
     }
   }
 
-  /** The record of a packet that stock code mirrors, or null when it is not known. */
+  /**
+   * The body of a packet that is being handed to stock code did not come by name: it is passed on
+   * along with its record.
+   *
+   * @param record its record
+   */
+  public synchronized void cameInline(ControlRecord record) {
+    records.removeLastOccurrence(record);
+  }
+
+  /**
+   * A body that a DataNode further down asked for has come.
+   *
+   * @param head its packet, which was handed to stock code before
+   * @param body all of it
+   * @throws IOException when the connection to the next DataNode fails
+   */
+  public void again(PacketHead head, byte[] body) throws IOException {
+    Downstream next;
+    synchronized (this) {
+      next = downstream;
+    }
+    if (next != null) {
+      next.again(head, body);
+    }
+  }
+
+  /** The record of a packet that stock code mirrors, or null when it is to go along whole. */
   synchronized ControlRecord recordOf(PacketHead head) {
     while (!records.isEmpty()) {
       ControlRecord record = records.poll();
@@ -96,7 +161,7 @@ public final class Inflow implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    relay(false);
+    relayTo(null);
     if (OF_THREAD.get() == this) {
       OF_THREAD.remove();
     }

@@ -5,34 +5,42 @@ import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.transport.PlaneHealth.Failure;
 import java.io.IOException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Publishes a write through the JVM's forwarder, and judges the plane by how the write ends. */
+/**
+ * Publishes a write through the JVM's forwarder. A write for which a DataNode had to ask for bodies
+ * on the connection has failed as far as names are concerned, however it ends; one that comes to
+ * its end without that has succeeded. How long it was silent says nothing: a writer may be idle.
+ */
 final class NativePublisher implements Publisher {
   /** How long a write that broke off stays answerable; its DataNodes let go of it at once. */
   private static final long LINGER_MS = 1000;
 
   private static final long NO_PRODUCER = 0;
 
+  /** The node has no room for another producer of this write: it is not asked again. */
+  private static final long REFUSED = -1;
+
   private final NdnNode node;
   private final Preamble preamble;
   private final String id;
+  private final String peer;
   private final int retainSegments;
   private final byte[] header = new byte[SegmentHeader.BYTES];
   private final AtomicBoolean closed = new AtomicBoolean();
   private long blockProducer = NO_PRODUCER;
   private long streamProducer = NO_PRODUCER;
-  private long publishedNanos;
   private boolean published;
-  private volatile long progressedNanos = System.nanoTime();
+  private volatile boolean starved;
 
   /**
    * A publisher.
@@ -40,9 +48,11 @@ final class NativePublisher implements Publisher {
    * @param node the forwarder; given back when the write ends
    * @param preamble names the block
    * @param id names the write in logs
+   * @param peer the DataNode that it is sent to
    * @param retainSegments newest segments to keep
    */
-  NativePublisher(NdnNode node, Preamble preamble, String id, int retainSegments) {
+  NativePublisher(NdnNode node, Preamble preamble, String id, String peer, int retainSegments) {
+    this.peer = peer;
     this.node = node;
     this.preamble = preamble;
     this.id = id;
@@ -69,11 +79,19 @@ final class NativePublisher implements Publisher {
       throws IOException {
     refuseClosed();
     if (streamProducer == NO_PRODUCER) {
-      streamProducer =
-          Native.producerOpen(
-              node.handle(), Names.stream(preamble.name(), preamble.nonce()), retainSegments);
+      openStream();
+    }
+    if (streamProducer == REFUSED) {
+      throw new NoRoomException(id + ": no room for what the block's segments do not hold");
     }
     publish(streamProducer, segment, piece, body, off, more);
+  }
+
+  private void openStream() throws IOException {
+    streamProducer = REFUSED;
+    streamProducer =
+        Native.producerOpen(
+            node.handle(), Names.stream(preamble.name(), preamble.nonce()), retainSegments);
   }
 
   private void publish(long producer, long segment, Piece piece, byte[] body, int off, boolean more)
@@ -90,7 +108,6 @@ final class NativePublisher implements Publisher {
         piece.dataLength(),
         more);
     published = true;
-    publishedNanos = System.nanoTime();
   }
 
   private void refuseClosed() throws NdnException {
@@ -100,8 +117,35 @@ final class NativePublisher implements Publisher {
   }
 
   @Override
-  public void progressed() {
-    progressedNanos = System.nanoTime();
+  public synchronized boolean kept(boolean block, long segment, Piece piece, byte[] body)
+      throws IOException {
+    long producer = block ? blockProducer : streamProducer;
+    return isOpen(producer)
+        && Native.producerKept(
+            producer,
+            segment,
+            body,
+            piece.sumsAt(),
+            piece.sumsLength(),
+            piece.dataAt(),
+            piece.dataLength());
+  }
+
+  @Override
+  public void starved() {
+    starved = true;
+    long pauseMs = node.health().failed(peer, Failure.SILENT, id + " was not got by name");
+    TransferStats.get()
+        .fallback(
+            TransportNames.NDN,
+            "tcp",
+            Fallback.WRITE_STALLED,
+            id,
+            "bodies go by the control connection; writes to "
+                + peer
+                + " by TCP for the next "
+                + pauseMs
+                + " ms");
   }
 
   @Override
@@ -115,9 +159,13 @@ final class NativePublisher implements Publisher {
   }
 
   private void acknowledge(long producer, long upto) {
-    if (!closed.get() && producer != NO_PRODUCER) {
+    if (isOpen(producer)) {
       Native.producerAcknowledge(producer, upto);
     }
+  }
+
+  private boolean isOpen(long producer) {
+    return !closed.get() && producer != NO_PRODUCER && producer != REFUSED;
   }
 
   @Override
@@ -126,42 +174,17 @@ final class NativePublisher implements Publisher {
       return;
     }
     synchronized (this) {
-      judge(ended);
-      long linger = ended ? 0 : LINGER_MS;
-      if (blockProducer != NO_PRODUCER) {
-        Native.producerClose(blockProducer, linger);
+      if (published && ended && !starved) {
+        node.health().succeeded(peer);
       }
-      if (streamProducer != NO_PRODUCER) {
-        Native.producerClose(streamProducer, linger);
+      long linger = ended ? 0 : LINGER_MS;
+      for (long producer : new long[] {blockProducer, streamProducer}) {
+        if (producer != NO_PRODUCER && producer != REFUSED) {
+          Native.producerClose(producer, linger);
+        }
       }
     }
     StatsFile.changed(node.settings().statsFile());
     node.close();
-  }
-
-  /**
-   * A pipeline in which no DataNode died, and from which nothing came back for most of the time
-   * that a pull may take, has failed for want of named data.
-   */
-  private void judge(boolean ended) {
-    if (!published) {
-      return;
-    }
-    long now = System.nanoTime();
-    long silentMs = TimeUnit.NANOSECONDS.toMillis(now - progressedNanos);
-    long sincePublishedMs = TimeUnit.NANOSECONDS.toMillis(now - publishedNanos);
-    int pullMs = node.settings().pullTimeoutMs();
-    if (silentMs > pullMs * 6L / 10 && sincePublishedMs < pullMs * 4L) {
-      long pauseMs = node.health().failed(id + " made no progress for " + silentMs + " ms");
-      TransferStats.get()
-          .fallback(
-              TransportNames.NDN,
-              node.settings().transportAfter(TransportNames.NDN),
-              Fallback.WRITE_STALLED,
-              id,
-              "nothing came back for " + silentMs + " ms; by TCP for the next " + pauseMs + " ms");
-    } else if (ended) {
-      node.health().succeeded();
-    }
   }
 }

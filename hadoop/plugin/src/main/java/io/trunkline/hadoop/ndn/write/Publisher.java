@@ -29,8 +29,20 @@ public interface Publisher {
    */
   void stream(long segment, Piece piece, byte[] body, int off, boolean more) throws IOException;
 
-  /** Bytes have come back from the pipeline: it is alive. */
-  void progressed();
+  /**
+   * Copies out a segment that was published and not acknowledged.
+   *
+   * @param block whether it is one of the block, or else of this writer's stream
+   * @param segment number of the segment
+   * @param piece the segment, and where it goes in its packet's body
+   * @param body array that the packet's body goes to
+   * @return false when it is not kept any more
+   * @throws IOException when it is another segment
+   */
+  boolean kept(boolean block, long segment, Piece piece, byte[] body) throws IOException;
+
+  /** A DataNode of the pipeline cannot get by name what was published. */
+  void starved();
 
   /**
    * All DataNodes of the pipeline have segments of the block: they need not be kept any longer.

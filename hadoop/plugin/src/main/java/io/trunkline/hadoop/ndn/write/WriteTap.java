@@ -1,8 +1,10 @@
 package io.trunkline.hadoop.ndn.write;
 
+import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut;
+import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.wire.AckReader;
@@ -12,6 +14,7 @@ import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * Sits where stock code writes to a DataNode's plug-in. It reads along until the op header is
  * whole, and from then on either lets everything pass, or turns each packet into a control record
  * whose body goes by name, in as many segments as it takes. It does no I/O: bytes in, control bytes
- * out, bodies to a {@link Publisher}.
+ * out, bodies to a {@link Publisher}. Where a DataNode cannot get bodies by name, they go down the
+ * connection again.
  *
  * <pre>
  *   HEADER --not a write, or plan plain--> STOCK
@@ -29,7 +33,24 @@ import org.slf4j.LoggerFactory;
  */
 public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   /** A packet whose body was published, until it is acknowledged. */
-  private record Published(long seqno, boolean block, long last) {}
+  private record Published(PacketHead head, boolean block, long first, SegmentCut cut) {
+    long last() {
+      return first + cut.count() - 1;
+    }
+  }
+
+  /** The connection that the tap sits on. */
+  @FunctionalInterface
+  public interface Connection {
+    /**
+     * Sends a record and a body, whatever stock code is doing.
+     *
+     * @param record the record
+     * @param body all of the body
+     * @throws IOException when the connection fails
+     */
+    void send(ControlRecord record, byte[] body) throws IOException;
+  }
 
   private enum State {
     HEADER,
@@ -44,13 +65,20 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private final TransferStats stats = TransferStats.get();
   private final PacketFramer framer = new PacketFramer();
   private final AckReader acks = new AckReader();
+  private final SegmentDigests digests = new SegmentDigests();
   private final ConcurrentLinkedQueue<Published> unacknowledged = new ConcurrentLinkedQueue<>();
+
+  /** What is to be sent again; from the first time on that there is any, nothing is published. */
+  private final ArrayDeque<Published> again = new ArrayDeque<>();
+
+  private long againFrom = Long.MAX_VALUE;
+  private Connection connection;
   private ByteBuffer header = ByteBuffer.allocate(INITIAL_HEADER_BYTES);
-  private State state = State.HEADER;
+  private volatile State state = State.HEADER;
   private WriteOp op;
   private Preamble preamble;
   private volatile Publisher publisher;
-  private Inflow inflow;
+  private volatile Inflow inflow;
   private boolean irregular;
   private long nextStreamSegment;
   private boolean ended;
@@ -63,6 +91,24 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
    */
   public WriteTap(Planner planner) {
     this.planner = planner;
+  }
+
+  /**
+   * Says what the tap sits on, before anything else.
+   *
+   * @param under the connection
+   */
+  public void attach(Connection under) {
+    connection = under;
+  }
+
+  /**
+   * Whether packets go as control records, and what comes back is in frames.
+   *
+   * @return false while the op header is not whole, and for all that passes as it is
+   */
+  public boolean named() {
+    return state == State.PACKETS;
   }
 
   /**
@@ -119,7 +165,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       publisher = produce.publisher();
     } else if (plan instanceof Plan.Relay relay) {
       inflow = relay.inflow();
-      inflow.relay(true);
+      inflow.relayTo((head, body) -> connection.send(ControlRecord.again(head), body));
       preamble = inflow.preamble();
       stats.add(Counter.NAMED_RELAYS);
     } else {
@@ -146,9 +192,10 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   public void packet(PacketHead head, byte[] body, int off) throws IOException {
     ended |= head.last();
     ControlRecord record = inflow != null ? relayed(head) : published(head, body, off);
-    record.encode(out.room(ControlRecord.MAX_BYTES));
-    if (record.kind() == ControlRecord.INLINE && head.bodyLength() > 0) {
-      out.room(head.bodyLength()).put(body, off, head.bodyLength());
+    if (record.byName() || head.bodyLength() == 0) {
+      record.encode(out.room(ControlRecord.MAX_BYTES));
+    } else {
+      out.put(record, body, off);
       stats.add(Counter.INLINE_BODIES);
       stats.add(Counter.BYTES_INLINE, head.bodyLength());
     }
@@ -156,13 +203,13 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
 
   private ControlRecord relayed(PacketHead head) {
     ControlRecord record = inflow.recordOf(head);
-    return record != null ? record : inline(head);
+    return record != null ? record : ControlRecord.inline(head);
   }
 
   private ControlRecord published(PacketHead head, byte[] body, int off) {
     int segmentBytes = preamble.segmentBytes();
-    if (!SegmentCut.fits(head, op.checksum(), segmentBytes)) {
-      return inline(head);
+    if (againFrom != Long.MAX_VALUE || !SegmentCut.fits(head, op.checksum(), segmentBytes)) {
+      return ControlRecord.inline(head);
     }
     try {
       SegmentCut cut = new SegmentCut(head, op.checksum(), segmentBytes);
@@ -182,12 +229,15 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       }
       stats.add(Counter.SEGMENTS_PUBLISHED, cut.count());
       stats.add(Counter.BYTES_PUBLISHED, head.bodyLength());
-      unacknowledged.add(new Published(head.seqno(), whole, first + cut.count() - 1));
+      unacknowledged.add(new Published(head, whole, first, cut));
       byte kind = whole ? ControlRecord.BLOCK_SEGMENT : ControlRecord.STREAM_SEGMENT;
-      return new ControlRecord(kind, first, head);
+      return new ControlRecord(kind, first, head, digests.of(cut, body, off));
+    } catch (NoRoomException e) {
+      LOG.debug("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
+      return ControlRecord.inline(head);
     } catch (IOException e) {
       LOG.warn("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
-      return inline(head);
+      return ControlRecord.inline(head);
     }
   }
 
@@ -204,8 +254,73 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
             || head.offset() + head.dataLength() == op.blockBytes());
   }
 
-  private static ControlRecord inline(PacketHead head) {
-    return new ControlRecord(ControlRecord.INLINE, 0, head);
+  /**
+   * A DataNode of the pipeline asks for bodies on the connection: whoever sends a write that comes
+   * in by name is asked for them.
+   *
+   * @param seqno sequence number of the first packet whose body is wanted
+   * @return false when the write does not come in by name
+   * @throws IOException when it cannot be asked
+   */
+  public boolean asksFurther(long seqno) throws IOException {
+    Inflow in = inflow;
+    if (in == null) {
+      return false;
+    }
+    in.askUpstream(seqno);
+    return true;
+  }
+
+  /**
+   * A DataNode of the pipeline asks for bodies that were published here: they are to be sent from
+   * what is kept, and all that follow go inline. To be called as {@link #accept} is, one at a time.
+   *
+   * @param seqno sequence number of the first packet whose body is wanted
+   */
+  public void asked(long seqno) {
+    if (publisher != null && seqno < againFrom) {
+      if (againFrom == Long.MAX_VALUE) {
+        LOG.info(
+            "{}: a DataNode cannot get a packet by name; the rest of the block goes by the control"
+                + " connection",
+            op.id());
+        publisher.starved();
+      }
+      for (Published packet : unacknowledged) {
+        if (packet.head().seqno() >= seqno && packet.head().seqno() < againFrom) {
+          again.add(packet);
+        }
+      }
+      againFrom = seqno;
+    }
+  }
+
+  /**
+   * Writes the next record and body of those that were asked for.
+   *
+   * @param control where they go
+   * @return false when none is left
+   * @throws IOException when they cannot be had
+   */
+  public boolean sendAgain(ControlBuffer control) throws IOException {
+    Published packet;
+    while ((packet = again.poll()) != null) {
+      PacketHead head = packet.head();
+      byte[] body = new byte[head.bodyLength()];
+      boolean kept = true;
+      for (int i = 0; i < packet.cut().count() && kept; i++) {
+        long segment = packet.first() + i;
+        kept = publisher.kept(packet.block(), segment, packet.cut().piece(i), body);
+      }
+      if (kept) {
+        control.put(ControlRecord.again(head), body, 0);
+        stats.add(Counter.BODIES_AGAIN);
+        stats.add(Counter.BYTES_INLINE, body.length);
+        return true;
+      }
+      LOG.debug("{}: packet {} is not kept any more", op.id(), head.seqno());
+    }
+    return false;
   }
 
   /**
@@ -218,7 +333,6 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     if (named == null) {
       return;
     }
-    named.progressed();
     synchronized (acks) {
       long seqno = acks.accept(bytes);
       if (seqno != AckReader.NONE) {
@@ -231,7 +345,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     long block = -1;
     long stream = -1;
     Published oldest;
-    while ((oldest = unacknowledged.peek()) != null && oldest.seqno() <= seqno) {
+    while ((oldest = unacknowledged.peek()) != null && oldest.head().seqno() <= seqno) {
       unacknowledged.remove();
       if (oldest.block()) {
         block = oldest.last();
@@ -253,7 +367,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       publisher.close(ended);
     }
     if (inflow != null) {
-      inflow.relay(false);
+      inflow.relayTo(null);
     }
   }
 

@@ -96,7 +96,13 @@ class TapChannelTest {
           }
 
           @Override
-          public void progressed() {}
+          public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
+            Arrays.fill(body, (byte) segment);
+            return true;
+          }
+
+          @Override
+          public void starved() {}
 
           @Override
           public void blockAcknowledged(long upto) {}

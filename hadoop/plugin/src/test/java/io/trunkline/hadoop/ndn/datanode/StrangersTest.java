@@ -54,6 +54,13 @@ class StrangersTest {
             (op, preamble, control) -> {
               throw new AssertionError("no write");
             },
+            new NamedInput.Answers() {
+              @Override
+              public void begin() {}
+
+              @Override
+              public void ask(long seqno) {}
+            },
             now::get);
     assertThrows(SocketTimeoutException.class, in::read);
     assertEquals(3, reads.get());

@@ -12,6 +12,7 @@ import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
@@ -22,7 +23,9 @@ import java.nio.channels.Channels;
 import java.nio.channels.WritableByteChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.security.token.Token;
@@ -36,9 +39,11 @@ class WriteTapTest {
   private final WritableByteChannel wire = Channels.newChannel(sent);
   private final ControlBuffer control = new ControlBuffer();
   private final Remembering publisher = new Remembering();
+  private long asked = -1;
 
   private static final class Remembering implements Publisher {
     final List<String> published = new ArrayList<>();
+    final Map<String, byte[]> kept = new HashMap<>();
     final ByteArrayOutputStream bodies = new ByteArrayOutputStream();
     boolean broken;
     Boolean ended;
@@ -61,12 +66,31 @@ class WriteTapTest {
         throw new NdnException("no room");
       }
       published.add(what + (more ? ".." : ""));
+      kept.put(
+          what,
+          ByteBuffer.allocate(piece.sumsLength() + piece.dataLength())
+              .put(body, off + piece.sumsAt(), piece.sumsLength())
+              .put(body, off + piece.dataAt(), piece.dataLength())
+              .array());
       bodies.write(body, off + piece.sumsAt(), piece.sumsLength());
       bodies.write(body, off + piece.dataAt(), piece.dataLength());
     }
 
     @Override
-    public void progressed() {}
+    public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
+      byte[] segmentBody = kept.get((block ? "block " : "stream ") + segment);
+      if (segmentBody == null) {
+        return false;
+      }
+      System.arraycopy(segmentBody, 0, body, piece.sumsAt(), piece.sumsLength());
+      System.arraycopy(segmentBody, piece.sumsLength(), body, piece.dataAt(), piece.dataLength());
+      return true;
+    }
+
+    @Override
+    public void starved() {
+      published.add("starved");
+    }
 
     @Override
     public void blockAcknowledged(long upto) {
@@ -108,7 +132,7 @@ class WriteTapTest {
     while (in.hasRemaining()) {
       ControlRecord record = ControlRecord.decode(in);
       records.add(record);
-      if (record.kind() == ControlRecord.INLINE) {
+      if (!record.byName()) {
         in.position(in.position() + record.head().bodyLength());
       }
     }
@@ -236,6 +260,105 @@ class WriteTapTest {
   }
 
   @Test
+  void whatIsAskedForIsSentFromWhatIsKeptAndTheRestInline() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(128L << 20);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    Random random = new Random(9);
+    byte[][] packets = {
+      StockBytes.packet(0, 0, false, StockBytes.random(random, seg)),
+      StockBytes.packet(seg, 1, false, StockBytes.random(random, 2 * seg)),
+      StockBytes.heartbeat(),
+      StockBytes.packet(3L * seg, 2, false, StockBytes.random(random, 700)),
+      StockBytes.packet(3L * seg + 700, 3, false, StockBytes.random(random, seg)),
+    };
+    send(tap, header);
+    send(tap, packets[0], packets[1], packets[2], packets[3]);
+    tap.answered(ByteBuffer.wrap(StockBytes.writeAnswer()));
+    tap.answered(ByteBuffer.wrap(StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS)));
+    assertFalse(tap.sendAgain(control), "nobody has asked");
+    publisher.published.clear();
+    sent.reset();
+    tap.asked(2);
+    again(tap);
+    assertEquals(1, sent(packets[3], ControlRecord.AGAIN));
+    // Another DataNode is further behind: what was sent is not sent to it twice.
+    tap.asked(0);
+    tap.asked(1);
+    again(tap);
+    assertEquals(1, sent(packets[1], ControlRecord.AGAIN));
+    send(tap, packets[4]);
+    assertEquals(1, sent(packets[4], ControlRecord.INLINE));
+    assertEquals(List.of("starved"), publisher.published, "and no more is published");
+  }
+
+  private void again(WriteTap tap) throws IOException {
+    while (tap.sendAgain(control)) {
+      assertTrue(control.drainTo(wire));
+    }
+  }
+
+  /** How many records with bodies were sent; the last is that of a packet. */
+  private int sent(byte[] packet, byte kind) throws IOException {
+    int count = 0;
+    ByteBuffer in = ByteBuffer.wrap(sent.toByteArray());
+    while (in.hasRemaining()) {
+      ControlRecord record = ControlRecord.decode(in);
+      byte[] body = new byte[record.head().bodyLength()];
+      in.get(body);
+      count++;
+      if (!in.hasRemaining()) {
+        assertEquals(kind, record.kind());
+        byte[] whole =
+            ByteBuffer.allocate(packet.length).put(record.head().bytes()).put(body).array();
+        assertArrayEquals(packet, whole);
+      }
+    }
+    sent.reset();
+    return count;
+  }
+
+  @Test
+  void whoeverSendsAWriteIsAskedForWhatIsAskedHere() throws IOException {
+    WriteOp upstream = parse(3);
+    try (Inflow inflow = Inflow.open(upstream, PREAMBLE, seqno -> asked = seqno)) {
+      WriteTap tap = new WriteTap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
+      tap.attach((record, body) -> control.put(record, body, 0));
+      send(tap, parse(2).header());
+      byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
+      inflow.received(record(packet, ControlRecord.BLOCK_SEGMENT, 0));
+      send(tap, packet);
+      assertTrue(tap.asksFurther(17));
+      assertEquals(17, asked);
+      sent.reset();
+      PacketHead head = record(packet, ControlRecord.BLOCK_SEGMENT, 0).head();
+      inflow.again(
+          head, Arrays.copyOfRange(packet, packet.length - head.bodyLength(), packet.length));
+      assertTrue(control.drainTo(wire));
+      assertEquals(1, sent(packet, ControlRecord.AGAIN));
+      // One that did not come by name here goes on along with its record.
+      ControlRecord second = record(packet, ControlRecord.BLOCK_SEGMENT, 1);
+      inflow.received(second);
+      inflow.cameInline(second);
+      send(tap, packet);
+      assertEquals(1, sent(packet, ControlRecord.INLINE));
+    }
+  }
+
+  @Test
+  void aPacketOfTooManySegmentsGoesInline() throws IOException {
+    Preamble small = new Preamble(PREAMBLE.name(), 42, 512);
+    byte[] header = header(128L << 20);
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(small, publisher));
+    send(
+        tap,
+        header,
+        StockBytes.packet(0, 0, false, new byte[255 * 512]),
+        StockBytes.packet(255 * 512, 1, false, new byte[256 * 512]));
+    assertEquals(255, publisher.published.size());
+  }
+
+  @Test
   void anythingThatIsNoWritePassesAsItIs() throws IOException {
     byte[] read = {0, 28, 81, 5, 1, 2, 3, 4, 5};
     WriteTap tap =
@@ -294,7 +417,7 @@ class WriteTapTest {
   @Test
   void aRelayPassesRecordsWithoutBodies() throws IOException {
     WriteOp upstream = parse(3);
-    try (Inflow inflow = Inflow.open(upstream, PREAMBLE)) {
+    try (Inflow inflow = Inflow.open(upstream, PREAMBLE, seqno -> asked = seqno)) {
       WriteOp downstream = parse(2);
       assertEquals(inflow, Inflow.upstreamOf(downstream));
       WriteTap tap = new WriteTap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
@@ -314,8 +437,8 @@ class WriteTapTest {
   void anotherConnectionCannotStandInForTheWriteThatComesIn() throws Exception {
     WriteOp upstream = parse(3);
     Preamble forged = new Preamble(PREAMBLE.name(), 666, StockBytes.SEGMENT);
-    try (Inflow inflow = Inflow.open(upstream, PREAMBLE)) {
-      Thread stranger = new Thread(() -> Inflow.open(upstream, forged));
+    try (Inflow inflow = Inflow.open(upstream, PREAMBLE, seqno -> asked = seqno)) {
+      Thread stranger = new Thread(() -> Inflow.open(upstream, forged, seqno -> {}));
       stranger.start();
       stranger.join();
       assertEquals(inflow, Inflow.upstreamOf(parse(2)));
@@ -337,6 +460,10 @@ class WriteTapTest {
 
   private static ControlRecord record(byte[] packet, byte kind, long number) throws IOException {
     int head = 6 + ByteBuffer.wrap(packet, 4, 2).getShort();
-    return new ControlRecord(kind, number, PacketHead.parse(Arrays.copyOf(packet, head)));
+    return new ControlRecord(
+        kind,
+        number,
+        PacketHead.parse(Arrays.copyOf(packet, head)),
+        new byte[SegmentDigests.BYTES]);
   }
 }

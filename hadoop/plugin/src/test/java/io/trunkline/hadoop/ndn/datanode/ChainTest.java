@@ -1,0 +1,426 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.UnverifiedException;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
+import io.trunkline.hadoop.ndn.write.ControlBuffer;
+import io.trunkline.hadoop.ndn.write.Plan;
+import io.trunkline.hadoop.ndn.write.Planner;
+import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.WritePlanner;
+import io.trunkline.hadoop.ndn.write.WriteTap;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.ReadableByteChannel;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.security.token.Token;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * A client and three DataNodes, each with its tap, in memory. DataNodes lose the network or find
+ * other bytes there; whatever happens, each reads the stock bytes that the client wrote.
+ */
+@Timeout(120)
+class ChainTest {
+  private static final Names NAMES = new Names("/hadoop");
+  private static final Preamble PREAMBLE =
+      new Preamble(
+          NAMES.version(StockBytes.POOL, StockBytes.BLOCK, StockBytes.GENSTAMP),
+          99,
+          StockBytes.SEGMENT);
+  private static final int HOPS = 3;
+
+  /** A quarter of it is how long a DataNode waits before it asks. */
+  private static final int PULL_TIMEOUT_MS = 6000;
+
+  private static final Planner RELAY =
+      new WritePlanner(Settings.from(new Configuration(false)), "peer", null);
+
+  private final ExecutorService threads = Executors.newFixedThreadPool(HOPS + 1);
+  private final Map<String, byte[][]> network = new HashMap<>();
+  private final int[] starvesFrom = new int[HOPS];
+  private final boolean[] poisoned = new boolean[HOPS];
+  private volatile int starved;
+
+  /** Bytes before the packet that ends the block, and who has them all. */
+  private volatile int beforeLast;
+
+  private final Semaphore acknowledged = new Semaphore(0);
+
+  @AfterEach
+  void stop() {
+    threads.shutdownNow();
+  }
+
+  /** A connection in one direction, read with and without waiting. */
+  private static final class Line extends InputStream {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private int taken;
+
+    synchronized void write(byte[] more, int length) {
+      bytes.write(more, 0, length);
+      notifyAll();
+    }
+
+    private int take(byte[] to, int off, int length) {
+      int count = Math.min(length, bytes.size() - taken);
+      System.arraycopy(bytes.toByteArray(), taken, to, off, count);
+      taken += count;
+      return count;
+    }
+
+    @Override
+    public int read() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public synchronized int read(byte[] to, int off, int length) throws IOException {
+      try {
+        while (bytes.size() == taken) {
+          wait();
+        }
+      } catch (InterruptedException e) {
+        throw new IOException(e);
+      }
+      return take(to, off, length);
+    }
+
+    ReadableByteChannel ready() {
+      return new ReadableByteChannel() {
+        @Override
+        public int read(ByteBuffer to) {
+          synchronized (Line.this) {
+            int count = take(to.array(), to.arrayOffset() + to.position(), to.remaining());
+            to.position(to.position() + count);
+            return count;
+          }
+        }
+
+        @Override
+        public boolean isOpen() {
+          return true;
+        }
+
+        @Override
+        public void close() {}
+      };
+    }
+  }
+
+  /** The sending side of one connection, as a tap channel is. */
+  private static final class Sender implements WriteTap.Connection {
+    private final WriteTap tap;
+    private final ControlBuffer control = new ControlBuffer();
+    final Line line = new Line();
+
+    Sender(Planner planner) {
+      tap = new WriteTap(planner);
+      tap.attach(this);
+    }
+
+    synchronized void write(byte[] stock, int length) throws IOException {
+      ByteBuffer in = ByteBuffer.wrap(stock, 0, length);
+      while (in.hasRemaining()) {
+        tap.accept(in, control);
+        drain();
+      }
+    }
+
+    private void drain() throws IOException {
+      ByteArrayOutputStream out = new ByteArrayOutputStream();
+      control.drainTo(Channels.newChannel(out));
+      line.write(out.toByteArray(), out.size());
+    }
+
+    @Override
+    public synchronized void send(ControlRecord record, byte[] body) throws IOException {
+      control.put(record, body, 0);
+      drain();
+    }
+
+    void asked(long seqno) throws IOException {
+      if (!tap.asksFurther(seqno)) {
+        synchronized (this) {
+          tap.asked(seqno);
+          while (tap.sendAgain(control)) {
+            drain();
+          }
+        }
+      }
+    }
+  }
+
+  private final class Store implements Publisher {
+    @Override
+    public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
+      put("block " + segment, piece, body, off);
+    }
+
+    @Override
+    public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
+      put("stream " + segment, piece, body, off);
+    }
+
+    private void put(String name, Piece piece, byte[] body, int off) {
+      byte[] header = new byte[SegmentHeader.BYTES];
+      piece.header().encode(header);
+      byte[] content =
+          ByteBuffer.allocate(piece.sumsLength() + piece.dataLength())
+              .put(body, off + piece.sumsAt(), piece.sumsLength())
+              .put(body, off + piece.dataAt(), piece.dataLength())
+              .array();
+      synchronized (network) {
+        network.put(name, new byte[][] {header, content});
+      }
+    }
+
+    @Override
+    public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
+      return copy((block ? "block " : "stream ") + segment, piece, body, 0) != null;
+    }
+
+    @Override
+    public void starved() {
+      starved++;
+    }
+
+    @Override
+    public void blockAcknowledged(long upto) {}
+
+    @Override
+    public void streamAcknowledged(long upto) {}
+
+    @Override
+    public void close(boolean ended) {}
+  }
+
+  /** Copies a segment out of the network and returns its header. */
+  private byte[] copy(String name, Piece piece, byte[] to, int off) {
+    synchronized (network) {
+      byte[][] found = network.get(name);
+      if (found == null) {
+        return null;
+      }
+      ByteBuffer content = ByteBuffer.wrap(found[1]);
+      content.get(to, off + piece.sumsAt(), piece.sumsLength());
+      content.get(to, off + piece.dataAt(), piece.dataLength());
+      return found[0];
+    }
+  }
+
+  private SegmentSource source(int hop, String kind) {
+    return new SegmentSource() {
+      @Override
+      public void known(long upto) {}
+
+      @Override
+      public boolean take(
+          long segment,
+          byte[] header,
+          Piece piece,
+          byte[] to,
+          int off,
+          byte[] digests,
+          int digestAt,
+          int timeoutMs)
+          throws IOException {
+        boolean dark = piece.header().offset() >= starvesFrom[hop];
+        if (dark && poisoned[hop]) {
+          throw new UnverifiedException("another write's");
+        }
+        byte[] found = dark ? null : copy(kind + " " + segment, piece, to, off);
+        if (found == null) {
+          try {
+            Thread.sleep(timeoutMs);
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+          return false;
+        }
+        System.arraycopy(found, 0, header, 0, header.length);
+        return true;
+      }
+
+      @Override
+      public void close() {}
+    };
+  }
+
+  private static byte[] header(int left) {
+    return StockBytes.writeHeader(
+        HOPS,
+        left,
+        BlockConstructionStage.PIPELINE_SETUP_CREATE,
+        "client",
+        new Token<>(),
+        128L << 20);
+  }
+
+  /** What a DataNode does: reads the stock bytes, and writes them on. Returns its packets. */
+  private byte[] dataNode(int hop, Sender upstream, Sender downstream, int length)
+      throws IOException {
+    NamedInput.Answers answers =
+        new NamedInput.Answers() {
+          @Override
+          public void begin() {}
+
+          @Override
+          public void ask(long seqno) throws IOException {
+            upstream.asked(seqno);
+          }
+        };
+    ByteArrayOutputStream packets = new ByteArrayOutputStream();
+    try (NamedInput in =
+        new NamedInput(
+            new ControlInput(upstream.line, upstream.line.ready()),
+            NAMES,
+            (op, preamble, records) ->
+                new BodyPuller(
+                    op,
+                    preamble,
+                    records,
+                    (prefix, first) ->
+                        source(hop, prefix.contains("32=stream") ? "stream" : "block"),
+                    PULL_TIMEOUT_MS,
+                    () -> 0),
+            answers)) {
+      byte[] header = header(HOPS - hop);
+      assertArrayEquals(header, in.readNBytes(header.length));
+      if (downstream != null) {
+        byte[] on = header(HOPS - hop - 1);
+        downstream.write(on, on.length);
+      }
+      byte[] buffer = new byte[200_000];
+      while (packets.size() < length) {
+        int count = in.read(buffer, 0, buffer.length);
+        assertTrue(count > 0);
+        packets.write(buffer, 0, count);
+        if (packets.size() == beforeLast) {
+          acknowledged.release();
+        }
+        if (downstream != null) {
+          downstream.write(buffer, count);
+        }
+      }
+    }
+    return packets.toByteArray();
+  }
+
+  private List<byte[]> packets(Random random) throws IOException {
+    List<byte[]> packets = new ArrayList<>();
+    long offset = 0;
+    int count = 2 + random.nextInt(12);
+    for (int i = 0; i < count; i++) {
+      if (random.nextInt(4) == 0) {
+        packets.add(StockBytes.heartbeat());
+      }
+      int length =
+          switch (random.nextInt(3)) {
+            case 0 -> 1 + random.nextInt(StockBytes.SEGMENT);
+            case 1 -> 2 * StockBytes.SEGMENT;
+            default -> StockBytes.SEGMENT;
+          };
+      packets.add(StockBytes.packet(offset, i, false, StockBytes.random(random, length)));
+      offset += length;
+    }
+    packets.add(StockBytes.packet(offset, count, true, new byte[0]));
+    return packets;
+  }
+
+  private void run(Random random) throws Exception {
+    network.clear();
+    Sender client = new Sender(op -> new Plan.Produce(PREAMBLE, new Store()));
+    Sender second = new Sender(RELAY);
+    Sender third = new Sender(RELAY);
+    List<byte[]> packets = packets(random);
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    for (byte[] packet : packets) {
+      all.write(packet);
+    }
+    int length = all.size();
+    beforeLast = length - packets.get(packets.size() - 1).length;
+    List<Future<byte[]>> ends = new ArrayList<>();
+    ends.add(threads.submit(() -> dataNode(0, client, second, length)));
+    ends.add(threads.submit(() -> dataNode(1, second, third, length)));
+    ends.add(threads.submit(() -> dataNode(2, third, null, length)));
+    byte[] header = header(HOPS);
+    client.write(header, header.length);
+    for (byte[] packet : packets) {
+      if (packet == packets.get(packets.size() - 1)) {
+        // A client sends it when all others are acknowledged by all.
+        assertTrue(acknowledged.tryAcquire(HOPS, 60, TimeUnit.SECONDS), "all but the last");
+      }
+      client.write(packet, packet.length);
+      if (random.nextInt(3) == 0) {
+        TimeUnit.MILLISECONDS.sleep(random.nextInt(20));
+      }
+    }
+    for (Future<byte[]> end : ends) {
+      assertArrayEquals(all.toByteArray(), end.get(60, TimeUnit.SECONDS));
+    }
+    assertEquals(0, ReadAhead.inAll(), "what was read ahead has been given back");
+  }
+
+  /** Whoever gets nothing by name, from some byte on, and whoever gets another write's segments. */
+  private void lose(Random random, int hops, boolean poison) {
+    Arrays.fill(starvesFrom, Integer.MAX_VALUE);
+    starved = 0;
+    for (int hop = 0; hop < HOPS; hop++) {
+      if ((hops >> hop & 1) != 0) {
+        starvesFrom[hop] = random.nextInt(4 * StockBytes.SEGMENT);
+        poisoned[hop] = poison;
+      }
+    }
+  }
+
+  @Test
+  void whoeverFindsOtherBytesGetsTheBodiesOnTheConnection() throws Exception {
+    Random random = new Random(31);
+    int asked = 0;
+    for (int round = 0; round < 40; round++) {
+      lose(random, round % 8, true);
+      run(random);
+      asked += starved;
+    }
+    assertTrue(asked > 20, "asked " + asked);
+  }
+
+  @Test
+  void whoeverLosesTheNetworkGetsTheBodiesOnTheConnection() throws Exception {
+    Random random = new Random(32);
+    int asked = 0;
+    for (int hops : new int[] {4, 1, 6, 7}) {
+      lose(random, hops, false);
+      run(random);
+      asked += starved;
+    }
+    assertTrue(asked > 0, "asked " + asked);
+  }
+}
