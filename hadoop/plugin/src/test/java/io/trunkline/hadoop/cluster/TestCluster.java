@@ -63,6 +63,8 @@ final class TestCluster implements AutoCloseable {
         "dfs.client.replica.accessor.builder.classes", NamedReplicaAccessorBuilder.class.getName());
     conf.setLong("dfs.blocksize", BLOCK_BYTES);
     conf.setInt("dfs.replication", 3);
+    // With as many DataNodes as replicas, a busy one would not be passed over but missed.
+    conf.setBoolean("dfs.namenode.redundancy.considerLoad", false);
     conf.setInt("dfs.client.socket-timeout", 20_000);
     conf.setInt("dfs.namenode.heartbeat.recheck-interval", 500);
     conf.setInt("dfs.heartbeat.interval", 1);
