@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency, FaceSpec};
 use ndn_packet::NetPacket;
 
-use crate::app::{App, AppWaker};
+use crate::app::App;
+use crate::app_handle::AppWaker;
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
 use crate::driver::{Core, Driver, DriverOptions};
 use crate::error::ClientError;

@@ -20,6 +20,7 @@
 //! ```
 
 mod app;
+mod app_handle;
 mod client;
 mod command;
 mod config;
@@ -33,7 +34,8 @@ mod status;
 mod transport;
 mod uri;
 
-pub use app::{App, AppHandle, AppWaker};
+pub use app::App;
+pub use app_handle::{AppHandle, AppWaker};
 pub use client::{Client, ClientOptions};
 pub use config::{ConfigErrors, FaceConfig, LinkOptions, ListenConfig, NodeConfig, SettingError};
 pub use error::{ClientError, NodeError, StartError};

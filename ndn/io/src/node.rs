@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ndn_forwarder::Forwarder;
 
-use crate::app::{App, AppHandle};
+use crate::app::App;
+use crate::app_handle::AppHandle;
 use crate::config::NodeConfig;
 use crate::driver::Driver;
 use crate::driver::shared::{Command, Shared};

@@ -11,6 +11,7 @@
 mod commands;
 mod connect;
 mod core;
+mod due;
 mod faces;
 mod input;
 mod manage;
