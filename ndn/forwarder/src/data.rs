@@ -63,7 +63,7 @@ impl Forwarder {
             strategy.before_satisfy_interest(&self.state, id, face, name);
             if !cached || (self.state.pit.get(id).must_be_fresh() && !stays_fresh) {
                 // The content store will not answer when the Interest comes around again.
-                self.state.bury_nonces(id);
+                self.state.remember_nonces(id);
             }
             self.state.satisfied += 1;
             self.state.remove_entry(id);

@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::face::{FaceCounters, FaceId, FaceSlot, FaceSpec, FaceTable, INTERNAL_SLOT};
+use crate::manager::Manager;
 use crate::memory::{MemoryUse, TableMemory};
-use crate::mgmt::server::Manager;
 use crate::output::Output;
 use crate::outputs::Outputs;
 use crate::rib::Rib;
@@ -76,7 +76,7 @@ impl Forwarder {
             ),
             strategies: Strategies::new(&config.strategy_settings()),
             strategy_choices: StrategyChoices::new(config.default_strategy.index()),
-            manager: Manager::new(&config),
+            manager: Manager::new(config.commands.clone(), config.unix_time_at_zero),
             queues: Queues::default(),
             random,
             hashes: NameHashes::default(),

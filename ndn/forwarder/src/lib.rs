@@ -36,9 +36,11 @@
 mod burst;
 mod config;
 mod data;
+mod dispatch;
 mod face;
 mod forwarder;
 mod interest;
+mod manager;
 mod mark;
 mod memory;
 pub mod mgmt;

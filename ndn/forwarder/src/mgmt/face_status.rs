@@ -2,9 +2,9 @@
 
 use super::dataset::Dataset;
 use super::element::{each, put, put_nested, put_some, put_text, text};
-use super::parameters::{FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS};
+use super::parameters::{FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS, persistency_number};
 use super::types;
-use crate::face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
+use crate::face::{FaceCounters, FaceId, FaceScope, FaceSpec, LinkType};
 use bytes::BytesMut;
 use ndn_packet::DecodeError;
 use ndn_packet::tlv::Element;
@@ -103,23 +103,6 @@ impl PacketCounters {
     }
 }
 
-pub(super) fn persistency(number: u64) -> Option<FacePersistency> {
-    match number {
-        0 => Some(FacePersistency::Persistent),
-        1 => Some(FacePersistency::OnDemand),
-        2 => Some(FacePersistency::Permanent),
-        _ => None,
-    }
-}
-
-pub(super) fn persistency_number(persistency: FacePersistency) -> u64 {
-    match persistency {
-        FacePersistency::Persistent => 0,
-        FacePersistency::OnDemand => 1,
-        FacePersistency::Permanent => 2,
-    }
-}
-
 fn scope_number(scope: FaceScope) -> u64 {
     match scope {
         FaceScope::NonLocal => 0,
@@ -135,7 +118,7 @@ fn link_type_number(link_type: LinkType) -> u64 {
     }
 }
 
-pub(super) fn flags(spec: &FaceSpec) -> u64 {
+pub(crate) fn flags(spec: &FaceSpec) -> u64 {
     let local_fields = if spec.local_fields {
         FLAG_LOCAL_FIELDS
     } else {
@@ -187,7 +170,7 @@ pub struct FaceStatus {
 }
 
 impl FaceStatus {
-    pub(super) fn new(id: FaceId, spec: &FaceSpec, counters: &FaceCounters) -> Self {
+    pub(crate) fn new(id: FaceId, spec: &FaceSpec, counters: &FaceCounters) -> Self {
         FaceStatus {
             face_id: id.0,
             uri: spec.remote_uri.clone(),

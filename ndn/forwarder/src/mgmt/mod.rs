@@ -19,11 +19,10 @@ mod client;
 mod dataset;
 mod element;
 mod face_query;
-mod face_status;
+pub(crate) mod face_status;
 mod general_status;
-mod parameters;
+pub(crate) mod parameters;
 mod policy;
-pub(crate) mod server;
 pub mod types;
 
 pub use client::{Scope, command, command_name, dataset_name};

@@ -4,6 +4,7 @@ use super::element::{
     each, name, nested_name, put_nested, put_nested_name, put_some, put_text, text, value_of,
 };
 use super::types;
+use crate::face::FacePersistency;
 use crate::output::UpdateFace;
 use bytes::{Bytes, BytesMut};
 use ndn_packet::tlv::types as packet;
@@ -156,15 +157,15 @@ impl ControlParameters {
     }
 
     /// Whether there are flags without a mask or the other way around.
-    pub(super) fn flags_are_odd(&self) -> bool {
+    pub(crate) fn has_flags_without_mask(&self) -> bool {
         self.flags.is_some() != self.mask.is_some()
     }
 
     /// What of this changes a face.
-    pub(super) fn update(&self, face: crate::FaceId) -> UpdateFace {
+    pub(crate) fn update(&self, face: crate::FaceId) -> UpdateFace {
         UpdateFace {
             face,
-            persistency: self.persistency.and_then(super::face_status::persistency),
+            persistency: self.persistency.and_then(persistency),
             mtu: self.mtu,
             congestion_marking: self.flag(FLAG_CONGESTION_MARKING),
             base_congestion_marking_interval_ns: self.base_congestion_marking_interval_ns,
@@ -242,6 +243,23 @@ impl ControlResponse {
     }
 }
 
+pub(crate) fn persistency(number: u64) -> Option<FacePersistency> {
+    match number {
+        0 => Some(FacePersistency::Persistent),
+        1 => Some(FacePersistency::OnDemand),
+        2 => Some(FacePersistency::Permanent),
+        _ => None,
+    }
+}
+
+pub(crate) fn persistency_number(persistency: FacePersistency) -> u64 {
+    match persistency {
+        FacePersistency::Persistent => 0,
+        FacePersistency::OnDemand => 1,
+        FacePersistency::Permanent => 2,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,7 +330,7 @@ mod tests {
                 flags: Some(1),
                 ..Default::default()
             }
-            .flags_are_odd()
+            .has_flags_without_mask()
         );
     }
 }

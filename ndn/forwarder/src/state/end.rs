@@ -91,13 +91,13 @@ impl State {
 
     /// Ends an entry that was not answered.
     pub(crate) fn end_unsatisfied(&mut self, id: u32) {
-        self.bury_nonces(id);
+        self.remember_nonces(id);
         self.unsatisfied += 1;
         self.remove_entry(id);
     }
 
     /// Remembers the nonces of an entry that ends, so that the Interest is known if it comes around.
-    pub(crate) fn bury_nonces(&mut self, id: u32) {
+    pub(crate) fn remember_nonces(&mut self, id: u32) {
         let entry = self.pit.get(id);
         for record in &entry.outs {
             self.dead_nonces.add(

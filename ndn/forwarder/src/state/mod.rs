@@ -3,10 +3,11 @@
 //! The pipelines decide when a strategy is called; a strategy acts through the methods here, those that
 //! [`Strategy`](crate::strategy::hooks::Strategy) names.
 
+mod arrival;
 mod end;
 mod upstream;
 
-pub(crate) use upstream::{Arrival, Hops, LOCALHOST};
+pub(crate) use arrival::{Arrival, Hops, LOCALHOST};
 
 use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceTable, INTERNAL_SLOT};
 use crate::output::Output;

@@ -1,33 +1,11 @@
 //! How a strategy finds the next hops of an Interest and sends it to one.
 
+use super::arrival::{Arrival, Hops, LOCALHOP, LOCALHOST};
 use super::{State, nanos};
 use crate::face::{FaceSlot, LinkType};
 use crate::table::fib::NextHop;
-use crate::table::hash::HashedName;
 use crate::table::pit::OutRecord;
-use ndn_packet::{Interest, NetPacket};
-use smallvec::SmallVec;
-
-/// First component `localhost`, as bytes of a name.
-pub(crate) const LOCALHOST: &[u8] = b"\x08\x09localhost";
-/// First component `localhop`, as bytes of a name.
-const LOCALHOP: &[u8] = b"\x08\x08localhop";
-
-/// Next hops that may be used.
-pub(crate) type Hops = SmallVec<[NextHop; 8]>;
-
-/// An Interest on its way to a strategy.
-pub(crate) struct Arrival<'a> {
-    /// Where it came from.
-    pub(crate) face: FaceSlot,
-    /// As it is to be sent on: with a nonce and with one hop less.
-    pub(crate) interest: &'a Interest,
-    pub(crate) name: &'a HashedName<'a>,
-    /// Congestion mark that it came with.
-    pub(crate) mark: Option<u64>,
-    /// Whether this downstream had asked before and asks again: only then has something been lost, perhaps.
-    pub(crate) again: bool,
-}
+use ndn_packet::NetPacket;
 
 impl State {
     /// Sends an Interest on to a face, and puts that down in its PIT entry; false when it can't go there.

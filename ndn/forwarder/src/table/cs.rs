@@ -304,8 +304,8 @@ impl ContentStore {
     }
 
     fn add_node(&mut self, name: &HashedName<'_>, n: usize) -> u32 {
-        let id = self.nodes.take();
-        let branch = self.tree.take();
+        let id = self.nodes.allocate();
+        let branch = self.tree.allocate();
         debug_assert_eq!(id, branch, "both are taken and given back together");
         let hash = name.hash(n);
         self.nodes
@@ -373,8 +373,8 @@ impl ContentStore {
                 self.tree.get_mut(next).prev = prev;
             }
             self.index.remove_tagged(tag, id);
-            self.nodes.give_back(id);
-            self.tree.give_back(id);
+            self.nodes.release(id);
+            self.tree.release(id);
             self.bytes -= NODE_BYTES;
             id = parent;
         }

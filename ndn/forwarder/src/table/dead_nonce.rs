@@ -42,7 +42,7 @@ impl DeadNonces {
         2 * HashIndex::memory_for(self.max_per_generation)
     }
 
-    fn turn(&mut self, now: u64) {
+    fn rotate(&mut self, now: u64) {
         let age = now.saturating_sub(self.since);
         if age < self.lifetime && self.young.len() < self.max_per_generation {
             return;
@@ -62,7 +62,7 @@ impl DeadNonces {
         if self.max_per_generation == 0 {
             return;
         }
-        self.turn(now);
+        self.rotate(now);
         let (hash, low) = split(fingerprint);
         if self.young.find(hash, |id| id == low).is_none() {
             self.young.insert(hash, low);
@@ -83,7 +83,7 @@ impl DeadNonces {
             return false;
         }
         if now.saturating_sub(self.since) >= self.lifetime {
-            self.turn(now);
+            self.rotate(now);
         }
         let (hash, low) = split(fingerprint);
         self.young.find(hash, |id| id == low).is_some()

@@ -4,7 +4,7 @@
 //! a probe reads one cache line and goes to the entry itself only when it is almost surely the right one, and so that
 //! growing needs no entry to be hashed again. Whether an entry is the right one is the caller's to say.
 
-use super::memory::{large_vec, prefetch_at};
+use super::prefetch::{large_vec, prefetch_at};
 
 /// Fewest slots of an index that holds anything.
 const MIN_BITS: u32 = 3;

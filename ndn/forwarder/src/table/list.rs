@@ -1,7 +1,7 @@
 //! A doubly linked list over slab slots, kept beside the slab: order of use for least-recently-used tables.
 
 use super::NIL;
-use super::memory::{large_vec, prefetch_at};
+use super::prefetch::{large_vec, prefetch_at};
 
 #[derive(Debug, Clone, Copy)]
 struct Links {

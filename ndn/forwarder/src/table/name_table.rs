@@ -5,7 +5,7 @@
 
 use super::hash::HashedName;
 use super::index::HashIndex;
-use super::memory::{prefetch, prefetch_at};
+use super::prefetch::{prefetch, prefetch_at};
 use super::slab::Slab;
 use ndn_packet::NameRef;
 
@@ -16,35 +16,35 @@ const INLINE: usize = 38;
 
 /// The bytes of a name, in place when they are few.
 #[derive(Debug)]
-pub(crate) enum Key {
+pub(crate) enum StoredName {
     Inline(u8, [u8; INLINE]),
     Heap(Box<[u8]>),
 }
 
-impl Key {
+impl StoredName {
     pub(crate) fn new(value: &[u8]) -> Self {
         if value.len() <= INLINE {
             let mut bytes = [0; INLINE];
             bytes[..value.len()].copy_from_slice(value);
-            Key::Inline(value.len() as u8, bytes)
+            StoredName::Inline(value.len() as u8, bytes)
         } else {
-            Key::Heap(value.into())
+            StoredName::Heap(value.into())
         }
     }
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match self {
-            Key::Inline(len, bytes) => &bytes[..usize::from(*len)],
-            Key::Heap(bytes) => bytes,
+            StoredName::Inline(len, bytes) => &bytes[..usize::from(*len)],
+            StoredName::Heap(bytes) => bytes,
         }
     }
 
     /// Bytes held outside.
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Key::Inline(..) => 0,
-            Key::Heap(bytes) => bytes.len(),
+            StoredName::Inline(..) => 0,
+            StoredName::Heap(bytes) => bytes.len(),
         }
     }
 }
@@ -52,7 +52,7 @@ impl Key {
 #[derive(Debug)]
 #[repr(align(64))]
 struct Entry<V> {
-    key: Key,
+    key: StoredName,
     hash: u64,
     value: V,
 }
@@ -197,7 +197,7 @@ impl<V> NameTable<V> {
     #[inline]
     pub(crate) fn prefetch_key(&self, name: &HashedName<'_>) {
         let entry = self.peek(name).and_then(|id| self.entry(id));
-        if let Some(Key::Heap(bytes)) = entry.map(|entry| &entry.key) {
+        if let Some(StoredName::Heap(bytes)) = entry.map(|entry| &entry.key) {
             prefetch_at(bytes, 0);
             prefetch_at(bytes, bytes.len() - 1);
         }
@@ -214,8 +214,8 @@ impl<V> NameTable<V> {
         {
             return Ok(Some(std::mem::replace(&mut entry.value, value)));
         }
-        let id = self.entries.take();
-        let key = Key::new(name.value());
+        let id = self.entries.allocate();
+        let key = StoredName::new(name.value());
         self.key_bytes += key.memory();
         *self.entries.get_mut(id) = Some(Entry { key, hash, value });
         self.index.insert(hash, id);
@@ -229,7 +229,7 @@ impl<V> NameTable<V> {
         let id = self.find(hash, name.value())?;
         self.index.remove(hash, id);
         self.lengths.remove(name.len());
-        self.entries.give_back(id);
+        self.entries.release(id);
         let entry = self.entries.get_mut(id).take()?;
         self.key_bytes -= entry.key.memory();
         Some(entry.value)

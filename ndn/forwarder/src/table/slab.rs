@@ -1,6 +1,6 @@
 //! Numbered slots that are used again. Grows by chunks, so that growing copies nothing and stalls nobody.
 
-use super::memory::large_vec;
+use super::prefetch::large_vec;
 
 /// Slots in chunks, the first of 2^`SHIFT` slots and each later one twice as large as that before it. A freed slot
 /// keeps its value, so that its buffers can serve the next user.
@@ -30,7 +30,7 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
 
     /// A slot that nobody uses, the last freed one first: it is the likeliest to be in the processor's cache.
     #[inline]
-    pub(crate) fn take(&mut self) -> u32 {
+    pub(crate) fn allocate(&mut self) -> u32 {
         if let Some(id) = self.free.pop() {
             return id;
         }
@@ -46,11 +46,11 @@ impl<T: Default, const SHIFT: u32> Slab<T, SHIFT> {
 
     /// Gives a slot back.
     #[inline]
-    pub(crate) fn give_back(&mut self, id: u32) {
+    pub(crate) fn release(&mut self, id: u32) {
         self.free.push(id);
     }
 
-    /// The slot's value; for any number that [`Slab::take`] ever returned.
+    /// The slot's value; for any number that [`Slab::allocate`] ever returned.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> &T {
         let (chunk, at) = place::<SHIFT>(id);
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn slots_are_used_again_and_keep_their_values() {
         let mut slab: Slab<Vec<u8>, 1> = Slab::new();
-        let ids: Vec<u32> = (0..5).map(|_| slab.take()).collect();
+        let ids: Vec<u32> = (0..5).map(|_| slab.allocate()).collect();
         assert_eq!(ids, [0, 1, 2, 3, 4]);
         slab.get_mut(3).push(7);
-        slab.give_back(3);
-        assert_eq!(slab.take(), 3);
+        slab.release(3);
+        assert_eq!(slab.allocate(), 3);
         assert_eq!(slab.get(3), &[7]);
-        assert_eq!(slab.take(), 5);
+        assert_eq!(slab.allocate(), 5);
         assert!(slab.try_get(6).is_none());
         assert!(slab.try_get(u32::MAX).is_none());
         assert_eq!(slab.ids(), 0..6);
@@ -124,7 +124,7 @@ mod tests {
     fn every_slot_has_a_place_of_its_own() {
         let mut slab: Slab<u32, 3> = Slab::new();
         for n in 0..10_000 {
-            let id = slab.take();
+            let id = slab.allocate();
             *slab.get_mut(id) = n;
         }
         assert!((0..10_000).all(|n| *slab.get(n) == n));

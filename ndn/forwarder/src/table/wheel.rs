@@ -3,12 +3,13 @@
 //! Times are rounded up to ticks of about a millisecond. The wheel reaches about 8.6 seconds ahead; a timer further
 //! away waits at the wheel's end and is armed again when it comes up.
 
+use super::NIL;
+
 /// Length of a tick: 2^20 ns, about 1.05 ms.
 const TICK_SHIFT: u32 = 20;
 /// Buckets; a power of two.
 const BUCKETS: usize = 8192;
 const MASK: u64 = BUCKETS as u64 - 1;
-const NIL: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 struct Timer {

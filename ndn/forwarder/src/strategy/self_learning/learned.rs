@@ -6,13 +6,13 @@ use crate::strategy::hooks::StrategyMemory;
 use crate::table::hash::HashedName;
 use crate::table::index::HashIndex;
 use crate::table::list::List;
-use crate::table::name_table::Key;
+use crate::table::name_table::StoredName;
 use crate::table::slab::Slab;
 
 /// What is known of a prefix.
 #[derive(Debug)]
 pub(super) struct Learned {
-    key: Key,
+    key: StoredName,
     hash: u64,
     /// The face that answered last; `None` while a flood waits for its first answer.
     face: Option<FaceSlot>,
@@ -107,7 +107,7 @@ impl LearnedTable {
     }
 
     fn insert(&mut self, prefix: &HashedName<'_>) {
-        let key = Key::new(prefix.value());
+        let key = StoredName::new(prefix.value());
         let bytes = ENTRY_BYTES + key.memory();
         if self.max_entries == 0 || bytes > self.max_bytes {
             return;
@@ -118,7 +118,7 @@ impl LearnedTable {
             self.forget(last);
         }
         let hash = prefix.full();
-        let id = self.entries.take();
+        let id = self.entries.allocate();
         *self.entries.get_mut(id) = Some(Learned {
             key,
             hash,
@@ -136,7 +136,7 @@ impl LearnedTable {
         if let Some(entry) = self.entries.get_mut(id).take() {
             self.index.remove(entry.hash, id);
             self.order.remove(id);
-            self.entries.give_back(id);
+            self.entries.release(id);
             self.bytes -= ENTRY_BYTES + entry.key.memory();
         }
     }

@@ -1,7 +1,7 @@
 //! A name or prefix in the content store, and its Data.
 
 use super::super::NIL;
-use super::super::memory::{prefetch, prefetch_at, prefetch_end};
+use super::super::prefetch::{prefetch, prefetch_at, prefetch_end};
 use ndn_packet::Data;
 
 /// Bytes of a name that are kept in place.

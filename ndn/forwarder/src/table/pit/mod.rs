@@ -7,8 +7,8 @@
 use super::cs::{implicit_digest, name_offset};
 use super::hash::HashedName;
 use super::index::HashIndex;
-use super::memory::prefetch;
 use super::name_table::{Lengths, MAX_COMPONENTS};
+use super::prefetch::prefetch;
 use super::slab::Slab;
 use super::wheel::Wheel;
 use crate::face::FaceSlot;
@@ -232,7 +232,7 @@ impl Pit {
         {
             self.entries.get_mut(id).has_sibling = true;
         }
-        let id = self.entries.take();
+        let id = self.entries.allocate();
         let entry = self.entries.get_mut(id);
         let before = entry.heap();
         entry.wire.clear();
@@ -285,7 +285,7 @@ impl Pit {
         }
         self.index.remove(hash, id);
         self.wheel.cancel(id);
-        self.entries.give_back(id);
+        self.entries.release(id);
         self.len -= 1;
     }
 

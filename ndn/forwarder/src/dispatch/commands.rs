@@ -1,8 +1,8 @@
 //! What the commands on routes, strategies and the content store do.
 
-use super::Request;
 use crate::face::FaceId;
 use crate::forwarder::Forwarder;
+use crate::manager::Request;
 use crate::mgmt::{ControlParameters, ControlResponse};
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, origin};
@@ -17,7 +17,7 @@ const ADMIT: u64 = 1;
 const SERVE: u64 = 2;
 
 /// What was done, or why not.
-pub(super) type Answer = Result<ControlParameters, Box<ControlResponse>>;
+pub(super) type CommandResult = Result<ControlParameters, Box<ControlResponse>>;
 
 /// A refusal.
 pub(super) fn refusal(code: u64, text: impl Into<String>) -> Box<ControlResponse> {
@@ -28,7 +28,7 @@ fn no_room() -> Box<ControlResponse> {
     refusal(503, RouteError::TooManyRoutes.to_string())
 }
 
-fn bad(text: &str) -> Box<ControlResponse> {
+fn bad_request(text: &str) -> Box<ControlResponse> {
     refusal(400, text)
 }
 
@@ -40,7 +40,7 @@ impl Forwarder {
             .get(4)
             .and_then(|c| ControlParameters::decode(c.value).ok());
         let Some(parameters) = parameters else {
-            return Some(*bad("Malformed command"));
+            return Some(*bad_request("Malformed command"));
         };
         let verb = (request.module.as_str(), request.verb.as_str());
         if verb == ("faces", "create") {
@@ -62,7 +62,7 @@ impl Forwarder {
         Some(answer.map_or_else(|error| *error, ControlResponse::ok))
     }
 
-    fn add_next_hop(&mut self, request: &Request, p: ControlParameters) -> Answer {
+    fn add_next_hop(&mut self, request: &Request, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         check_length(name)?;
         let face = chosen_face(request, &p);
@@ -89,7 +89,7 @@ impl Forwarder {
         })
     }
 
-    fn remove_next_hop(&mut self, request: &Request, p: ControlParameters) -> Answer {
+    fn remove_next_hop(&mut self, request: &Request, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         let face = chosen_face(request, &p);
         if let Some(slot) = self.state.faces.slot(face) {
@@ -103,7 +103,7 @@ impl Forwarder {
         })
     }
 
-    fn register(&mut self, request: &Request, p: ControlParameters) -> Answer {
+    fn register(&mut self, request: &Request, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         check_length(name)?;
         let face = Self::registered_face(request, &p)?;
@@ -155,7 +155,7 @@ impl Forwarder {
         Ok(face)
     }
 
-    fn unregister(&mut self, request: &Request, p: ControlParameters) -> Answer {
+    fn unregister(&mut self, request: &Request, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         let face = Self::registered_face(request, &p)?;
         let origin = p.origin.unwrap_or(origin::APP);
@@ -170,12 +170,12 @@ impl Forwarder {
         })
     }
 
-    fn choose_strategy(&mut self, p: ControlParameters) -> Answer {
+    fn choose_strategy(&mut self, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         let strategy = p
             .strategy
             .as_ref()
-            .ok_or_else(|| bad("Strategy is required"))?;
+            .ok_or_else(|| bad_request("Strategy is required"))?;
         let kind = StrategyKind::from_name(strategy.as_ref())
             .ok_or_else(|| refusal(404, "Strategy not registered"))?;
         check_length(name)?;
@@ -189,10 +189,12 @@ impl Forwarder {
         })
     }
 
-    fn unchoose_strategy(&mut self, p: ControlParameters) -> Answer {
+    fn unchoose_strategy(&mut self, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         if name.is_empty() {
-            return Err(bad("the choice for / cannot be taken back; set another"));
+            return Err(bad_request(
+                "the choice for / cannot be taken back; set another",
+            ));
         }
         self.unset_strategy(name);
         Ok(ControlParameters {
@@ -201,9 +203,9 @@ impl Forwarder {
         })
     }
 
-    fn configure_cs(&mut self, p: &ControlParameters) -> Answer {
-        if p.flags_are_odd() {
-            return Err(bad("Flags must be accompanied by Mask"));
+    fn configure_cs(&mut self, p: &ControlParameters) -> CommandResult {
+        if p.has_flags_without_mask() {
+            return Err(bad_request("Flags must be accompanied by Mask"));
         }
         if let Some(bytes) = p.capacity {
             self.set_cs_capacity(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -222,10 +224,10 @@ impl Forwarder {
         u64::from(self.cs.admit) * ADMIT + u64::from(self.cs.serve) * SERVE
     }
 
-    fn erase(&mut self, p: ControlParameters) -> Answer {
+    fn erase(&mut self, p: ControlParameters) -> CommandResult {
         let name = required(&p.name)?;
         if p.count == Some(0) {
-            return Err(bad("Count must be positive"));
+            return Err(bad_request("Count must be positive"));
         }
         let limit = p.count.unwrap_or(u64::MAX).min(ERASE_LIMIT);
         let mut hashes = crate::table::hash::NameHashes::default();
@@ -248,7 +250,7 @@ pub(super) fn chosen_face(request: &Request, p: &ControlParameters) -> FaceId {
 }
 
 fn required(name: &Option<Name>) -> Result<&Name, Box<ControlResponse>> {
-    name.as_ref().ok_or_else(|| bad("Name is required"))
+    name.as_ref().ok_or_else(|| bad_request("Name is required"))
 }
 
 fn check_length(name: &Name) -> Result<(), Box<ControlResponse>> {

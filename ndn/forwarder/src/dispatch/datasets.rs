@@ -1,83 +1,15 @@
 //! The datasets: made when somebody asks, kept for a while so that all segments are of one version.
 
 use super::commands::refusal;
-use super::{FRESHNESS, Request};
 use crate::forwarder::Forwarder;
+use crate::manager::{FRESHNESS, Request};
 use crate::mgmt::{
     ChannelStatus, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
-use crate::state::nanos;
 use crate::strategy::StrategyKind;
 use bytes::{Bytes, BytesMut};
-use ndn_packet::{ComponentBuf, Data, Name, PitToken, SigningKey, content_type};
-use std::collections::VecDeque;
-use std::time::Duration;
-
-/// Bytes of content in a segment.
-const SEGMENT: usize = 8000;
-/// How long a version is kept after its last segment was asked for.
-const KEEP: Duration = Duration::from_secs(10);
-/// Bytes of versions kept, except that the newest is always kept.
-pub(super) const MAX_BYTES: usize = 64 << 20;
-/// Versions kept.
-const MAX_VERSIONS: usize = 64;
-
-/// Versions of datasets, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Store {
-    versions: VecDeque<Version>,
-    bytes: usize,
-    last: u64,
-}
-
-#[derive(Debug)]
-struct Version {
-    /// Its name, up to the version.
-    name: Name,
-    content: Bytes,
-    until: u64,
-}
-
-impl Store {
-    /// Bytes of the versions kept.
-    pub(super) fn memory(&self) -> usize {
-        self.bytes
-    }
-
-    fn push(&mut self, now: u64, name: Name, content: Bytes) {
-        self.bytes += content.len();
-        self.versions.push_back(Version {
-            name,
-            content,
-            until: now + nanos(KEEP),
-        });
-        while self.versions.len() > 1 {
-            let crowded = self.bytes > MAX_BYTES || self.versions.len() > MAX_VERSIONS;
-            if !crowded && self.versions.front().is_some_and(|v| v.until > now) {
-                break;
-            }
-            if let Some(old) = self.versions.pop_front() {
-                self.bytes -= old.content.len();
-            }
-        }
-    }
-
-    fn segment(&mut self, now: u64, name: &Name, segment: u64) -> Option<Bytes> {
-        let version = self.versions.iter_mut().find(|v| v.name == *name)?;
-        version.until = now + nanos(KEEP);
-        let start = usize::try_from(segment).ok()?.checked_mul(SEGMENT)?;
-        let last = version.content.len().saturating_sub(1) / SEGMENT;
-        let end = (start + SEGMENT).min(version.content.len());
-        let content = version.content.get(start..end)?;
-        let wire = Data::builder(&name.append_segment(segment))
-            .freshness(FRESHNESS)
-            .final_block_id(ComponentBuf::segment(last as u64))
-            .content(content)
-            .sign(&SigningKey::DigestSha256);
-        Some(wire)
-    }
-}
+use ndn_packet::{Data, Name, PitToken, SigningKey, content_type};
 
 impl Forwarder {
     pub(super) fn serve_dataset(&mut self, request: &Request) {

@@ -1,6 +1,7 @@
 //! Whether a command may be done.
 
-use super::{Manager, Request};
+use super::Manager;
+use super::request::Request;
 use crate::mgmt::Trust;
 use ndn_packet::tlv::{Reader, types as packet};
 use ndn_packet::{Verifier, signature_type};
@@ -11,7 +12,7 @@ const OLD_FORM: usize = 4;
 
 impl Manager {
     /// `Err` says why not.
-    pub(super) fn authorize(&self, request: &Request, now: u64) -> Result<(), &'static str> {
+    pub(crate) fn authorize(&self, request: &Request, now: u64) -> Result<(), &'static str> {
         let trust = if request.localhop {
             self.policy.localhop_rib.as_ref()
         } else {

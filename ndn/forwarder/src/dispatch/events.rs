@@ -1,36 +1,11 @@
 //! Notifications about faces: a sequence of Data, `/localhost/nfd/faces/events/seq=<n>`.
 
-use super::{FRESHNESS, Request};
 use crate::face::FaceId;
 use crate::forwarder::Forwarder;
+use crate::manager::{FRESHNESS, KEPT, Request};
 use crate::mgmt::{FaceEvent, FaceEventKind, FaceStatus};
 use crate::state::nanos;
-use bytes::Bytes;
 use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
-use std::collections::VecDeque;
-
-/// Notifications kept for those who ask late.
-const KEPT: usize = 128;
-
-/// Bytes of them: two FaceUris, and numbers.
-pub(super) const MAX_BYTES: usize = KEPT * 1024;
-
-/// The notifications.
-#[derive(Debug, Default)]
-pub(super) struct Events {
-    next: u64,
-    /// Sequence number, time in nanoseconds, and packet; oldest first.
-    kept: VecDeque<(u64, u64, Bytes)>,
-    /// Somebody waits for the next one.
-    wanted: bool,
-}
-
-impl Events {
-    /// Bytes of the notifications kept.
-    pub(super) fn memory(&self) -> usize {
-        self.kept.iter().map(|(.., wire)| wire.len()).sum()
-    }
-}
 
 fn stream_name() -> Name {
     Name::from_components(["localhost", "nfd", "faces", "events"].map(ComponentBuf::generic))

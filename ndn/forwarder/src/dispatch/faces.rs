@@ -1,23 +1,14 @@
 //! What the commands on faces do.
 
-use super::commands::{Answer, chosen_face, refusal};
-use super::{MAX_CREATING, Request};
+use super::commands::{CommandResult, chosen_face, refusal};
 use crate::FacePersistency;
 use crate::face::{Face, FaceId, FaceScope};
 use crate::forwarder::Forwarder;
-use crate::mgmt::face_status::{flags, persistency, persistency_number};
-use crate::mgmt::parameters::FLAG_LOCAL_FIELDS;
+use crate::manager::{MAX_CREATING, PendingCreate, Request};
+use crate::mgmt::face_status::flags;
+use crate::mgmt::parameters::{FLAG_LOCAL_FIELDS, persistency, persistency_number};
 use crate::mgmt::{ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING};
 use crate::output::{CreateFace, CreateFaceError, Output};
-use ndn_packet::{Name, PitToken};
-
-/// A command whose face is being made.
-#[derive(Debug)]
-pub(super) struct Creating {
-    name: Name,
-    token: Option<PitToken>,
-    local_fields: bool,
-}
 
 impl Forwarder {
     pub(super) fn create_face(
@@ -31,7 +22,7 @@ impl Forwarder {
         let ends = p
             .persistency
             .map_or(Some(FacePersistency::Persistent), persistency);
-        let Some(persistency) = ends.filter(|_| !p.flags_are_odd()) else {
+        let Some(persistency) = ends.filter(|_| !p.has_flags_without_mask()) else {
             return Some(ControlResponse::error(
                 400,
                 "failed in validating parameters",
@@ -46,7 +37,7 @@ impl Forwarder {
         let request_id = self.manager.next_request;
         self.manager.next_request += 1;
         let local_fields = p.flag(FLAG_LOCAL_FIELDS).unwrap_or(false);
-        let creating = Creating {
+        let creating = PendingCreate {
             name: request.name.compact(),
             token: request.token,
             local_fields,
@@ -101,8 +92,8 @@ impl Forwarder {
         self.respond_to(&creating.name, creating.token, response);
     }
 
-    pub(super) fn update_face(&mut self, request: &Request, p: ControlParameters) -> Answer {
-        if p.flags_are_odd() {
+    pub(super) fn update_face(&mut self, request: &Request, p: ControlParameters) -> CommandResult {
+        if p.has_flags_without_mask() {
             return Err(refusal(400, "Flags must be accompanied by Mask"));
         }
         let id = chosen_face(request, &p);
@@ -141,7 +132,7 @@ impl Forwarder {
         Ok(body)
     }
 
-    pub(super) fn destroy_face(&mut self, p: ControlParameters) -> Answer {
+    pub(super) fn destroy_face(&mut self, p: ControlParameters) -> CommandResult {
         let id = p.face_id.filter(|id| *id != 0).map(FaceId);
         let id = id.ok_or_else(|| refusal(400, "FaceId is required"))?;
         if id < FaceId::FIRST {

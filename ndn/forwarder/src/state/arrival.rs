@@ -1,0 +1,28 @@
+//! An Interest on its way to a strategy, and where it may go.
+
+use crate::face::FaceSlot;
+use crate::table::fib::NextHop;
+use crate::table::hash::HashedName;
+use ndn_packet::Interest;
+use smallvec::SmallVec;
+
+/// First component `localhost`, as bytes of a name.
+pub(crate) const LOCALHOST: &[u8] = b"\x08\x09localhost";
+/// First component `localhop`, as bytes of a name.
+pub(super) const LOCALHOP: &[u8] = b"\x08\x08localhop";
+
+/// Next hops that may be used.
+pub(crate) type Hops = SmallVec<[NextHop; 8]>;
+
+/// An Interest on its way to a strategy.
+pub(crate) struct Arrival<'a> {
+    /// Where it came from.
+    pub(crate) face: FaceSlot,
+    /// As it is to be sent on: with a nonce and with one hop less.
+    pub(crate) interest: &'a Interest,
+    pub(crate) name: &'a HashedName<'a>,
+    /// Congestion mark that it came with.
+    pub(crate) mark: Option<u64>,
+    /// Whether this downstream had asked before and asks again: only then has something been lost, perhaps.
+    pub(crate) again: bool,
+}
