@@ -38,7 +38,6 @@ final class NamedInput extends InputStream {
 
   private enum State {
     PREAMBLE,
-    STOCK,
     HEADER,
     RECORD,
     BODY
@@ -140,9 +139,6 @@ final class NamedInput extends InputStream {
             return count;
           }
         }
-        case STOCK -> {
-          return control.read(to, off, length);
-        }
       }
     }
   }
@@ -157,7 +153,7 @@ final class NamedInput extends InputStream {
         return false;
       }
     }
-    state = preamble.named() ? State.HEADER : State.STOCK;
+    state = State.HEADER;
     return true;
   }
 
@@ -183,7 +179,7 @@ final class NamedInput extends InputStream {
       }
     }
     if (OpHeader.look(control.buffer()) != OpHeader.Kind.WRITE) {
-      throw new IOException("connection with a named preamble carries no write");
+      throw new IOException("connection to the plug-in carries no write");
     }
     WriteOp op = OpHeader.parseWrite(control.buffer());
     String expected = names.version(op.pool(), op.block(), op.genstamp());

@@ -4,8 +4,6 @@ import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import java.io.File;
 import java.io.IOException;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hdfs.protocol.BlockLocalPathInfo;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.ReplicaState;
@@ -26,8 +24,7 @@ final class ReplicaResolver implements AutoCloseable {
 
   private final DataNode dataNode;
   private final long source;
-  private final Thread thread;
-  private final CountDownLatch closed = new CountDownLatch(1);
+  private final RequestLoop loop;
 
   /**
    * Begins to answer.
@@ -44,36 +41,7 @@ final class ReplicaResolver implements AutoCloseable {
             node.names().blocks(),
             node.settings().segmentBytes(),
             node.settings().dataNodeOpenReplicas());
-    thread = new Thread(this::run, "trunkline-replica-resolver");
-    thread.setDaemon(true);
-    thread.start();
-  }
-
-  private void run() {
-    boolean failing = false;
-    while (closed.getCount() > 0) {
-      try {
-        String request = Native.blockSourceNext(source, WAIT_MS);
-        if (request != null) {
-          answer(request);
-        }
-        failing = false;
-      } catch (IOException | RuntimeException e) {
-        if (closed.getCount() > 0 && !failing) {
-          LOG.warn("named data: reads by name are not served; retrying: {}", e.toString());
-        }
-        failing = true;
-        pause();
-      }
-    }
-  }
-
-  private void pause() {
-    try {
-      closed.await(PAUSE_MS, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      LOG.debug("interrupted, the DataNode shuts down");
-    }
+    loop = new RequestLoop(() -> Native.blockSourceNext(source, WAIT_MS), this::answer, PAUSE_MS);
   }
 
   private void answer(String request) {
@@ -140,12 +108,8 @@ final class ReplicaResolver implements AutoCloseable {
 
   @Override
   public void close() {
-    closed.countDown();
+    loop.stop();
     Native.blockSourceClose(source);
-    try {
-      thread.join(2L * WAIT_MS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    loop.close();
   }
 }

@@ -9,15 +9,14 @@ import java.util.HexFormat;
  * First bytes on every connection to the plug-in's listener, before anything stock:
  *
  * <pre>
- *   magic "TRKL" (4) | version 2 (1) | mode 0 plain, 1 named (1) | name length (2)
+ *   magic "TRKL" (4) | version 2 (1) | zero (1) | name length (2)
  *   | URI of the block's versioned name | stream nonce (8) | data bytes a segment (4)
  * </pre>
  *
- * Numbers are big-endian. In plain mode the name is empty, nonce and segment bytes are zero, and
- * everything after is a stock connection. In named mode the stock op header follows, then {@link
- * ControlRecord}s, and {@link AnswerFrame}s come back.
+ * Numbers are big-endian. The stock op header of a write follows, then {@link ControlRecord}s, and
+ * {@link AnswerFrame}s come back. What is no write by name goes to the stock port.
  *
- * @param name URI of the block's versioned name, empty in plain mode
+ * @param name URI of the block's versioned name
  * @param nonce tells apart the streams of two writers of one block
  * @param segmentBytes data bytes a segment
  */
@@ -40,26 +39,6 @@ public record Preamble(String name, long nonce, int segmentBytes) {
   /** Longest name accepted, in bytes. */
   public static final int MAX_NAME_BYTES = 1024;
 
-  private static final Preamble PLAIN = new Preamble("", 0, 0);
-
-  /**
-   * The preamble of a connection that carries stock bytes.
-   *
-   * @return it
-   */
-  public static Preamble plain() {
-    return PLAIN;
-  }
-
-  /**
-   * Whether packet bodies go by name.
-   *
-   * @return false in plain mode
-   */
-  public boolean named() {
-    return !name.isEmpty();
-  }
-
   /**
    * Writes the preamble.
    *
@@ -70,7 +49,7 @@ public record Preamble(String name, long nonce, int segmentBytes) {
     return ByteBuffer.allocate(FIXED_BYTES + uri.length + TAIL_BYTES)
         .putInt(MAGIC)
         .put(VERSION)
-        .put((byte) (named() ? 1 : 0))
+        .put((byte) 0)
         .putShort((short) uri.length)
         .put(uri)
         .putLong(nonce)
@@ -99,16 +78,14 @@ public record Preamble(String name, long nonce, int segmentBytes) {
               + ", not with a Trunkline preamble");
     }
     byte version = view.get();
-    byte mode = view.get();
+    byte zero = view.get();
     int length = view.getShort() & 0xFFFF;
     if (version != VERSION) {
       throw new IOException("preamble of version " + version + ", this side knows " + VERSION);
     }
-    if (mode != 0 && mode != 1) {
-      throw new IOException("preamble with unknown mode " + mode);
-    }
-    if (length > MAX_NAME_BYTES || (mode == 0) != (length == 0)) {
-      throw new IOException("preamble of mode " + mode + " with a name of " + length + " bytes");
+    if (zero != 0 || length == 0 || length > MAX_NAME_BYTES) {
+      throw new IOException(
+          "preamble with a name of " + length + " bytes, and " + zero + " before");
     }
     if (view.remaining() < length + TAIL_BYTES) {
       return null;
@@ -117,13 +94,11 @@ public record Preamble(String name, long nonce, int segmentBytes) {
     view.get(uri);
     long nonce = view.getLong();
     int segmentBytes = view.getInt();
-    if (mode == 1 && (segmentBytes < 1 || segmentBytes > SegmentHeader.MAX_BODY_BYTES)) {
+    if (segmentBytes < 1 || segmentBytes > SegmentHeader.MAX_BODY_BYTES) {
       throw new IOException("preamble with segments of " + segmentBytes + " bytes");
     }
     in.position(view.position());
-    return mode == 0
-        ? PLAIN
-        : new Preamble(new String(uri, StandardCharsets.US_ASCII), nonce, segmentBytes);
+    return new Preamble(new String(uri, StandardCharsets.US_ASCII), nonce, segmentBytes);
   }
 
   private static void refuseEarly(ByteBuffer view) throws IOException {

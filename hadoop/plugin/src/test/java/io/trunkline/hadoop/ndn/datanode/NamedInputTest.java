@@ -243,12 +243,15 @@ class NamedInputTest {
   }
 
   @Test
-  void plainConnectionsPass() throws IOException {
-    byte[] any = StockBytes.random(new Random(2), 100_000);
-    byte[] preamble = Preamble.plain().encode();
-    byte[] wire = ByteBuffer.allocate(preamble.length + any.length).put(preamble).put(any).array();
+  void nothingButWritesByNameIsTaken() throws IOException {
+    byte[] preamble = new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, StockBytes.SEGMENT).encode();
+    byte[] read = {0, 28, 81, 5, 1, 2, 3, 4, 5};
+    byte[] wire = ByteBuffer.allocate(preamble.length + 9).put(preamble).put(read).array();
     try (NamedInput in = input(wire, new Random(3))) {
-      assertArrayEquals(any, in.readAllBytes());
+      assertThrows(IOException.class, in::read);
+    }
+    try (NamedInput in = input(read, new Random(3))) {
+      assertThrows(IOException.class, in::read);
     }
     try (NamedInput in = input(new byte[0], new Random(3))) {
       assertEquals(-1, in.read());
