@@ -51,7 +51,7 @@ final class BufferPool {
    * @param boundBytes most bytes registered
    * @param smallBytes payload of a small buffer
    * @param largeBytes payload of a large buffer
-   * @param counters told of waits
+   * @param counters counts waits
    */
   BufferPool(
       UcpContext context, long boundBytes, int smallBytes, int largeBytes, Counters counters) {
@@ -193,7 +193,7 @@ final class BufferPool {
   }
 
   private void back(PooledBuffer buffer, boolean spoilt) {
-    List<Waiter> told = List.of();
+    List<Waiter> woken = List.of();
     synchronized (this) {
       if (buffer.slab == null) {
         buffer.disown();
@@ -202,11 +202,11 @@ final class BufferPool {
         backInSlab(buffer, spoilt);
       }
       if (!starving.isEmpty()) {
-        told = new ArrayList<>(starving);
+        woken = new ArrayList<>(starving);
         starving.clear();
       }
     }
-    for (Waiter waiter : told) {
+    for (Waiter waiter : woken) {
       waiter.wake();
     }
   }

@@ -309,7 +309,7 @@ final class Connection {
     if (state != State.OPEN && state != State.LEAVING) {
       return;
     }
-    if (control.waiting() >= QUEUED_MOST + 4 * streams.size()) {
+    if (control.queued() >= QUEUED_MOST + 4 * streams.size()) {
       failLater(new IOException("UCX peer " + remote + " takes no frames"));
       return;
     }
@@ -331,7 +331,7 @@ final class Connection {
     } catch (RuntimeException e) {
       failLater(new IOException("UCX connection to " + remote + ": " + e.getMessage()));
     }
-    return control.waiting() == 0 && !control.underWay();
+    return control.queued() == 0 && !control.underWay();
   }
 
   /**

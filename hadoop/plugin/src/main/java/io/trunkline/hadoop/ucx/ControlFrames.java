@@ -23,17 +23,17 @@ final class ControlFrames {
   private final ByteBuffer memory = ByteBuffer.allocateDirect(SLOTS * SLOT_BYTES);
   private final long address = UcxUtils.getAddress(memory);
   private final UcpRequest[] requests = new UcpRequest[SLOTS];
-  private final ArrayDeque<QueuedFrame> waiting = new ArrayDeque<>();
+  private final ArrayDeque<QueuedFrame> queue = new ArrayDeque<>();
   private final UcpRequestParams params =
       new UcpRequestParams().setMemoryType(UcsConstants.MEMORY_TYPE.UCS_MEMORY_TYPE_HOST);
   private int next;
 
   void add(int type, int detail, int stream, long token, long sequence, Greeting greeting) {
-    waiting.add(new QueuedFrame(type, detail, stream, token, sequence, greeting));
+    queue.add(new QueuedFrame(type, detail, stream, token, sequence, greeting));
   }
 
-  int waiting() {
-    return waiting.size();
+  int queued() {
+    return queue.size();
   }
 
   /** Whether UCX is still at one that was sent. */
@@ -55,8 +55,8 @@ final class ControlFrames {
    */
   int send(UcpEndpoint endpoint) {
     int sent = 0;
-    while (!waiting.isEmpty() && (requests[next] == null || requests[next].isCompleted())) {
-      QueuedFrame frame = waiting.poll();
+    while (!queue.isEmpty() && (requests[next] == null || requests[next].isCompleted())) {
+      QueuedFrame frame = queue.poll();
       int at = next * SLOT_BYTES;
       int bytes = 0;
       long flags = UcpConstants.UCP_AM_SEND_FLAG_EAGER;

@@ -21,7 +21,7 @@ public final class UcxListener implements Closeable {
   private final Connections listening;
   private final int backlog;
   private final Waiters changed = new Waiters();
-  private final ArrayDeque<StreamEnd> waiting = new ArrayDeque<>();
+  private final ArrayDeque<StreamEnd> acceptQueue = new ArrayDeque<>();
   private final AtomicInteger accepted = new AtomicInteger();
   private UcpListener listener;
   private volatile InetSocketAddress address;
@@ -96,22 +96,22 @@ public final class UcxListener implements Closeable {
    * @return 0, or the reason why it is refused
    */
   int offer(StreamEnd stream) {
-    synchronized (waiting) {
+    synchronized (acceptQueue) {
       if (closed) {
         return Frame.NOT_LISTENING;
       }
-      if (waiting.size() >= backlog) {
+      if (acceptQueue.size() >= backlog) {
         return Frame.BACKLOG_FULL;
       }
-      waiting.add(stream);
+      acceptQueue.add(stream);
     }
     changed.tell();
     return 0;
   }
 
   private boolean ready() {
-    synchronized (waiting) {
-      return closed || !waiting.isEmpty();
+    synchronized (acceptQueue) {
+      return closed || !acceptQueue.isEmpty();
     }
   }
 
@@ -125,8 +125,8 @@ public final class UcxListener implements Closeable {
   public UcxChannel accept(int timeoutMs) throws IOException {
     long deadline = UcxNode.deadline(timeoutMs);
     for (; ; ) {
-      synchronized (waiting) {
-        StreamEnd stream = waiting.poll();
+      synchronized (acceptQueue) {
+        StreamEnd stream = acceptQueue.poll();
         if (stream != null) {
           return UcxChannel.of(stream);
         }
@@ -144,13 +144,13 @@ public final class UcxListener implements Closeable {
   @Override
   public void close() {
     ArrayDeque<StreamEnd> left;
-    synchronized (waiting) {
+    synchronized (acceptQueue) {
       if (closed) {
         return;
       }
       closed = true;
-      left = new ArrayDeque<>(waiting);
-      waiting.clear();
+      left = new ArrayDeque<>(acceptQueue);
+      acceptQueue.clear();
     }
     left.forEach(StreamEnd::reset);
     listening.worker().execute(this::destroy);

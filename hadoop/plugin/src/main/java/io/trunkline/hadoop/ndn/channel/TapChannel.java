@@ -186,12 +186,12 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
       if (System.nanoTime() - deadline >= 0) {
         throw new SocketTimeoutException(this + ": takes nothing for " + STALL_MS + " ms");
       }
-      awaitRoom();
+      awaitWritable();
     }
   }
 
   /** Waits until the connection may take more, for a while at most. */
-  private void awaitRoom() throws IOException {
+  private void awaitWritable() throws IOException {
     if (real.isBlocking()) {
       return;
     }

@@ -43,7 +43,7 @@ final class ControlInput {
    * @return false at the end of the connection
    */
   boolean more() throws IOException {
-    makeRoom();
+    compact();
     if (ended) {
       return false;
     }
@@ -76,7 +76,7 @@ final class ControlInput {
     if (ended || buffer.remaining() == bytes.length) {
       return false;
     }
-    makeRoom();
+    compact();
     int position = buffer.position();
     int limit = buffer.limit();
     buffer.limit(bytes.length).position(limit);
@@ -109,7 +109,7 @@ final class ControlInput {
     return waiting.read(to, off, length);
   }
 
-  private void makeRoom() throws IOException {
+  private void compact() throws IOException {
     if (!buffer.hasRemaining()) {
       buffer.clear().limit(0);
     } else if (buffer.limit() == bytes.length) {

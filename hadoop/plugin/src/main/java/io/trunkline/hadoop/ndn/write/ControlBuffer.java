@@ -13,12 +13,12 @@ public final class ControlBuffer {
   private ByteBuffer due = ByteBuffer.allocate(INITIAL_BYTES);
 
   /**
-   * Makes room.
+   * Makes sure that bytes fit.
    *
    * @param bytes that will be put
    * @return the buffer to put them in
    */
-  ByteBuffer room(int bytes) {
+  ByteBuffer reserve(int bytes) {
     if (due.remaining() < bytes) {
       ByteBuffer larger = ByteBuffer.allocate(Math.max(2 * due.capacity(), due.position() + bytes));
       due.flip();
@@ -36,8 +36,8 @@ public final class ControlBuffer {
    */
   public void put(ControlRecord record, byte[] body, int off) {
     int length = record.head().bodyLength();
-    record.encode(room(ControlRecord.MAX_BYTES));
-    room(length).put(body, off, length);
+    record.encode(reserve(ControlRecord.MAX_BYTES));
+    reserve(length).put(body, off, length);
   }
 
   /**

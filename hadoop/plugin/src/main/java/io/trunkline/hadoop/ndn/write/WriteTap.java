@@ -174,7 +174,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     }
     state = State.PACKETS;
     byte[] first = preamble.encode();
-    out.room(first.length + write.header().length).put(first).put(write.header());
+    out.reserve(first.length + write.header().length).put(first).put(write.header());
     header = null;
     while (rest.hasRemaining()) {
       framer.accept(rest, this);
@@ -184,7 +184,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private void plain() {
     state = State.STOCK;
     header.flip();
-    out.room(header.remaining()).put(header);
+    out.reserve(header.remaining()).put(header);
     header = null;
   }
 
@@ -193,7 +193,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     ended |= head.last();
     ControlRecord record = inflow != null ? relayed(head) : published(head, body, off);
     if (record.byName() || head.bodyLength() == 0) {
-      record.encode(out.room(ControlRecord.MAX_BYTES));
+      record.encode(out.reserve(ControlRecord.MAX_BYTES));
     } else {
       out.put(record, body, off);
       stats.add(Counter.INLINE_BODIES);
