@@ -5,8 +5,10 @@
 mod args;
 mod error;
 mod forwarder;
+mod fuse;
 mod fwd;
 mod hadoop;
+mod keygen;
 mod keys;
 mod logging;
 mod mount;
@@ -65,7 +67,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Ping(args) => ping::ping(&args),
         Command::Pingserver(args) => ping::pingserver(&args),
         Command::Hadoop(command) => hadoop::run(command),
-        Command::Keygen(args) => keys::keygen(&args),
+        Command::Keygen(args) => keygen::keygen(&args),
         Command::Sim(command) => sim::run(&command),
         Command::CachePotential(args) => potential::run(&args),
     }

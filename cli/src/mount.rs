@@ -1,15 +1,15 @@
 //! `trunkline mount`: named data as files, until a signal or somebody else unmounts it.
 
-use std::path::Path;
 use std::time::Duration;
 
-use ndn_mount::{Mount, MountError, MountOptions, RemoteError, RemoteOptions};
+use ndn_mount::{Mount, RemoteOptions};
 use ndn_packet::Name;
-use ndn_repo::{Repo, RepoError};
+use ndn_repo::RepoError;
 
 use crate::args::MountArgs;
-use crate::error::{CliError, Exit, io_cause};
+use crate::error::CliError;
 use crate::forwarder::{self, Stop};
+use crate::fuse;
 use crate::repo::{ControlSocket, Counters, RepoConfig};
 use crate::{logging, output};
 
@@ -55,7 +55,7 @@ pub fn run(args: &MountArgs, verbose: u8) -> Result<(), CliError> {
         }
     })?;
     let _control = ControlSocket::open(&config.control_socket(), &repo, &Counters::default())?;
-    let mount = start(&repo, &config.directory, &args.directory, &options)?;
+    let mount = fuse::start(&repo, &config.directory, &args.directory, &options)?;
     output::line(&format!(
         "{} of {} at {} until stopped",
         options.root,
@@ -82,8 +82,8 @@ fn remote(args: &MountArgs, prefix: &Name, verbose: u8) -> Result<(), CliError> 
         ..RemoteOptions::new(prefix.clone(), face)
     };
     let stop = Stop::on_signals()?;
-    take_small_pages();
-    let mount = Mount::remote(&args.directory, options).map_err(|e| mount_error(&e))?;
+    fuse::take_small_pages();
+    let mount = Mount::remote(&args.directory, options).map_err(|e| fuse::mount_error(&e))?;
     output::line(&format!(
         "{prefix} at {} until stopped",
         args.directory.display()
@@ -93,60 +93,5 @@ fn remote(args: &MountArgs, prefix: &Name, verbose: u8) -> Result<(), CliError> 
 
 fn until_stopped(mount: Mount, stop: &Stop) -> Result<(), CliError> {
     while !stop.is_set() && !mount.wait(LOOK) {}
-    end(mount)
-}
-
-/// Mounts a repository that lies in `store`.
-///
-/// # Errors
-/// Why there is no mount.
-pub fn start(
-    repo: &Repo,
-    store: &Path,
-    at: &Path,
-    options: &MountOptions,
-) -> Result<Mount, CliError> {
-    take_small_pages();
-    Mount::local(repo, store, at, options).map_err(|e| mount_error(&e))
-}
-
-/// A mount has large buffers that are used in part, on each of its threads: in huge pages they would take several times as
-/// much memory as is used.
-fn take_small_pages() {
-    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "huge pages are used as before");
-    }
-}
-
-/// Unmounts it; what was written is published and durable then.
-///
-/// # Errors
-/// What is not.
-pub fn end(mount: Mount) -> Result<(), CliError> {
-    mount.unmount().map_err(|e| mount_error(&e))
-}
-
-/// What the library says, in the house's form.
-fn mount_error(error: &MountError) -> CliError {
-    match error {
-        MountError::NoFuse => CliError::said(Exit::Failed, error),
-        MountError::Folder { .. } => CliError::said(Exit::Usage, error),
-        MountError::Forwarder { .. } => CliError::said(Exit::NoForwarder, error)
-            .or("start one with trunkline fwd run, or name another with --face"),
-        MountError::Remote { error: cause, .. } => match cause {
-            RemoteError::Unverified(_) => CliError::said(Exit::Unverified, cause)
-                .or("give its owner's public key: --verify FILE"),
-            _ => CliError::said(Exit::NoData, cause)
-                .or("see whether a repository serves it, and whether the forwarders lead there"),
-        },
-        MountError::Session { path, error } => {
-            let failed = CliError::failed(path.display().to_string(), io_cause(error));
-            match error.kind() {
-                std::io::ErrorKind::PermissionDenied => {
-                    failed.or("run as root, or install fuse3 for users to mount")
-                }
-                _ => failed,
-            }
-        }
-    }
+    fuse::end(mount)
 }

@@ -141,7 +141,7 @@ impl Service<'_> {
                 Ok(client) => return Ok(Some(client)),
                 // Time may heal that.
                 Err(error) if matches!(error.exit, Exit::NoForwarder | Exit::NoData) => {
-                    tracing::info!(%error, "no forwarder yet");
+                    tracing::info!(%error, "can't connect to the forwarder; trying again");
                 }
                 Err(error) => return Err(error),
             }

@@ -225,7 +225,7 @@ fn damage_is_found_and_not_served() {
     let (status, said) = bench.fails(&["repo", "get", "/data/a", "-o", "x", "--timeout", "1s"]);
     assert_eq!(status, 4, "{said}");
     let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
-    assert!(told["rotten_answers"].as_u64() > Some(0), "{told}");
+    assert!(told["damaged_answers"].as_u64() > Some(0), "{told}");
 }
 
 fn find(folder: &Path, size: u64) -> std::path::PathBuf {

@@ -43,7 +43,7 @@ pub struct Pinger {
     under: Name,
     next_at: Duration,
     sent: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, SentEcho>,
     echoes: VecDeque<Echo>,
     nonce: u32,
     /// Round trips of what came back.
@@ -54,7 +54,7 @@ pub struct Pinger {
     pub lost: u64,
 }
 
-struct Waiting {
+struct SentEcho {
     sent: Instant,
     until: Duration,
 }
@@ -109,7 +109,7 @@ impl Pinger {
             .append(ComponentBuf::generic(number.to_string().as_bytes()));
         self.waiting.insert(
             number,
-            Waiting {
+            SentEcho {
                 sent: Instant::now(),
                 until: now + self.plan.timeout,
             },
@@ -140,7 +140,7 @@ impl Pinger {
         }
     }
 
-    fn take(&mut self, name: NameRef<'_>) -> Option<(u64, Waiting)> {
+    fn take(&mut self, name: NameRef<'_>) -> Option<(u64, SentEcho)> {
         if name.len() != self.under.len() + 1 || !self.under.as_ref().is_prefix_of(name) {
             return None;
         }

@@ -15,7 +15,8 @@ use super::store::StoreConfig;
 use super::trust;
 use crate::args::KeyKind;
 use crate::error::{CliError, Exit};
-use crate::keys::{self, SignSpec};
+use crate::keygen;
+use crate::keys::SignSpec;
 use crate::settings::{Document, Table};
 
 /// The owner's key, where the configuration names none.
@@ -226,7 +227,7 @@ impl RepoConfig {
                 .mode(0o700)
                 .create(&self.directory)
                 .map_err(|e| CliError::file(&self.directory, &e))?;
-            match keys::make(KeyKind::Ed25519, &file) {
+            match keygen::make(KeyKind::Ed25519, &file) {
                 // Two that start at once: one of them makes it.
                 Err(_) if file.exists() => {}
                 made => {

@@ -174,11 +174,11 @@ pub fn verify(args: &VerifyArgs) -> Result<(), CliError> {
     });
     progress.finish();
     let told = told?;
-    let rotten = told["rotten"].as_array().map_or(&[][..], |r| r);
+    let damaged = told["damaged"].as_array().map_or(&[][..], |r| r);
     if args.local.json.json {
         output::json(&told);
     } else {
-        for one in rotten {
+        for one in damaged {
             output::line(&format!(
                 "{}: {}",
                 one["name"].as_str().unwrap_or_default(),
@@ -190,13 +190,13 @@ pub fn verify(args: &VerifyArgs) -> Result<(), CliError> {
             show_size(told["bytes"].as_u64().unwrap_or(0)),
             told["files"],
             told["packets"],
-            rotten.len()
+            damaged.len()
         ));
     }
-    if rotten.is_empty() {
+    if damaged.is_empty() {
         return Ok(());
     }
-    let cause = format!("{} damaged, which are not served", rotten.len());
+    let cause = format!("{} damaged, which are not served", damaged.len());
     Err(
         CliError::new(Exit::Unverified, args.name.to_string(), cause)
             .or("put them again from another copy, or remove them"),

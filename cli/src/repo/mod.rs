@@ -81,7 +81,7 @@ fn repo_error(error: &RepoError) -> CliError {
     let exit = match error {
         RepoError::Shared(error) => return repo_error(error),
         RepoError::BadName { .. } | RepoError::Setting(_) => Exit::Usage,
-        RepoError::Rotten { .. } => Exit::Unverified,
+        RepoError::Damaged { .. } => Exit::Unverified,
         RepoError::NotFound(_) => Exit::NoData,
         _ => Exit::Failed,
     };

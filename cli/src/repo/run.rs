@@ -18,7 +18,7 @@ use super::session::Counters;
 use crate::error::CliError;
 use crate::forwarder::Stop;
 use crate::serve::{Service, Wake};
-use crate::{logging, mount, output};
+use crate::{fuse, logging, output};
 
 /// Runs the repository, or only checks its configuration.
 ///
@@ -69,7 +69,7 @@ pub fn run(
         unread: RateLimit::default(),
     };
     let mounted = match mount_at.or(config.mount_at.as_deref()) {
-        Some(at) => Some(mount::start(
+        Some(at) => Some(fuse::start(
             &app.repo,
             &config.directory,
             at,
@@ -97,7 +97,7 @@ pub fn run(
         }
     };
     let served = service.run(registered, &mut app, &stop, |_| false);
-    let unmounted = mounted.map_or(Ok(()), mount::end);
+    let unmounted = mounted.map_or(Ok(()), fuse::end);
     served.and(unmounted)
 }
 
@@ -133,7 +133,7 @@ impl Serving {
                 }
                 match error {
                     // It may be whole in another repository.
-                    RepoError::Rotten { .. } => {
+                    RepoError::Damaged { .. } => {
                         Some(NetPacket::nack(NackReason::NoRoute, interest))
                     }
                     // It may be read another time.

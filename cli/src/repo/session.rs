@@ -139,7 +139,7 @@ impl Session {
             "index_bytes": status.index_bytes,
             "free_bytes": status.free_bytes,
             "incoming": status.incoming,
-            "rotten_answers": status.rotten_answers,
+            "damaged_answers": status.damaged_answers,
         });
         if let Some(counters) = &self.counters {
             let c = *counters.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,7 +177,7 @@ impl Session {
         if let Err(error) = copied {
             // What has come is kept: the same put goes on from there.
             if let Err(error) = writer.suspend() {
-                tracing::warn!(%error, %name, "what has come can't be kept");
+                tracing::warn!(%error, %name, "can't keep what has come; the put can't be resumed");
             }
             return Err(super::put_error(&name, &error));
         }
@@ -228,14 +228,14 @@ impl Session {
         recursive: bool,
     ) -> Result<Value, CliError> {
         let failed = |e| repo_error(&e);
-        let mut doomed = Vec::new();
+        let mut to_remove = Vec::new();
         for file in self.files(name, recursive)? {
             let mut versions = self.repo.versions(&file).map_err(failed)?;
             versions.retain(|info| version.is_none_or(|v| v == info.version));
             versions.truncate(versions.len().saturating_sub(keep.unwrap_or(0)));
-            doomed.extend(versions.into_iter().map(|info| (info.name, info.version)));
+            to_remove.extend(versions.into_iter().map(|info| (info.name, info.version)));
         }
-        let removed = self.repo.remove(&doomed).map_err(failed)?;
+        let removed = self.repo.remove(&to_remove).map_err(failed)?;
         let folder = recursive && keep.is_none();
         let folders = match folder {
             true => self.repo.remove_folders(name).map_err(failed)?,
@@ -293,7 +293,7 @@ impl Session {
             "files": report.files,
             "packets": report.packets,
             "bytes": report.bytes,
-            "rotten": report.rotten.iter().map(|r| json!({
+            "damaged": report.damaged.iter().map(|r| json!({
                 "name": r.name.to_string(), "cause": r.cause,
             })).collect::<Vec<_>>(),
         }))

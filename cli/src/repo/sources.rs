@@ -102,7 +102,7 @@ impl Sources {
         if found.is_dir() {
             self.enter(path, name)?;
         } else {
-            tracing::warn!(path = %path.display(), "is neither file nor folder: left out");
+            tracing::warn!(path = %path.display(), "neither file nor folder: skipped");
         }
         Ok(None)
     }

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn keys_have_what_the_file_gives_them() {
         let folder = tempfile::tempdir().expect("a folder");
-        crate::keys::make(KeyKind::Ed25519, &folder.path().join("alice")).expect("a key");
+        crate::keygen::make(KeyKind::Ed25519, &folder.path().join("alice")).expect("a key");
         let text = "[[key]]\npublic = \"alice.pub\"\nprefix = \"/alice\"\ndata = \"any\"\n";
         let trust = read(folder.path(), text).expect("right");
         assert_eq!(trust.keys.len(), 2);

@@ -6,8 +6,8 @@ use ndn_packet::{Name, SigningKey, sha256};
 use ndn_repo::METADATA_FRESHNESS;
 use trunkline_native::{HEADER_LEN, SegmentHeader};
 
-use crate::questions::Cut;
-use crate::told::{LocatedBlock, Status};
+use crate::cut::Cut;
+use crate::webhdfs::{LocatedBlock, Status};
 
 /// Blocks of a file, 32 bytes each. So many blocks of 128 MiB hold 32 TiB.
 const MAX_BLOCKS: usize = 1 << 18;
@@ -300,7 +300,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::told::Block;
+    use crate::webhdfs::Block;
 
     fn cut() -> Cut {
         Cut {

@@ -22,17 +22,19 @@
 //!
 //! [names.md]: ../../../docs/names.md
 
+mod cluster;
+mod cut;
 mod file;
-mod known;
 mod location;
 mod namenode;
+mod pending;
 mod questions;
 mod store;
-mod told;
-mod waiting;
+mod webhdfs;
 
-pub use known::StoreOptions;
+pub use cluster::StoreOptions;
+pub use cut::Cut;
 pub use location::Location;
 pub use namenode::{NameNode, StoreError};
-pub use questions::{Cut, Questions};
+pub use questions::Questions;
 pub use store::Store;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::told::{BlockLocations, Blocks, DirectoryListing, FileStatus, Remote, Status};
+use crate::webhdfs::{BlockLocations, Blocks, DirectoryListing, FileStatus, Remote, Status};
 
 /// How long the NameNode may take to answer once: less than an Interest waits, so that whoever asked is told.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -109,7 +109,7 @@ impl NameNode {
             "" => String::new(),
             after => format!("&startAfter={}", escaped(after)),
         };
-        let answer: Option<crate::told::Batch> = self.ask("LISTSTATUS_BATCH", path, &more)?;
+        let answer: Option<crate::webhdfs::Batch> = self.ask("LISTSTATUS_BATCH", path, &more)?;
         Ok(answer.map(|a| a.listing))
     }
 

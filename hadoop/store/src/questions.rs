@@ -11,9 +11,10 @@ use ndn_packet::{Component, Name};
 use ndn_repo::protocol::Waker;
 use ndn_repo::{Listing, MAX_LISTING_BYTES, list_component, now_us};
 
+use crate::cut::Cut;
 use crate::file::{Draft, File, Unserved};
 use crate::namenode::{NameNode, StoreError, Trouble};
-use crate::told::Status;
+use crate::webhdfs::Status;
 
 /// Questions that wait; further ones are refused.
 const MAX_OPEN: usize = 256;
@@ -23,19 +24,6 @@ const STALE: Duration = Duration::from_secs(4);
 const PAGE_BLOCKS: u64 = 256;
 /// How often a file that changes while it is asked about is asked about again.
 const TRIES: u32 = 3;
-
-/// How files are cut.
-#[derive(Debug, Clone)]
-pub struct Cut {
-    /// `trunkline.ndn.root` of the cluster.
-    pub root: Name,
-    /// `trunkline.ndn.segment.bytes` of the cluster: data bytes of a block segment.
-    pub block_segment_bytes: u32,
-    /// Bytes of content in a segment of a file.
-    pub segment_bytes: u32,
-    /// How long caches may call a segment fresh.
-    pub freshness: Duration,
-}
 
 /// What is to be known about a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,12 +37,12 @@ pub(crate) enum Topic {
 /// What the NameNode knows of a topic.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    File(Found<File>),
-    Folder(Found<Listing>),
+    File(Lookup<File>),
+    Folder(Lookup<Listing>),
 }
 
 /// What is there; `None` where there is nothing that the user may see.
-pub(crate) type Found<T> = Result<Option<Arc<T>>, Unserved>;
+pub(crate) type Lookup<T> = Result<Option<Arc<T>>, Unserved>;
 
 #[derive(Debug)]
 pub(crate) struct Question {
@@ -207,7 +195,7 @@ fn found<T>(
     kind: &str,
     path: &str,
     told: Result<Result<Option<T>, Unserved>, Trouble>,
-) -> Result<Found<T>, Unanswered> {
+) -> Result<Lookup<T>, Unanswered> {
     let found = match told {
         Err(Trouble::Path(why)) => Err(Unserved::Untold(why)),
         Err(Trouble::Silent(error)) => return Err(Unanswered::Silent(error)),
@@ -215,7 +203,7 @@ fn found<T>(
     };
     Ok(found
         .map(|found| found.map(Arc::new))
-        .inspect_err(|why| tracing::warn!(path, %why, "a {kind} is not published")))
+        .inspect_err(|why| tracing::warn!(path, %why, "{kind} not published")))
 }
 
 /// The newest version of a file. What is told of it comes in several answers, which must be of the same version.
@@ -296,7 +284,7 @@ fn folder(namenode: &mut NameNode, folder: &Name, path: &str) -> Result<Option<L
             list_component(&mut content, component, status.kind == "DIRECTORY");
         }
         if content.len() > MAX_LISTING_BYTES {
-            tracing::warn!(path, "a folder has more in it than a listing may tell");
+            tracing::warn!(path, "folder has too many entries for a listing");
             return Ok(None);
         }
         match found.into_iter().next_back() {

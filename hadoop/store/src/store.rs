@@ -10,13 +10,13 @@
 use std::time::Duration;
 
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
-use ndn_repo::Cache;
+use ndn_repo::{Cache, RateLimit};
 use trunkline_native::Verify;
 
-use crate::known::{Cluster, Need, Step, StoreOptions};
+use crate::cluster::{Cluster, Need, Step, StoreOptions};
 use crate::namenode::StoreError;
+use crate::pending::{PendingInterest, PendingInterests};
 use crate::questions::{Questions, Topic, Unanswered};
-use crate::waiting::{Waiting, WaitingRoom};
 
 /// When a block segment that did not come is asked for again, if somebody still wants it.
 const AGAIN: Duration = Duration::from_millis(400);
@@ -32,11 +32,13 @@ pub struct Store {
     cluster: Cluster,
     questions: Questions,
     now: Duration,
-    waiting: WaitingRoom,
+    waiting: PendingInterests,
     /// Block segments asked for, and when.
     asked: Cache<Name, Duration>,
     /// Until when the NameNode is not asked, because it did not answer.
     quiet_until: Option<Duration>,
+    /// Of lines about block segments that do not verify.
+    unverified: RateLimit,
 }
 
 impl Store {
@@ -46,9 +48,10 @@ impl Store {
             cluster: Cluster::new(options),
             questions,
             now: Duration::ZERO,
-            waiting: WaitingRoom::default(),
+            waiting: PendingInterests::default(),
             asked: Cache::new(ASKED_BYTES),
             quiet_until: None,
+            unverified: RateLimit::default(),
         }
     }
 
@@ -72,7 +75,7 @@ impl Store {
             let _ = self.ask_namenode(&topic);
         }
         let until = now + interest.lifetime().map_or(WAIT, |asked| asked.min(WAIT));
-        let waiting = Waiting {
+        let waiting = PendingInterest {
             interest,
             token,
             until,
@@ -95,7 +98,9 @@ impl Store {
         }
         // What does not verify is as if it had not come: it is asked for again as long as somebody wants it.
         if !Verify::Checksums.accepts(data) {
-            tracing::warn!(%name, "a block segment does not verify");
+            if let Some(left_out) = self.unverified.allows(now) {
+                tracing::warn!(%name, left_out, "block segment does not verify");
+            }
             return true;
         }
         self.cluster.keep(&name, data.content_slice());
@@ -140,7 +145,7 @@ impl Store {
             match told {
                 Ok(answer) => {
                     if self.quiet_until.take().is_some() {
-                        tracing::info!("the NameNode answers again");
+                        tracing::info!("NameNode answers again");
                     }
                     self.cluster.learn(topic.clone(), answer, self.now);
                     self.came(&Need::Told(topic), out);
@@ -154,7 +159,7 @@ impl Store {
                         Unanswered::Late => NackReason::Congestion,
                         Unanswered::Ended => {
                             tracing::error!(
-                                "what asks the NameNode has ended; versions that are known are served on, start anew for others"
+                                "thread that asks the NameNode has panicked; known versions are still served, restart for others"
                             );
                             NackReason::NoRoute
                         }
@@ -169,7 +174,7 @@ impl Store {
 
     fn on_silence(&mut self, error: &StoreError) {
         if self.quiet_until.is_none() {
-            tracing::error!(%error, "versions that are known are served on, nothing else is");
+            tracing::error!(%error, "NameNode does not answer; only known versions are served");
         }
         self.quiet_until = Some(self.now + QUIET);
     }
@@ -181,14 +186,14 @@ impl Store {
         }
     }
 
-    fn proceed(&mut self, waiting: Waiting, out: &mut Vec<NetPacket>) {
+    fn proceed(&mut self, waiting: PendingInterest, out: &mut Vec<NetPacket>) {
         if waiting.until <= self.now {
             return;
         }
         match self.cluster.step(&waiting.interest, self.now) {
             Step::Answer(wire) => match Data::parse(wire) {
                 Ok(data) => out.push(NetPacket::data(data).with_pit_token(waiting.token)),
-                Err(error) => tracing::error!(%error, "a packet came out malformed"),
+                Err(error) => tracing::error!(%error, "answer is malformed"),
             },
             Step::Nothing => refuse(waiting, NackReason::NoRoute, out),
             Step::Lacks(needs) => self.wait(waiting, needs, out),
@@ -199,7 +204,7 @@ impl Store {
         }
     }
 
-    fn wait(&mut self, waiting: Waiting, needs: Vec<Need>, out: &mut Vec<NetPacket>) {
+    fn wait(&mut self, waiting: PendingInterest, needs: Vec<Need>, out: &mut Vec<NetPacket>) {
         if !self.waiting.has_room_for(&waiting, self.now) {
             return refuse(waiting, NackReason::Congestion, out);
         }
@@ -248,7 +253,7 @@ impl Store {
     }
 }
 
-fn refuse(waiting: Waiting, reason: NackReason, out: &mut Vec<NetPacket>) {
+fn refuse(waiting: PendingInterest, reason: NackReason, out: &mut Vec<NetPacket>) {
     out.push(NetPacket::nack(reason, waiting.interest).with_pit_token(waiting.token));
 }
 

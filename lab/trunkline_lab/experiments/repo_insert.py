@@ -125,8 +125,8 @@ def _away(directory: Path) -> None:
 def _verify(repository: repo_bench.Repository, source: Path, mb: int, result: Result) -> None:
     command = repository.command("verify", "--json", "--quiet")
     told = json.loads(repo_bench.run(command, repository.directory / "verify.log").output)
-    if told["rotten"] or told["bytes"] != source.stat().st_size:
-        result.faults.append(f"{label(mb)}: {told['bytes']} bytes verified, damaged: {told['rotten']}")
+    if told["damaged"] or told["bytes"] != source.stat().st_size:
+        result.faults.append(f"{label(mb)}: {told['bytes']} bytes verified, damaged: {told['damaged']}")
 
 
 def slower(inserted: Inserted, result: Result) -> None:

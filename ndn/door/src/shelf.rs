@@ -39,7 +39,7 @@ impl Shelf {
     pub fn note(&self, name: &Name, error: &Distrust) {
         match error {
             Distrust::Repo(RepoError::NotFound(_)) => return,
-            Distrust::Repo(RepoError::Rotten { .. }) => self.repo.count_rotten(),
+            Distrust::Repo(RepoError::Damaged { .. }) => self.repo.count_damaged(),
             _ => {}
         }
         tracing::error!(%name, %error, "file not served by HTTP");

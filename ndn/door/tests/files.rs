@@ -116,7 +116,7 @@ fn what_the_disk_has_changed_is_an_error_or_a_cut_and_never_wrong_bytes() {
         (part.status, part.body == content[8000..20_000]),
         (206, true)
     );
-    assert_eq!(house.repo.status().expect("read").rotten_answers, 2);
+    assert_eq!(house.repo.status().expect("read").damaged_answers, 2);
 }
 
 #[test]

@@ -86,11 +86,11 @@ mod tests {
             error: io::ErrorKind::StorageFull.into(),
         };
         assert_eq!(errno(&full).code(), libc::ENOSPC);
-        let rotten = RepoError::Rotten {
+        let damaged = RepoError::Damaged {
             name: Name::new(),
             cause: String::new(),
         };
-        assert_eq!(errno(&rotten).code(), libc::EIO);
+        assert_eq!(errno(&damaged).code(), libc::EIO);
         let denied = io::Error::from_raw_os_error(libc::EDQUOT);
         assert_eq!(io_errno(&denied).code(), libc::EDQUOT);
     }

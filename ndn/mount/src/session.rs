@@ -211,7 +211,7 @@ impl Mount {
                 .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
                 .map_err(failed)?,
             false => {
-                tracing::warn!(path = %self.path.display(), "some still have files open; what they do with them from here on fails");
+                tracing::warn!(path = %self.path.display(), "unmounting while files are open: further calls on them fail");
             }
         }
         detached
@@ -245,7 +245,7 @@ fn device(path: &Path) -> Option<(u32, u32)> {
 impl Drop for Mount {
     fn drop(&mut self) {
         if let Err(error) = self.finish() {
-            tracing::error!(%error, "not unmounted in good order");
+            tracing::error!(%error, "unmount failed");
         }
     }
 }
@@ -319,7 +319,7 @@ fn sync_thread(local: Arc<Local>) -> io::Result<(Sender<()>, JoinHandle<()>)> {
         .spawn(move || {
             while stopped.recv_timeout(SYNC_EVERY) == Err(RecvTimeoutError::Timeout) {
                 if let Err(error) = local.sync() {
-                    tracing::warn!(?error, "not durable yet; tried again in a second");
+                    tracing::warn!(?error, "sync failed; trying again in 1 s");
                 }
             }
         })?;

@@ -262,7 +262,7 @@ fn unmounted_under_load() {
         assert!(found.as_ref() == Some(content), "{file}");
     }
     let report = m.repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!(report.rotten, []);
+    assert_eq!(report.damaged, []);
     m.mount_again(&MountOptions::default());
     assert!(words(&m.root()).len() >= acknowledged.len());
 }

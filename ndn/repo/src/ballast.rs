@@ -63,9 +63,11 @@ impl Ballast {
         }
         let mut held = self.held();
         if std::mem::take(&mut *held) {
-            tracing::warn!("the disk is full; free some space");
+            tracing::warn!(
+                "disk full: the space reserved for removing things is in use; free some space"
+            );
             if let Err(error) = self.disk.remove(Path::new(PATH)) {
-                tracing::warn!(%error, "the room kept back is not given");
+                tracing::warn!(%error, "can't release the space reserved for removing things");
             }
         }
     }

@@ -36,7 +36,7 @@ pub enum RepoError {
     Index(String),
     /// What lies on the disk is not what was put there. It is not served.
     #[error("{name}: {cause}; the disk has changed it: put it again, or remove it")]
-    Rotten {
+    Damaged {
         /// What it is the bytes of.
         name: Name,
         /// What is wrong.
@@ -112,6 +112,14 @@ impl<T> At<T> for io::Result<T> {
 }
 
 impl RepoError {
+    /// A version of this number is here.
+    pub(crate) fn version_exists(name: &Name, version: u64) -> Self {
+        Self::VersionExists {
+            name: name.clone(),
+            version,
+        }
+    }
+
     /// Whether the disk had no room.
     pub fn is_disk_full(&self) -> bool {
         match self {

@@ -25,13 +25,13 @@ use redb::{
 use crate::ballast::Ballast;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
-use crate::files;
+use crate::layout::sync_incoming;
 
 type Bytes8 = &'static [u8];
 
 pub(crate) const FILES: TableDefinition<'_, (Bytes8, u64), Bytes8> = TableDefinition::new("files");
 pub(crate) const FOLDERS: TableDefinition<'_, Bytes8, u64> = TableDefinition::new("folders");
-pub(crate) const DOOMED: TableDefinition<'_, u64, ()> = TableDefinition::new("doomed");
+pub(crate) const UNREFERENCED: TableDefinition<'_, u64, ()> = TableDefinition::new("doomed");
 pub(crate) const SERIES: TableDefinition<'_, (Bytes8, bool), Bytes8> =
     TableDefinition::new("series");
 pub(crate) const COMMANDS: TableDefinition<'_, Bytes8, u64> = TableDefinition::new("commands");
@@ -49,14 +49,14 @@ pub(crate) struct Index {
     db: Database,
     disk: Arc<dyn Disk>,
     pub ballast: Ballast,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingSync>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
 }
 
 /// What is in the index and not durable yet.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingSync {
     /// Content ids of files that must be synced before the index is.
     unsynced: Vec<u64>,
     /// How many of them, from the first on, are synced already.
@@ -64,10 +64,10 @@ struct Waiting {
     /// Content ids of files that were synced, with the index, and lie in `incoming`.
     unsettled: Vec<u64>,
     /// Whether there are files that no entry names any more, and nobody is about to remove.
-    doomed: bool,
+    unreferenced: bool,
 }
 
-impl Waiting {
+impl PendingSync {
     /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
     fn take_synced(&mut self) -> Vec<u64> {
         self.synced = 0;
@@ -127,7 +127,7 @@ impl Index {
             tx.open_table(SERIES).map_err(failed)?;
             tx.open_table(FILES).map_err(failed)?;
             tx.open_table(FOLDERS).map_err(failed)?;
-            tx.open_table(DOOMED).map_err(failed)?;
+            tx.open_table(UNREFERENCED).map_err(failed)?;
             tx.open_table(COMMANDS).map_err(failed)?;
             let mut meta = tx.open_table(META).map_err(failed)?;
             let found = meta.get(FORMAT_KEY).map_err(failed)?.map(|v| v.value());
@@ -227,23 +227,23 @@ impl Index {
     }
 
     /// As [`Index::sync`]; gives the content ids of the files that no entry names any more, which is durable then.
-    pub fn sync_and_list_doomed(&self) -> Result<Vec<u64>> {
+    pub fn sync_and_list_unreferenced(&self) -> Result<Vec<u64>> {
         self.sync_contents()?;
         self.change(Kept::Durably, |tx| {
-            files::list_doomed(&tx.open_table(DOOMED).map_err(failed)?)
+            list_unreferenced(&tx.open_table(UNREFERENCED).map_err(failed)?)
         })
     }
 
-    /// As [`Index::sync_and_list_doomed`], where there are such files and nobody else was given them.
-    pub fn sync_and_take_doomed(&self) -> Result<Vec<u64>> {
-        if !std::mem::take(&mut self.waiting().doomed) {
+    /// As [`Index::sync_and_list_unreferenced`], where there are such files and nobody else was given them.
+    pub fn sync_and_take_unreferenced(&self) -> Result<Vec<u64>> {
+        if !std::mem::take(&mut self.waiting().unreferenced) {
             return self.sync().map(|()| Vec::new());
         }
-        let doomed = self.sync_and_list_doomed();
-        if doomed.is_err() {
-            self.wait_for_doom();
+        let unreferenced = self.sync_and_list_unreferenced();
+        if unreferenced.is_err() {
+            self.leave_unreferenced();
         }
-        doomed
+        unreferenced
     }
 
     /// Syncs the contents that must be durable before the index is. It keeps them in the list: who commits takes them out.
@@ -253,7 +253,7 @@ impl Index {
             let waiting = self.waiting();
             waiting.unsynced[waiting.synced..].to_vec()
         };
-        files::sync_incoming(&*self.disk, &contents)?;
+        sync_incoming(&*self.disk, &contents)?;
         self.waiting().synced += contents.len();
         Ok(())
     }
@@ -262,13 +262,13 @@ impl Index {
         self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingSync> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Files are in the list of those that no entry names any more.
-    pub fn wait_for_doom(&self) {
-        self.waiting().doomed = true;
+    pub fn leave_unreferenced(&self) {
+        self.waiting().unreferenced = true;
     }
 
     /// How many contents wait for a sync.
@@ -286,6 +286,15 @@ impl Index {
         let path = Path::new("index.redb");
         disk.open(path).and_then(|file| file.size()).at(path)
     }
+}
+
+/// Content ids of the files that no entry names any more.
+pub(crate) fn list_unreferenced(table: &impl ReadableTable<u64, ()>) -> Result<Vec<u64>> {
+    table
+        .iter()
+        .map_err(failed)?
+        .map(|row| Ok(row.map_err(failed)?.0.value()))
+        .collect()
 }
 
 /// What a crash may do to a change.
@@ -461,10 +470,10 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_does_not_count_as_synced() {
-        let mut waiting = Waiting {
+        let mut waiting = PendingSync {
             unsynced: vec![1, 2, 3, 4],
             synced: 3,
-            ..Waiting::default()
+            ..PendingSync::default()
         };
         waiting.forget(&[2, 4]);
         assert_eq!((&waiting.unsynced[..], waiting.synced), (&[1, 3][..], 2));

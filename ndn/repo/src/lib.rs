@@ -48,35 +48,31 @@
 //! Foreign Data is appended to segment logs bit for bit. The index has an entry for each series of segments, whatever
 //! their number. Each record has a checksum, which is checked before the packet is sent.
 
-mod answer;
 mod ballast;
-mod browse;
 mod cache;
-mod care;
-mod change;
 pub mod disk;
 mod error;
-mod files;
+mod ids;
 mod index;
-mod inner;
-mod listing;
+mod layout;
 mod manifest_in;
-mod packets;
 pub mod protocol;
 mod rate_limit;
 mod recent;
 mod repo;
 
-pub use browse::Found;
 pub use cache::Cache;
-pub use care::{Report, Rotten, Status};
-pub use change::{Change, Changed, NewAttributes, NotChanged};
 pub use error::{RepoError, Result};
-pub use files::{FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name};
+pub use ids::now_us;
 pub use index::FileEntry;
-pub use inner::now_us;
-pub use listing::{Child, Listing, MAX_LISTING_BYTES, VERSION_ELEMENT, list_component, listed};
 pub use manifest_in::{ManifestIn, SignedManifest};
-pub use packets::{Insertion, SeriesInfo};
 pub use rate_limit::RateLimit;
-pub use repo::{FileInfo, MAX_SEGMENT_BYTES, METADATA_FRESHNESS, Repo, RepoOptions};
+pub use repo::files::{
+    FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name,
+};
+pub use repo::packets::{Insertion, SeriesInfo};
+pub use repo::{
+    Change, Changed, Child, Damage, FileInfo, Listing, MAX_LISTING_BYTES, MAX_SEGMENT_BYTES,
+    METADATA_FRESHNESS, NewAttributes, NotChanged, Repo, RepoOptions, Report, SearchPage, Status,
+    VERSION_ELEMENT, list_component, listed,
+};

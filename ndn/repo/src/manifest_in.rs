@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use ring::digest;
 
-use crate::files::DIGEST_BYTES;
+use crate::repo::files::DIGEST_BYTES;
 
 /// A manifest on its way here. It lies in a file without a name, however large it is.
 pub struct ManifestIn {

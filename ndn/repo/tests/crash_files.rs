@@ -293,7 +293,7 @@ fn acknowledge(known: &mut Known, removed: &str) {
 fn check(disk: &SimDisk, known: &Known, when: &str) {
     let repo = open(disk).unwrap_or_else(|e| panic!("{when}: {e}"));
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!(report.rotten, [], "{when}");
+    assert_eq!(report.damaged, [], "{when}");
     let mut found = BTreeMap::new();
     repo.walk(&Name::new(), &mut |info| {
         let reader = repo.open_file(&info.name, Some(info.version))?;

@@ -73,7 +73,7 @@ fn live(disk: &SimDisk, known: &mut Known) -> Result<()> {
 fn check(disk: &SimDisk, known: &Known, when: &str) {
     let repo = open(disk).unwrap_or_else(|e| panic!("{when}: {e}"));
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!(report.rotten, [], "{when}");
+    assert_eq!(report.damaged, [], "{when}");
     let mut found = 0;
     let mut here = |packets: &BTreeMap<Name, Data>| {
         let count = packets

@@ -84,7 +84,7 @@ fn what_was_put_is_served_whatever_its_size() {
     drop(repo);
     let repo = open_at(folder.path()).expect("it is free again");
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!((report.files, report.rotten.len()), (20, 0));
+    assert_eq!((report.files, report.damaged.len()), (20, 0));
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn not_one_flipped_bit_is_served() {
                     }
                     Ok(None) => panic!("it is here"),
                     Err(error) => {
-                        assert!(matches!(error, RepoError::Rotten { .. }), "{error}");
+                        assert!(matches!(error, RepoError::Damaged { .. }), "{error}");
                         refused += 1;
                     }
                 }
@@ -434,9 +434,9 @@ fn not_one_flipped_bit_is_served() {
                 );
             }
             let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-            assert_eq!(report.rotten.len(), 1, "{} bit {bit}", path.display());
+            assert_eq!(report.damaged.len(), 1, "{} bit {bit}", path.display());
             assert_eq!(
-                repo.status().expect("status").rotten_answers > 0,
+                repo.status().expect("status").damaged_answers > 0,
                 refused > 0 || told.is_err()
             );
             disk.flip(&path, bit);

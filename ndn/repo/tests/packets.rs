@@ -80,7 +80,7 @@ fn packets_come_out_bit_for_bit() {
         let status = repo.status().expect("status");
         assert_eq!((status.series, status.packets), (2, 301));
         let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-        assert_eq!((report.packets, report.rotten.len()), (301, 0));
+        assert_eq!((report.packets, report.damaged.len()), (301, 0));
     }
 }
 
@@ -202,7 +202,7 @@ fn a_damaged_packet_is_found_not_served_and_not_moved() {
         for packet in &packets {
             match ask(&repo, &packet.name().to_name(), false) {
                 Ok(Some(found)) => assert_eq!(&found, packet, "bit {bit}"),
-                Err(RepoError::Rotten { .. }) => {}
+                Err(RepoError::Damaged { .. }) => {}
                 other => panic!("bit {bit}: {other:?}"),
             }
         }
@@ -215,7 +215,7 @@ fn a_damaged_packet_is_found_not_served_and_not_moved() {
         .expect("removed");
     repo.compact().expect("compacted");
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!((report.packets, report.rotten.len()), (9, 1));
+    assert_eq!((report.packets, report.damaged.len()), (9, 1));
     whole(&repo, &packets[1..]);
 }
 
@@ -238,7 +238,7 @@ fn insertions_of_many_at_once_share_the_log() {
         (40, 2000)
     );
     let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
-    assert_eq!((report.packets, report.rotten.len()), (2000, 0));
+    assert_eq!((report.packets, report.damaged.len()), (2000, 0));
 }
 
 #[test]

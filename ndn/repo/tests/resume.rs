@@ -108,7 +108,7 @@ fn an_insertion_outlives_the_repository() {
             assert_eq!(packet.as_ref(), Some(data.wire()));
         }
         let report = bench.repo.verify(&Name::new(), &mut |_| true);
-        assert_eq!(report.expect("read").rotten, []);
+        assert_eq!(report.expect("read").damaged, []);
         drop(bench);
         assert_eq!(part_files(disk), 0);
         first

@@ -2,6 +2,8 @@
 
 use ndn_packet::{Name, NameRef};
 
+use crate::topology::NodeId;
+
 /// Bytes that one checksum is for.
 const CHUNK: u64 = 512;
 /// Generation stamps begin here, as HDFS's do.
@@ -62,6 +64,15 @@ impl Cut {
         let data = self.data(block_bytes, segment);
         data + data.div_ceil(CHUNK) * self.checksum_bytes
     }
+}
+
+/// A block to be written: where from, and to which replicas in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockPlan {
+    /// Where the writer is.
+    pub writer: NodeId,
+    /// The chain.
+    pub replicas: Vec<NodeId>,
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The least that a write could put on the links: every byte once over each link of the smallest tree that joins the
 //! writer with its replicas, and once out of the writer's host and into each other's.
 
+use crate::block::BlockPlan;
 use crate::topology::{NodeId, Routes};
-use crate::write::BlockPlan;
 use std::collections::BTreeSet;
 
 /// Links that one copy of a block crosses, each counted once, and how many host interfaces it passes.

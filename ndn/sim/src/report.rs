@@ -1,8 +1,8 @@
 //! What a run put on the links.
 
+use crate::block::BlockPlan;
 use crate::net::{LinkCounters, Network};
 use crate::topology::{NodeId, Topology};
-use crate::write::BlockPlan;
 use std::collections::BTreeSet;
 
 /// Hosts that take part in what is measured; all others are idle.

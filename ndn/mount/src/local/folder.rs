@@ -34,10 +34,10 @@ pub struct Entry {
     pub word: OsString,
     /// What it is.
     pub kind: FileType,
-    found: Found,
+    origin: Origin,
 }
 
-enum Found {
+enum Origin {
     New,
     Child(Box<Child>),
 }
@@ -87,7 +87,7 @@ impl Local {
                 Some(Entry {
                     word: OsStr::from_bytes(word).to_owned(),
                     kind: FileType::RegularFile,
-                    found: Found::New,
+                    origin: Origin::New,
                 })
             } else {
                 match self.child(&mut folder, offset - new)? {
@@ -146,7 +146,7 @@ impl Local {
         Ok(Some(Some(Entry {
             word: word.to_owned(),
             kind,
-            found: Found::Child(Box::new(child.clone())),
+            origin: Origin::Child(Box::new(child.clone())),
         })))
     }
 
@@ -163,8 +163,8 @@ impl Local {
         let word = entry.word.as_bytes();
         let known = lock(&self.nodes).find(folder.number, word);
         let is_open = known.is_some_and(|number| self.open_file(number).is_some());
-        match &entry.found {
-            Found::Child(child) if !is_open => {
+        match &entry.origin {
+            Origin::Child(child) if !is_open => {
                 let numbered = |kind| lock(&self.nodes).look_up(folder.number, word, kind);
                 match &child.file {
                     Some(info) => Ok(self.attr_of_version(numbered(Kind::File), info)),

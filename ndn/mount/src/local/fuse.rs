@@ -32,7 +32,7 @@ impl Filesystem for LocalFs {
 
     fn destroy(&mut self) {
         if let Err(error) = self.0.close_all() {
-            tracing::error!(?error, "not all that was written is published");
+            tracing::error!(?error, "not all written files are published");
         }
     }
 

@@ -280,7 +280,10 @@ impl Local {
         };
         let mut file = lock(&shared.file);
         if let Err(error) = file.release(handle, access) {
-            tracing::error!(?error, "what was written waits to be published");
+            tracing::error!(
+                ?error,
+                "can't publish a written file; it is kept to be tried again"
+            );
         }
         drop(file);
         self.let_go(number, &shared);

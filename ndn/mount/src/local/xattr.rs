@@ -57,7 +57,7 @@ impl Local {
         }
         let reader = match self.repo.open_file(&name, Some(info.version)) {
             Ok(reader) => reader,
-            Err(RepoError::Rotten { .. }) => return Ok(b"damaged".to_vec()),
+            Err(RepoError::Damaged { .. }) => return Ok(b"damaged".to_vec()),
             Err(error) => return Err(told(&error)),
         };
         signature(&reader).map(String::into_bytes)
@@ -67,7 +67,7 @@ impl Local {
 fn signature(reader: &FileReader) -> Result<String, Errno> {
     let wire = match reader.metadata() {
         Ok(wire) => wire,
-        Err(RepoError::Rotten { .. }) => return Ok(String::from("damaged")),
+        Err(RepoError::Damaged { .. }) => return Ok(String::from("damaged")),
         Err(error) => return Err(told(&error)),
     };
     Ok(Data::parse(wire).map_or_else(|_| String::from("damaged"), |data| signature_text(&data)))

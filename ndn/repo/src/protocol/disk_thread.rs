@@ -14,8 +14,8 @@ use redb::ReadableTable;
 
 use crate::error::{At, RepoError, Result};
 use crate::index::{COMMANDS, Kept, failed};
-use crate::packets::{Insertion, KeptInsertion};
 use crate::repo::Repo;
+use crate::repo::packets::{Insertion, KeptInsertion};
 
 /// Has whoever drives the server call [`super::Server::on_wake`] soon. Called from other threads.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;

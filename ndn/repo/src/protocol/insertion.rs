@@ -21,8 +21,8 @@ use super::ending::{Ending, RefusalLog};
 use super::message::{Parameters, Response, status};
 use super::trust::{Believed, Trust};
 use crate::error::RepoError;
-use crate::packets::{Insertion, KeptInsertion};
 use crate::repo::Repo;
+use crate::repo::packets::{Insertion, KeptInsertion};
 
 /// Packets that may be on their way or not yet written.
 const WINDOW_PACKETS: usize = 256;

@@ -19,8 +19,8 @@ use super::insertion::{InsertLimits, Means, Process};
 use super::message::{Parameters, Response, status};
 use super::trust::{Believed, Refusal, Seen, Trust, show_key};
 use crate::error::Result;
+use crate::ids::random;
 use crate::index::{COMMANDS, failed};
-use crate::inner::random;
 use crate::repo::Repo;
 
 /// Commands that may wait for the disk; further ones are told to come back.

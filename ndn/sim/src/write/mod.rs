@@ -17,12 +17,14 @@ mod stream;
 use crate::block::{Cut, block_name};
 use crate::net::{AppId, Arrival, ConnId, Network, NetworkConfig, mix};
 use crate::report::{Hosts, Traffic};
-use crate::topology::{NodeId, Topology};
+use crate::topology::Topology;
 use ndn_endpoint::{CongestionControlFactory, CubicConfig};
 use ndn_packet::Name;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use crate::block::BlockPlan;
 
 /// How a write's segments reach the replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,15 +93,6 @@ impl WriteConfig {
     fn body(&self, segment: u64) -> u64 {
         self.cut.body(self.block_bytes, segment)
     }
-}
-
-/// A block to be written: where from, and to which replicas in which order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockPlan {
-    /// Where the writer is.
-    pub writer: NodeId,
-    /// The chain.
-    pub replicas: Vec<NodeId>,
 }
 
 /// A chain in progress.

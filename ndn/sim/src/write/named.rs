@@ -1,11 +1,11 @@
 //! A chain's segments by name: the writer produces them, every replica pulls them.
 
 use super::{Chain, PlaneState, WriteError, Writes};
+use crate::block::BlockPlan;
 use crate::net::AppId;
 use crate::pull::Puller;
 use crate::topology::NodeId;
 use crate::wire::elided_data;
-use crate::write::BlockPlan;
 use bytes::Bytes;
 use ndn_endpoint::{
     Answer, Consumer, ConsumerConfig, Producer, ProducerConfig, State, VerifyPolicy,

@@ -248,7 +248,7 @@ impl Drop for OpenFile {
 pub fn told(error: &RepoError) -> Errno {
     match error {
         RepoError::NotFound(_) | RepoError::BadName { .. } | RepoError::NotEmpty(_) => {}
-        _ => tracing::error!(%error, "a call fails"),
+        _ => tracing::error!(%error, "file system call failed"),
     }
     errno(error)
 }

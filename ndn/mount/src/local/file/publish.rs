@@ -99,7 +99,7 @@ impl OpenFile {
         let reader = staged.reader();
         if let Err(error) = &reader {
             // Whoever reads first tries again.
-            tracing::warn!(name = %self.name, %error, "what is published can't be opened");
+            tracing::warn!(name = %self.name, %error, "can't open the published file");
         }
         reader.ok()
     }
@@ -130,11 +130,11 @@ impl OpenFile {
             if versions.is_empty() {
                 return Ok(0);
             }
-            let doomed: Vec<_> = versions.into_iter().map(|v| (v.name, v.version)).collect();
-            self.repo.remove(&doomed)
+            let to_remove: Vec<_> = versions.into_iter().map(|v| (v.name, v.version)).collect();
+            self.repo.remove(&to_remove)
         });
         if let Err(error) = pruned {
-            tracing::warn!(name = %self.name, %error, "versions are not pruned");
+            tracing::warn!(name = %self.name, %error, "can't remove old versions");
         }
     }
 
@@ -161,7 +161,7 @@ impl OpenFile {
             None => Ok(()),
         };
         if let Err(error) = forgotten {
-            tracing::warn!(name = %self.name, %error, "a removed file comes back if the power fails");
+            tracing::warn!(name = %self.name, %error, "removal not durable: the file may come back after a power failure");
         }
     }
 

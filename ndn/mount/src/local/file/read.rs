@@ -44,7 +44,7 @@ impl OpenFile {
         if let Some(published) = &mut self.published
             && let Err(error) = published.reader(&self.repo)
         {
-            tracing::warn!(name = %self.name, %error, "who has it open can't go on reading");
+            tracing::warn!(name = %self.name, %error, "open file can't be read any more");
         }
     }
 

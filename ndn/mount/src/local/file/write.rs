@@ -103,7 +103,7 @@ impl OpenFile {
     pub(super) fn failed(&mut self, writer: Box<FileWriter>, error: &RepoError) -> Errno {
         let error = told(error);
         if writer.is_lost() {
-            tracing::error!(name = %self.name, "what was written last is lost");
+            tracing::error!(name = %self.name, "the bytes written last are lost");
             self.failed = Some(error);
         } else {
             self.draft = Some(Draft::Writing(writer));
