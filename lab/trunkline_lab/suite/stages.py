@@ -180,14 +180,14 @@ class Stage:
 STAGES: dict[str, Stage] = {
     "compile": Stage(_compile),
     "fetch": Stage(_fetch),
-    "lab": Stage(_lab),
     "build": Stage(_build, ("compile", "fetch")),
-    "rust": Stage(_rust, ("compile",)),
+    "rust": Stage(_rust),
     "e2e": Stage(_e2e, ("build",)),
     "hadoop": Stage(_hadoop, ("build",)),
     "plugin": Stage(_plugin, ("build",)),
     "interop": Stage(_interop, ("build",)),
     "verbs": Stage(_verbs, ("build",)),
+    "lab": Stage(_lab),
 }
 
 OLDER = stock.VERSIONS[:-1]
