@@ -121,7 +121,8 @@ public enum Setting {
       Kind.HOST_PORT,
       "0.0.0.0:0",
       "address:port, port 0 for any",
-      "Where the DataNode plug-in accepts HDFS data connections of Trunkline clients."),
+      "Where the DataNode plug-in accepts writes by name; 0.0.0.0, or the address by which clients"
+          + " know the DataNode, as they go to no other host."),
   /** Open replicas of the DataNode's producer. */
   DATANODE_OPEN_REPLICAS(
       "trunkline.datanode.open-replicas",
@@ -136,8 +137,9 @@ public enum Setting {
       Kind.HOST_PORT,
       "0.0.0.0:0",
       "address:port, port 0 for any",
-      "Where a DataNode accepts HDFS data connections by UCX; how it is reached it tells at the UDP"
-          + " port of the number of its stock data-transfer port."),
+      "Where a DataNode accepts HDFS data connections by UCX; 0.0.0.0, or the address by which"
+          + " clients know the DataNode. It answers at the UDP port of the number of its stock"
+          + " data-transfer port how it is reached."),
   /** How long a DataNode is asked for. */
   UCX_DISCOVERY_TIMEOUT_MS(
       "trunkline.ucx.discovery.timeout.ms",
