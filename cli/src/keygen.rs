@@ -45,7 +45,7 @@ pub fn make(kind: KeyKind, file: &Path) -> Result<Option<PathBuf>, CliError> {
     let (private, public) = match kind {
         KeyKind::Hmac => {
             let secret = SigningKey::generate_secret().map_err(failed)?;
-            (format!("{}\n", encode_hex(&secret)), None)
+            (format!("{}\n", hex::encode(&secret)), None)
         }
         KeyKind::Ecdsa => {
             let pkcs8 = SigningKey::generate_ecdsa_p256().map_err(failed)?;
@@ -91,10 +91,6 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), CliError> {
             }
             _ => CliError::file(path, &e),
         })
-}
-
-fn encode_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]

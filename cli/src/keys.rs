@@ -140,7 +140,8 @@ fn read_text(path: &Path) -> Result<String, CliError> {
 /// The file and what is wrong with it.
 pub fn read_secret(path: &Path) -> Result<Vec<u8>, CliError> {
     let text = read_text(path)?;
-    decode_hex(text.trim())
+    hex::decode(text.trim())
+        .ok()
         .filter(|secret| secret.len() >= 16)
         .ok_or_else(|| {
             CliError::usage(
@@ -165,16 +166,6 @@ pub fn read_pem(path: &Path, tag: &str) -> Result<Vec<u8>, CliError> {
         return Err(wrong(format!("holds a {}, not a {tag}", block.tag())));
     }
     Ok(block.into_contents())
-}
-
-fn decode_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).ok())
-        .collect()
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ fn keys_sign_and_verify() {
         for verify in [wrong.as_str(), "digest"] {
             let (code, said) = bench.fails(&["get", &name, "-o", "copy", "--verify", verify]);
             assert_eq!(code, 5, "{kind} {verify}: {said}");
-            assert!(said.contains("signature does not hold"), "{said}");
+            assert!(said.contains("key sha256:"), "{said}");
         }
         assert!(!bench.path("copy").exists());
     }

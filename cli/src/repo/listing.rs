@@ -1,16 +1,16 @@
 //! What is in a folder, asked for by name: of a repository anywhere, or of the cluster behind one.
 
-use std::fs::File;
-use std::io::Read;
 use std::time::Duration;
 
+use ndn_endpoint::{Check, ConsumerConfig, FetchConfig};
 use ndn_packet::{ComponentBuf, Name};
 use ndn_repo::{MAX_LISTING_BYTES, listed};
 use serde_json::{Value, json};
 
 use crate::args::LsArgs;
 use crate::error::CliError;
-use crate::transfer::{self, Job, WindowSpec};
+use crate::forwarder;
+use crate::transfer::{GatherError, fetch_error, gather};
 
 /// How long nothing may come.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -20,30 +20,26 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// # Errors
 /// Why there is none; it can't be understood.
 pub(super) fn fetch(args: &LsArgs) -> Result<Value, CliError> {
-    let failed = |e| CliError::file(&std::env::temp_dir(), &e);
-    let folder = tempfile::tempdir().map_err(failed)?;
-    let output = folder.path().join("listing");
     let object = args.name.append_keyword("ls");
-    transfer::run(&Job {
-        name: &object,
-        version: None,
-        output: &output,
-        resume: false,
-        metadata: true,
-        window: WindowSpec::Cubic,
-        verify: &args.verify,
-        timeout: TIMEOUT,
-        quiet: true,
-        face: args.face.face.as_deref(),
-        json: false,
+    let config = FetchConfig {
+        check: Check::AtEnd,
+        consumer: ConsumerConfig {
+            give_up_after: TIMEOUT,
+            verify: args.verify.load()?,
+            seed: forwarder::seed(),
+            ..ConsumerConfig::new(object.clone())
+        },
+        ..FetchConfig::new(object.clone())
+    };
+    let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let content = gather(&mut client, config, MAX_LISTING_BYTES).map_err(|error| match error {
+        GatherError::Client(error) => forwarder::client_error(client.uri(), &error),
+        GatherError::Fetch(error) => fetch_error(&error),
+        GatherError::TooLong(most) => CliError::failed(
+            object.to_string(),
+            format!("is longer than a listing may be, {most} bytes"),
+        ),
     })?;
-    let mut content = Vec::new();
-    File::open(&output)
-        .and_then(|file| {
-            file.take(MAX_LISTING_BYTES as u64)
-                .read_to_end(&mut content)
-        })
-        .map_err(failed)?;
     rows(&args.name, &content)
         .ok_or_else(|| CliError::failed(object.to_string(), "is no listing of a folder"))
 }

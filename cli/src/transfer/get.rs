@@ -5,13 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ndn_endpoint::{ConsumerConfig, ConsumerStats};
+use ndn_endpoint::{
+    ConsumerConfig, ConsumerStats, Fetch, FetchConfig, FetchError, FetchErrorKind, Find, Goal,
+    VerifyPolicy,
+};
 use ndn_io::App;
-use ndn_packet::{Interest, Name, NetKind, NetPacket};
+use ndn_packet::{Name, NetPacket};
+use ndn_repo::ManifestFile;
 use serde_json::json;
 
 use super::WindowSpec;
-use super::fetch::{Fetch, FetchPlan, Start};
+use super::gather::{receive, send};
 use super::part::Part;
 use super::progress::Progress;
 use super::sink::Sink;
@@ -83,21 +87,7 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
         (Sink::open(job.output)?, None)
     };
     let to_stdout = sink.is_stdout();
-    let mut consumer = ConsumerConfig::new(job.name.clone());
-    consumer.give_up_after = job.timeout;
-    consumer.verify = verify;
-    consumer.seed = forwarder::seed();
-    let plan = FetchPlan {
-        object: job.name.clone(),
-        metadata: job.metadata,
-        version: job.version,
-        start: start
-            .clone()
-            .map(|part| -> Start { Box::new(move |told| part.begin(told)) }),
-        window: job.window,
-        consumer,
-    };
-
+    let plan = job.plan(verify);
     let stop = Stop::on_signals()?;
     let mut client = forwarder::connect(job.face)?;
     let Sink { output, end } = sink;
@@ -107,14 +97,17 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
         writer,
         progress: Progress::new(None, job.quiet),
         bytes: 0,
+        segment_bytes: None,
+        window: job.window,
         before: start.clone(),
+        failed: None,
     };
     let started = Instant::now();
     let driven = forwarder::drive(&mut client, &mut app, &stop, Getter::is_over);
     app.progress.finish();
-    let fetched = driven.and_then(|()| match app.fetch.failure() {
+    let fetched = driven.and_then(|()| match app.failure() {
         Some(error) => Err(error),
-        None if !app.fetch.is_done() && !app.writer.has_stopped() => Err(CliError::new(
+        None if !app.is_over() => Err(CliError::new(
             Exit::Interrupted,
             job.name.to_string(),
             "stopped before it was whole",
@@ -162,58 +155,138 @@ fn verified(verify: &VerifySpec) -> &'static str {
     }
 }
 
+impl Job<'_> {
+    /// What is fetched first: metadata where they are asked for, since how the content is fetched depends on them.
+    fn plan(&self, verify: VerifyPolicy) -> FetchConfig {
+        let (object, find) = match (self.metadata, self.version) {
+            (true, None) => (self.name.clone(), Find::Newest),
+            (true, Some(version)) => (self.name.clone(), Find::Version(version)),
+            (false, None) => (self.name.clone(), Find::AsNamed),
+            (false, Some(version)) => (self.name.append_version(version), Find::AsNamed),
+        };
+        FetchConfig {
+            find,
+            goal: match self.metadata {
+                true => Goal::Metadata,
+                false => Goal::Content,
+            },
+            consumer: ConsumerConfig {
+                congestion: self.window.congestion(),
+                give_up_after: self.timeout,
+                max_buffered_segments: self.window.buffer(None),
+                verify,
+                seed: forwarder::seed(),
+                ..ConsumerConfig::new(object.clone())
+            },
+            // However many segments a file has.
+            store: Box::new(ManifestFile::default()),
+            ..FetchConfig::new(object)
+        }
+    }
+}
+
+/// A fetch's failure in the house's form.
+pub fn fetch_error(error: &FetchError) -> CliError {
+    let exit = match error.kind() {
+        FetchErrorKind::Silent | FetchErrorKind::Unreachable | FetchErrorKind::Absent => {
+            Exit::NoData
+        }
+        FetchErrorKind::Unverified => Exit::Unverified,
+        FetchErrorKind::Malformed | FetchErrorKind::NoRoom => Exit::Failed,
+    };
+    let said = CliError::said(exit, error);
+    match error.kind() {
+        FetchErrorKind::Malformed => said.or("use --no-metadata with the versioned name"),
+        _ => said,
+    }
+}
+
 /// Drives a fetch and hands what it brings to the writing thread.
 struct Getter {
     fetch: Fetch,
     writer: Writer,
     progress: Progress,
     bytes: u64,
+    /// Of the first that came.
+    segment_bytes: Option<u64>,
+    window: WindowSpec,
     /// What came in an earlier transfer.
     before: Option<Arc<Part>>,
+    /// Why nothing can be begun.
+    failed: Option<CliError>,
 }
 
 impl Getter {
+    /// Whether metadata are all that is here, and the content is yet to be begun.
+    fn is_at_metadata(&self) -> bool {
+        self.fetch.is_done() && self.fetch.versioned().is_none()
+    }
+
     fn is_over(&self) -> bool {
-        self.fetch.is_done() || self.fetch.failure().is_some() || self.writer.has_stopped()
+        let is_whole = self.fetch.is_done() && !self.is_at_metadata();
+        is_whole || self.failure().is_some() || self.writer.has_stopped()
+    }
+
+    fn failure(&self) -> Option<CliError> {
+        let fetch = || self.fetch.failure().map(|error| fetch_error(&error));
+        self.failed.clone().or_else(fetch)
+    }
+
+    /// Begins with the content, at the first segment that is not here.
+    fn begin(&mut self, now: Duration) {
+        let (Some(told), None) = (self.fetch.metadata(), &self.failed) else {
+            return;
+        };
+        let first = self.before.as_ref().map_or(Ok(0), |part| part.begin(told));
+        let window = self.window;
+        match first {
+            Err(error) => self.failed = Some(error),
+            Ok(first) => self.fetch.begin(now, |told, consumer| {
+                consumer.first = first;
+                consumer.max_buffered_segments = window.buffer(told.segment_bytes);
+            }),
+        }
     }
 
     /// Moves on what can be moved on: segments to the writer, Interests to the network.
-    fn turn(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+    fn advance(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        if self.is_at_metadata() {
+            self.begin(now);
+        }
         let before = self.bytes;
         while self.writer.has_room()
-            && let Some(content) = self.fetch.read()
+            && let Some((_, data)) = self.fetch.read()
         {
+            let content = data.content();
+            self.segment_bytes.get_or_insert(content.len() as u64);
             self.bytes += content.len() as u64;
             self.writer.push(now, content);
         }
         if self.bytes != before {
             let before = self.before.as_ref().map_or(0, |part| part.bytes());
             self.progress.set(before + self.bytes);
-            if let Some(size) = self.fetch.size() {
+            if let Some(size) = self.size() {
                 self.progress.set_total(size);
             }
         }
-        while let Some(wire) = self.fetch.poll_interest(now) {
-            if let Ok(interest) = Interest::parse(wire) {
-                out.push(NetPacket::interest(interest));
-            }
-        }
+        send(&mut self.fetch, now, out);
+    }
+
+    /// The size in bytes: as the metadata tell, else as segments make it probable.
+    fn size(&self) -> Option<u64> {
+        let told = self.fetch.metadata().and_then(|told| told.size);
+        told.or_else(|| Some((self.fetch.last()? + 1) * self.segment_bytes?))
     }
 }
 
 impl App for Getter {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
-        let marked = packet.is_marked();
-        match packet.packet {
-            NetKind::Data(data) => self.fetch.on_data(now, data, marked),
-            NetKind::Nack { reason, interest } => self.fetch.on_nack(now, &interest, reason),
-            NetKind::Interest(_) => return,
-        }
-        self.turn(now, out);
+        receive(&mut self.fetch, now, packet);
+        self.advance(now, out);
     }
 
     fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
-        self.turn(now, out);
+        self.advance(now, out);
     }
 
     fn deadline(&self) -> Option<Duration> {
@@ -228,7 +301,7 @@ impl App for Getter {
         if self.fetch.deadline().is_some_and(|at| at <= now) {
             self.fetch.on_deadline(now);
         }
-        self.turn(now, out);
+        self.advance(now, out);
     }
 }
 

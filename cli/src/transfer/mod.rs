@@ -1,6 +1,6 @@
 //! `trunkline put` and `trunkline get`: files to named segments and back.
 
-mod fetch;
+mod gather;
 mod get;
 mod part;
 pub(crate) mod progress;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 use ndn_endpoint::{AimdConfig, CongestionControlFactory, CubicConfig, FixedConfig};
 use ndn_packet::MAX_PACKET;
 
-pub use get::{Job, get, run};
+pub use gather::{GatherError, gather};
+pub use get::{Job, fetch_error, get, run};
 pub use publication::Publication;
 pub use put::put;
 pub use source::Source;

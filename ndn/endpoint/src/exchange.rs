@@ -1,9 +1,9 @@
 //! One Interest, one Data: asked again until it is answered or time is up. For metadata, discovery, pings.
 
-use crate::VerifyPolicy;
+use crate::{Distrust, VerifyPolicy};
 use bytes::Bytes;
 use fastrand::Rng;
-use ndn_packet::{Data, Interest, NackReason, Name};
+use ndn_packet::{Data, Interest, NackReason, Name, NameRef};
 use std::time::Duration;
 
 /// Settings of an [`Exchange`]. Start from [`ExchangeConfig::new`] and change fields.
@@ -68,11 +68,13 @@ pub enum ExchangeError {
         /// The last Nack's reason.
         reason: NackReason,
     },
-    /// The answer's signature does not hold.
-    #[error("{name}: the answer's signature does not hold; is the key the right one?")]
+    /// The answer is not believed.
+    #[error("{name}: the answer is rejected: {why}; {}", .why.way_out())]
     Rejected {
         /// The name asked for.
         name: Name,
+        /// Why not.
+        why: Distrust,
     },
 }
 
@@ -138,24 +140,32 @@ impl Exchange {
 
     /// Takes a Data; false when it answers something else.
     pub fn on_data(&mut self, data: Data) -> bool {
-        let asked = &self.config.name;
-        let longer = self.config.can_be_prefix || self.config.parameters.is_some();
-        let answers = if longer {
-            asked.as_ref().is_prefix_of(data.name())
-        } else {
-            data.name() == *asked
-        };
-        if !answers || self.result().is_some() {
+        if !self.wants(data.name()) || self.result().is_some() {
             return false;
         }
-        self.phase = Phase::Over(if self.config.verify.holds(&data) {
-            Ok(data)
-        } else {
-            Err(ExchangeError::Rejected {
-                name: asked.clone(),
-            })
+        self.phase = Phase::Over(match self.config.verify.check(&data) {
+            Ok(()) => Ok(data),
+            Err(why) => Err(ExchangeError::Rejected {
+                name: self.config.name.clone(),
+                why,
+            }),
         });
         true
+    }
+
+    /// Whether Data of this name is an answer.
+    pub fn wants(&self, name: NameRef<'_>) -> bool {
+        let asked = &self.config.name;
+        let longer = self.config.can_be_prefix || self.config.parameters.is_some();
+        match longer {
+            true => asked.as_ref().is_prefix_of(name),
+            false => name == *asked,
+        }
+    }
+
+    /// The name asked for.
+    pub fn name(&self) -> &Name {
+        &self.config.name
     }
 
     /// Takes a Nack for `interest`.

@@ -6,6 +6,7 @@
 //!
 //! | for | use |
 //! |---|---|
+//! | an object: its newest version, then all of it, verified | [`Fetch`] |
 //! | fetching a stream, finished or live, in order and verified | [`Consumer`] |
 //! | serving a stream that is being produced | [`Producer`] |
 //! | serving an object that lies somewhere, a file | [`Segmenter`] |
@@ -63,6 +64,7 @@
 pub mod congestion;
 mod consumer;
 mod exchange;
+mod fetch;
 mod naming;
 mod producer;
 pub mod rdr;
@@ -77,8 +79,12 @@ pub use congestion::{
 };
 pub use consumer::{Consumer, ConsumerConfig, ConsumerStats, FailReason, Outcome, State};
 pub use exchange::{Exchange, ExchangeConfig, ExchangeError};
+pub use fetch::{
+    Check, Fetch, FetchConfig, FetchError, FetchErrorKind, Find, Goal, InMemory, Manifest,
+    ManifestStore,
+};
 pub use naming::SegmentName;
 pub use producer::{Answer, Producer, ProducerConfig, ProducerStats, PublishError};
 pub use rtt::RtoConfig;
 pub use segmenter::Segmenter;
-pub use verify::VerifyPolicy;
+pub use verify::{Distrust, SignedBy, VerifyPolicy};

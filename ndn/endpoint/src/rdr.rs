@@ -204,6 +204,11 @@ pub fn discovery_name(object: &Name) -> Name {
     object.append_keyword("metadata")
 }
 
+/// Name of the manifest of a version: `<versioned>/32=manifest`, a stream of the SignatureValues of all segments.
+pub fn manifest_name(versioned: &Name) -> Name {
+    versioned.append_keyword("manifest")
+}
+
 /// Whether this Interest name asks for the metadata of `object`.
 pub fn asks_metadata(object: &Name, interest: NameRef<'_>) -> bool {
     interest.len() == object.len() + 1

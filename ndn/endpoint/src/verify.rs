@@ -1,6 +1,8 @@
 //! Which signatures a reader believes.
 
-use ndn_packet::{Data, Verifier, signature_type};
+use std::fmt;
+
+use ndn_packet::{Data, KeyLocator, Verifier, signature_type};
 
 use crate::ExchangeConfig;
 use crate::rdr::Metadata;
@@ -49,12 +51,16 @@ impl VerifyPolicy {
     /// Whether metadata that came as an answer to [`asking`](Self::asking) is believed: where digests alone are asked
     /// for, its digest must be right, or a key vouch by it for a manifest of digests. Whose key that is was not asked
     /// then. Other signatures were verified before.
-    pub fn believes(&self, data: &Data, told: &Metadata) -> bool {
-        !self.is_digest()
-            || match data.signature_type() {
-                signature_type::DIGEST_SHA256 => data.verify_digest(),
-                _ => told.manifest_digest.is_some(),
-            }
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check_metadata(&self, data: &Data, told: &Metadata) -> Result<(), Distrust> {
+        let vouches = data.signature_type() != signature_type::DIGEST_SHA256
+            && told.manifest_digest.is_some();
+        match self.is_digest() && !vouches {
+            true => self.check(data),
+            false => Ok(()),
+        }
     }
 
     /// What is checked of each segment of an object whose metadata tells this. Where a key has signed the digest of a
@@ -72,6 +78,101 @@ impl VerifyPolicy {
         match self {
             Self::None => true,
             Self::Signed(verifier) => verifier.verify(data),
+        }
+    }
+
+    /// As [`holds`](Self::holds), with the reason.
+    ///
+    /// # Errors
+    /// Why this Data may not be handed on.
+    pub fn check(&self, data: &Data) -> Result<(), Distrust> {
+        let Self::Signed(verifier) = self else {
+            return Ok(());
+        };
+        if verifier.verify(data) {
+            return Ok(());
+        }
+        let wanted = verifier.signature_type();
+        Err(match data.signature_type() {
+            signature_type::DIGEST_SHA256 if wanted == signature_type::DIGEST_SHA256 => {
+                Distrust::Corrupt
+            }
+            signature_type::DIGEST_SHA256 | signature_type::NULL => Distrust::Unsigned,
+            found if found == wanted => Distrust::WrongKey(SignedBy::of(data)),
+            _ => Distrust::UnknownKey(SignedBy::of(data)),
+        })
+    }
+}
+
+/// Why a Data is not believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Distrust {
+    /// It has a digest, which is not its content's.
+    #[error("its digest does not hold: the packet was changed on its way")]
+    Corrupt,
+    /// It has a digest or nothing, where a key's signature is asked for.
+    #[error("it has no key's signature")]
+    Unsigned,
+    /// It is signed by a key of another kind than the one that is trusted, or where none is.
+    #[error("it is signed by {0}, which is not known here")]
+    UnknownKey(SignedBy),
+    /// It is signed by a key of the right kind, but the signature does not hold under the trusted one.
+    #[error("its signature by {0} does not hold under the key that is trusted")]
+    WrongKey(SignedBy),
+    /// It is a segment whose SignatureValue the signed manifest does not have.
+    #[error("it is not the segment that was signed")]
+    NotTheSigned,
+    /// Whoever read it found it bad.
+    #[error("its content is not what it should be")]
+    Refused,
+    /// It is longer than [`max_packet_bytes`](crate::ConsumerConfig::max_packet_bytes).
+    #[error("its packet is too long")]
+    TooLong,
+}
+
+impl Distrust {
+    /// What its reader may do about it.
+    pub fn way_out(&self) -> &'static str {
+        match self {
+            Self::Corrupt | Self::NotTheSigned => "does a cache or a link on the way damage it?",
+            Self::Unsigned => "does its producer sign?",
+            Self::UnknownKey(_) => "name its public key as the one to verify with, if you trust it",
+            Self::WrongKey(_) => "is the key the right one?",
+            Self::Refused | Self::TooLong => "see what its producer makes",
+        }
+    }
+}
+
+/// The key that a packet says has signed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedBy {
+    /// SignatureType number.
+    pub signature_type: u64,
+    /// The packet's KeyLocator.
+    pub key: Option<KeyLocator>,
+}
+
+impl SignedBy {
+    fn of(data: &Data) -> Self {
+        Self {
+            signature_type: data.signature_type(),
+            key: data.key_locator().map(|locator| locator.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for SignedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.signature_type {
+            signature_type::SHA256_WITH_RSA => "RSA",
+            signature_type::SHA256_WITH_ECDSA => "ECDSA",
+            signature_type::HMAC_WITH_SHA256 => "HMAC",
+            signature_type::ED25519 => "Ed25519",
+            other => return write!(f, "a key of the unknown SignatureType {other}"),
+        };
+        match &self.key {
+            Some(key) => write!(f, "{kind} key {key}"),
+            None => write!(f, "an {kind} key that it does not name"),
         }
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::ms;
 use ndn_endpoint::rdr::{self, Metadata};
-use ndn_endpoint::{Exchange, ExchangeConfig, ExchangeError};
+use ndn_endpoint::{Distrust, Exchange, ExchangeConfig, ExchangeError};
 use ndn_packet::{Data, Interest, NackReason, Name, SigningKey};
 use std::time::Duration;
 
@@ -110,7 +110,10 @@ fn only_the_name_asked_for_answers() {
     assert!(strict.on_data(data("/a")));
     assert_eq!(
         strict.result(),
-        Some(Err(&ExchangeError::Rejected { name: name("/a") }))
+        Some(Err(&ExchangeError::Rejected {
+            name: name("/a"),
+            why: Distrust::Unsigned,
+        }))
     );
     assert!(e.on_data(data("/a")));
     assert!(e.result().expect("over").is_ok());

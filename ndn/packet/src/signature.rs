@@ -3,6 +3,7 @@
 use crate::tlv::{self, Order, Reader, types};
 use crate::{DecodeError, Name, NameRef};
 use bytes::{BufMut, Bytes};
+use std::fmt;
 
 /// SignatureType numbers.
 pub mod signature_type {
@@ -48,7 +49,37 @@ impl KeyLocator {
     }
 }
 
+/// The name of the key, or `sha256:` and its digest.
+impl fmt::Display for KeyLocatorRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyLocatorRef::Name(name) => name.fmt(f),
+            KeyLocatorRef::KeyDigest(digest) => write!(f, "sha256:{}", hex::encode(digest)),
+        }
+    }
+}
+
+impl fmt::Display for KeyLocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
 impl KeyLocatorRef<'_> {
+    /// The owned form.
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "as the standard library's borrowed forms have it"
+    )]
+    pub fn to_owned(&self) -> KeyLocator {
+        match self {
+            KeyLocatorRef::Name(name) => KeyLocator::Name(name.to_name()),
+            KeyLocatorRef::KeyDigest(digest) => {
+                KeyLocator::KeyDigest(Bytes::copy_from_slice(digest))
+            }
+        }
+    }
+
     fn inner_len(&self) -> usize {
         match self {
             KeyLocatorRef::Name(name) => tlv::tlv_len(types::NAME, name.value().len()),

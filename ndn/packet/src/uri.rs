@@ -66,7 +66,8 @@ fn parse_component(text: &str) -> Result<ComponentBuf, NameError> {
         ));
     }
     if let Some(&(typ, _)) = DIGESTS.iter().find(|(_, p)| *p == prefix) {
-        let digest = unhex(value)
+        let digest = hex::decode(value)
+            .ok()
             .filter(|d| d.len() == 32)
             .ok_or_else(bad_value)?;
         return Ok(ComponentBuf::new(typ, &digest));
@@ -113,17 +114,6 @@ fn hex_digit(c: u8) -> Option<u8> {
     char::from(c).to_digit(16).map(|d| d as u8)
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    if !bytes.len().is_multiple_of(2) {
-        return None;
-    }
-    bytes
-        .chunks_exact(2)
-        .map(|p| Some(hex_digit(p[0])? << 4 | hex_digit(p[1])?))
-        .collect()
-}
-
 impl FromStr for Name {
     type Err = NameError;
 
@@ -153,7 +143,7 @@ impl Display for Component<'_> {
         }
         if let Some((_, prefix)) = DIGESTS.iter().find(|(t, _)| *t == self.typ) {
             write!(f, "{prefix}=")?;
-            return self.value.iter().try_for_each(|b| write!(f, "{b:02x}"));
+            return f.write_str(&hex::encode(self.value));
         }
         if self.typ != types::GENERIC_COMPONENT {
             write!(f, "{}=", self.typ)?;

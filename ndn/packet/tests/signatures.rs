@@ -7,12 +7,8 @@ use ndn_packet::{
 };
 
 fn hex(text: &str) -> Bytes {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter_map(|c| c.to_digit(16))
-        .map(|d| d as u8)
-        .collect();
-    digits.chunks(2).map(|p| p[0] << 4 | p[1]).collect()
+    let digits: String = text.split_whitespace().collect();
+    hex::decode(digits).expect("hexadecimal digits").into()
 }
 
 /// EcdsaDataset of ndn-cxx, tests/unit/security/verification-helpers.t.cpp.

@@ -11,7 +11,7 @@
 //! | a file out, each byte verified | [`Repo::open_file`], a [`FileReader`] |
 //! | many things changed as one, or lazily | [`Repo::apply`], [`Repo::lazy`], [`Repo::sync`] |
 //! | packets in as they came | [`Repo::insert`], an [`Insertion`] |
-//! | what comes from a repository elsewhere, held against what was signed | [`ManifestIn`], [`SignedManifest`], [`listed`] |
+//! | what comes from a repository elsewhere: its manifest, and its listings | [`ManifestFile`], [`listed`] |
 //! | what is there | [`Repo::list`], [`Repo::versions`], [`Repo::find`], [`Repo::search`], [`Repo::walk_packets`] |
 //! | commands from elsewhere | [`protocol::Server`] |
 //! | looking after it | [`Repo::status`], [`Repo::verify`], [`Repo::compact`] |
@@ -55,7 +55,7 @@ mod error;
 mod ids;
 mod index;
 mod layout;
-mod manifest_in;
+mod manifest_file;
 pub mod protocol;
 mod rate_limit;
 mod recent;
@@ -65,7 +65,7 @@ pub use cache::Cache;
 pub use error::{RepoError, Result};
 pub use ids::now_us;
 pub use index::FileEntry;
-pub use manifest_in::{ManifestIn, SignedManifest};
+pub use manifest_file::ManifestFile;
 pub use rate_limit::RateLimit;
 pub use repo::files::{
     FileReader, FileWriter, PutOptions, Staged, manifest_digests, manifest_name,

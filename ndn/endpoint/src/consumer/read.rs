@@ -2,6 +2,7 @@
 
 use super::slot::{Slot, SlotState};
 use super::{Consumer, FailReason, State};
+use crate::Distrust;
 use crate::naming::final_segment;
 use ndn_packet::{Data, content_type};
 
@@ -14,8 +15,8 @@ impl Consumer {
             match &slot.state {
                 SlotState::Taken => self.advance(),
                 SlotState::Received(data) => {
-                    if !self.config.verify.holds(data) {
-                        self.reject(self.base);
+                    if let Err(why) = self.config.verify.check(data) {
+                        self.reject_for(self.base, why);
                         return None;
                     }
                     if data.content_type() == content_type::NACK {
@@ -72,6 +73,10 @@ impl Consumer {
     /// (MustBeFresh), and [`read`](Self::read) gives it again before any that were not given yet; those read in
     /// between are not given twice. False when the segment is none that was received, or too long ago.
     pub fn reject(&mut self, segment: u64) -> bool {
+        self.reject_for(segment, Distrust::Refused)
+    }
+
+    pub(crate) fn reject_for(&mut self, segment: u64, why: Distrust) -> bool {
         let room = self
             .config
             .max_buffered_segments
@@ -99,7 +104,7 @@ impl Consumer {
         self.resend.push_front(segment);
         self.stats.rejected += 1;
         self.disbelieve_last(segment);
-        self.count_reject(segment);
+        self.count_reject(segment, why);
         true
     }
 
@@ -116,7 +121,7 @@ impl Consumer {
         }
     }
 
-    fn count_reject(&mut self, segment: u64) {
+    fn count_reject(&mut self, segment: u64, why: Distrust) {
         let oldest = self
             .base
             .saturating_sub(self.config.max_buffered_segments as u64);
@@ -128,6 +133,7 @@ impl Consumer {
                 prefix: self.config.prefix.clone(),
                 segment,
                 times: *times,
+                why,
             };
             self.fail(reason);
         }

@@ -2,6 +2,7 @@
 
 use super::slot::SlotState;
 use super::{Consumer, Hold, Outcome, State, earliest};
+use crate::Distrust;
 use crate::naming::{SegmentName, final_segment};
 use ndn_packet::{Data, Interest, NackReason};
 use std::time::Duration;
@@ -58,7 +59,7 @@ impl Consumer {
             self.state = State::Flowing;
         }
         if is_too_long {
-            self.reject(segment);
+            self.reject_for(segment, Distrust::TooLong);
             return Outcome::Refused;
         }
         // The first one missing may be a gap now, or have a shorter timeout.

@@ -1,5 +1,6 @@
 //! What a consumer tells about itself: outcome, state, reason of failure, counters.
 
+use crate::Distrust;
 use ndn_packet::Name;
 use std::time::Duration;
 
@@ -70,9 +71,9 @@ pub enum FailReason {
         /// Interests sent for it.
         tries: u32,
     },
-    /// One segment had a bad signature more than [`max_rejects`](super::ConsumerConfig::max_rejects) times.
+    /// One segment was rejected more than [`max_rejects`](super::ConsumerConfig::max_rejects) times.
     #[error(
-        "{prefix}: segment {segment} came {times} times with a signature that does not hold; is the key the right one?"
+        "{prefix}: segment {segment} was rejected {times} times: {why}; {}", .why.way_out()
     )]
     Rejected {
         /// The stream.
@@ -81,6 +82,8 @@ pub enum FailReason {
         segment: u64,
         /// How often it was rejected.
         times: u32,
+        /// Why, the last time.
+        why: Distrust,
     },
     /// The producer says, signed, that there is no such segment (ContentType Nack).
     #[error("{prefix}: its producer has no segment {segment}")]

@@ -1,7 +1,7 @@
-//! Why something is not here, and what the caller of a system call is told of it.
+//! Why something is not here, and the errno that the caller of a system call gets.
 
 use fuser::Errno;
-use ndn_endpoint::{ExchangeError, FailReason};
+use ndn_endpoint::{FetchError, FetchErrorKind};
 
 /// Why something did not come.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,35 +25,26 @@ pub enum RemoteError {
     #[error("{0}")]
     NoRoom(String),
     /// The loop that talks with the forwarder is no more.
-    #[error("the mount's way to the network has ended; unmount it and mount it anew")]
+    #[error("the mount's connection to the forwarder has ended; unmount it and mount it again")]
     Ended,
     /// The mount ends.
-    #[error("the mount ends")]
+    #[error("the mount is being unmounted")]
     Stopped,
     /// Who called has been ended.
-    #[error("nobody waits for it any more")]
+    #[error("the caller has ended")]
     Unwanted,
 }
 
-impl From<&ExchangeError> for RemoteError {
-    fn from(error: &ExchangeError) -> Self {
+impl From<&FetchError> for RemoteError {
+    fn from(error: &FetchError) -> Self {
         let text = error.to_string();
-        match error {
-            ExchangeError::Timeout { .. } => Self::Silent(text),
-            ExchangeError::Nack { .. } => Self::Unreachable(text),
-            ExchangeError::Rejected { .. } => Self::Unverified(text),
-        }
-    }
-}
-
-impl From<&FailReason> for RemoteError {
-    fn from(reason: &FailReason) -> Self {
-        let text = reason.to_string();
-        match reason {
-            FailReason::NoRoute { .. } => Self::Unreachable(text),
-            FailReason::Rejected { .. } => Self::Unverified(text),
-            FailReason::Refused { .. } => Self::Absent(text),
-            _ => Self::Silent(text),
+        match error.kind() {
+            FetchErrorKind::Silent => Self::Silent(text),
+            FetchErrorKind::Unreachable => Self::Unreachable(text),
+            FetchErrorKind::Unverified => Self::Unverified(text),
+            FetchErrorKind::Absent => Self::Absent(text),
+            FetchErrorKind::Malformed => Self::Malformed(text),
+            FetchErrorKind::NoRoom => Self::NoRoom(text),
         }
     }
 }
@@ -64,14 +55,16 @@ impl RemoteError {
         matches!(self, Self::Silent(_) | Self::Stopped | Self::Ended)
     }
 
-    /// What the caller is told; the log tells more of what an operator must look after.
-    pub fn told(&self) -> Errno {
+    /// The errno of the call that fails so; the log says more of what an operator must look after.
+    pub fn errno(&self) -> Errno {
         match self {
             Self::Absent(_) => return Errno::ENOENT,
             Self::Unwanted => return Errno::EINTR,
             Self::Stopped => {}
-            Self::Silent(_) | Self::Unreachable(_) => tracing::warn!(error = %self, "a call fails"),
-            _ => tracing::error!(error = %self, "a call fails"),
+            Self::Silent(_) | Self::Unreachable(_) => {
+                tracing::warn!(error = %self, "a system call failed")
+            }
+            _ => tracing::error!(error = %self, "a system call failed"),
         }
         match self {
             Self::Silent(_) => Errno::ETIMEDOUT,

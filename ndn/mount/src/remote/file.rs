@@ -10,15 +10,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_endpoint::ConsumerConfig;
+use ndn_endpoint::{ConsumerConfig, FetchConfig, Find, Manifest};
 use ndn_packet::Data;
-use ndn_repo::{Cache, SignedManifest};
+use ndn_repo::Cache;
 
 use super::RemoteError;
-use super::ahead::ReadAhead;
 use super::caller::Caller;
-use super::network::{Network, Reading};
-use super::told::Told;
+use super::network::{Fetched, Network, Reader};
+use super::read_ahead::ReadAhead;
+use super::version_metadata::VersionMetadata;
 use crate::handles::lock;
 
 /// Verified segments of all files, by file and number.
@@ -38,14 +38,14 @@ pub struct Source {
     /// First and last segment are set for each run.
     pub consumer: ConsumerConfig,
     /// What segments are held against, instead of a signature of their own.
-    pub vouched: Option<SignedManifest>,
+    pub manifest: Option<Arc<Manifest>>,
 }
 
 /// A version of a file.
 pub struct RemoteFile {
     /// Its number in the cache.
     id: u64,
-    pub told: Arc<Told>,
+    pub version: Arc<VersionMetadata>,
     source: Source,
     state: Mutex<State>,
     arrived: Condvar,
@@ -131,10 +131,10 @@ impl Call {
 
 impl RemoteFile {
     /// A version whose segments come from `source`; `id` is no other's.
-    pub fn new(id: u64, told: Arc<Told>, source: Source) -> Arc<Self> {
+    pub fn new(id: u64, version: Arc<VersionMetadata>, source: Source) -> Arc<Self> {
         Arc::new(Self {
             id,
-            told,
+            version,
             source,
             state: Mutex::default(),
             arrived: Condvar::new(),
@@ -176,13 +176,13 @@ impl RemoteFile {
         buffer: &mut [u8],
         caller: Caller,
     ) -> Result<usize, RemoteError> {
-        let size = self.told.size;
+        let size = self.version.size;
         let len = (buffer.len() as u64).min(size.saturating_sub(offset));
         if len == 0 {
             return Ok(0);
         }
         let upto = lock(ahead).on_read(offset, len).min(size);
-        let each = self.told.segment_bytes;
+        let each = self.version.segment_bytes;
         let first = offset / each;
         let mut at = 0;
         // Segments are no longer than a packet.
@@ -250,7 +250,7 @@ impl RemoteFile {
                     Some(error) => Err(error.clone()),
                     None if call.missing > 0 => Err(RemoteError::Silent(format!(
                         "{}: segment {} did not come in {patience:?}",
-                        self.told.metadata.name,
+                        self.version.metadata.name,
                         call.missing().next().unwrap_or(call.first)
                     ))),
                     None => Ok(call),
@@ -330,10 +330,15 @@ impl RemoteFile {
             dropped: AtomicBool::new(false),
             heard: AtomicU64::new(self.now_ms()),
         });
-        let config = ConsumerConfig {
-            first,
-            last: Some(self.told.last),
-            ..self.source.consumer.clone()
+        let known = Box::new(self.version.metadata.clone());
+        let config = FetchConfig {
+            find: Find::Known(known, self.source.manifest.clone()),
+            consumer: ConsumerConfig {
+                first,
+                last: Some(self.version.last),
+                ..self.source.consumer.clone()
+            },
+            ..FetchConfig::new(self.version.name.clone())
         };
         let coming = Coming {
             file: self.clone(),
@@ -357,23 +362,14 @@ struct Coming {
     run: Arc<Run>,
 }
 
-impl Coming {
-    /// Whether a segment is what was signed.
-    fn is_sound(&self, segment: u64, data: &Data) -> bool {
-        let is_signed = |manifest: &SignedManifest| manifest.holds(segment, data.signature_value());
-        self.file.source.vouched.as_ref().is_none_or(is_signed)
-            && data.content_slice().len() as u64 == self.file.told.len_of(segment)
-    }
-}
-
-impl Reading for Coming {
+impl Reader for Coming {
     fn heard(&mut self) {
         self.run.heard.store(self.file.now_ms(), Ordering::Release);
     }
 
     fn take(&mut self, segment: u64, data: &Data) -> bool {
-        if !self.is_sound(segment, data) {
-            tracing::warn!(name = %data.name(), "refused: it is not the segment that was signed");
+        if data.content_slice().len() as u64 != self.file.version.len_of(segment) {
+            tracing::warn!(name = %data.name(), "segment rejected: its length is not the one in the metadata");
             return false;
         }
         // A slice would keep all of the buffer that it came in.
@@ -402,7 +398,7 @@ impl Reading for Coming {
         (!self.run.dropped.load(Ordering::Acquire)).then(|| self.run.upto())
     }
 
-    fn over(&mut self, result: Result<(), RemoteError>) {
+    fn over(&mut self, result: Result<Fetched, RemoteError>) {
         let mut state = lock(&self.file.state);
         state.runs.retain(|run| !Arc::ptr_eq(run, &self.run));
         if let Err(error) = result {

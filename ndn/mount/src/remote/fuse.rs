@@ -28,7 +28,7 @@ impl Shown<'_> {
     fn kind(&self) -> FileType {
         match &self.file {
             None => FileType::Directory,
-            Some(Ok(told)) => file_type(told.mode),
+            Some(Ok(version)) => file_type(version.mode),
             Some(Err(_)) => FileType::RegularFile,
         }
     }

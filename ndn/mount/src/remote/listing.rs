@@ -1,17 +1,16 @@
-//! What is in a folder, and which versions a file has, as a repository tells it by name. The metadata packet is signed; the
+//! What is in a folder, and which versions a file has, as a repository lists it by name. The metadata packet is signed; the
 //! digest in it is over the SignatureValues of the listing's segments.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use ndn_endpoint::rdr::{self, Metadata};
-use ndn_endpoint::{ConsumerConfig, VerifyPolicy};
+use ndn_endpoint::rdr::Metadata;
+use ndn_endpoint::{Check, FetchConfig};
 use ndn_packet::tlv::Reader;
 use ndn_packet::{Data, Name};
 use ndn_repo::{MAX_LISTING_BYTES, VERSION_ELEMENT, listed};
 
-use super::room::Place;
-use super::told::metadata;
+use super::listing_memory::Reservation;
 use super::{Remote, RemoteError};
 use crate::names;
 
@@ -34,8 +33,8 @@ pub struct Listing {
     /// All words, one after the other.
     words: Box<[u8]>,
     entries: Box<[Entry]>,
-    /// What it takes of the room for listings.
-    place: Place,
+    /// What it takes of the memory for listings.
+    memory: Reservation,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -58,8 +57,8 @@ impl Listing {
     /// Reads a listing's content. What no path can have is left out.
     ///
     /// # Errors
-    /// It would take more memory than a listing may, or than there is in `place`.
-    fn read(content: &[u8], mut place: Place) -> Result<Self, RemoteError> {
+    /// It would take more memory than a listing may, or than there is for all listings.
+    fn read(content: &[u8], mut memory: Reservation) -> Result<Self, RemoteError> {
         let most = content.iter().filter(|byte| **byte == 0).count();
         let bytes = content.len() + most * size_of::<Entry>();
         if bytes > MOST_BYTES {
@@ -67,7 +66,7 @@ impl Listing {
                 "a listing of {most} names would take {bytes} bytes of memory; one may take {MOST_BYTES}"
             )));
         }
-        place.grow(bytes)?;
+        memory.grow(bytes)?;
         let mut words = Vec::with_capacity(content.len());
         let mut entries = Vec::with_capacity(most);
         for (component, is_folder) in listed(content).flatten() {
@@ -98,7 +97,7 @@ impl Listing {
         Ok(Self {
             words: words.into(),
             entries: entries.into(),
-            place,
+            memory,
         })
     }
 
@@ -124,9 +123,9 @@ impl Listing {
         place.ok().map(|place| self.listed(&self.entries[place]))
     }
 
-    /// Bytes of the room that it takes: those that nobody can see are among them.
+    /// Bytes of memory that it takes: those that nobody can see are among them.
     pub fn bytes(&self) -> usize {
-        self.place.bytes()
+        self.memory.bytes()
     }
 }
 
@@ -156,8 +155,8 @@ impl Remote {
     pub(super) fn fetch_listing(&self, folder: &Name) -> Result<Listing, RemoteError> {
         let list = folder.append_keyword("ls");
         let fetch = || {
-            let (content, _place) = self.fetch_list(&list)?;
-            Listing::read(&content, self.room.place())
+            let (content, _memory) = self.fetch_list(&list)?;
+            Listing::read(&content, self.listing_memory.reserve())
         };
         fetch().or_else(|error| match error {
             // Those that are merely remembered make room.
@@ -174,41 +173,26 @@ impl Remote {
     /// # Errors
     /// Why it is not known.
     pub(super) fn fetch_versions(&self, name: &Name) -> Result<Vec<u64>, RemoteError> {
-        let (content, _place) = self.fetch_list(&name.append_keyword("versions"))?;
+        let (content, _memory) = self.fetch_list(&name.append_keyword("versions"))?;
         read_versions(name, &content)
     }
 
-    /// The content of a list, verified, and the room that it takes.
-    fn fetch_list(&self, list: &Name) -> Result<(Vec<u8>, Place), RemoteError> {
-        let verify = &self.options.verify;
-        let data = self.ask_one(verify.asking(rdr::discovery(list)))?;
-        let told = metadata(&data, verify)?;
-        if told.name.parent() != *list {
-            return Err(RemoteError::Malformed(format!(
-                "{}: tells of another list than was asked for",
-                data.name()
-            )));
-        }
-        let config = ConsumerConfig {
-            last: told.last,
-            verify: verify.of_segments(&told),
-            ..self.consumer(told.name.clone())
-        };
+    /// The content of a list, verified, and the memory that it takes.
+    fn fetch_list(&self, list: &Name) -> Result<(Vec<u8>, Reservation), RemoteError> {
         let coming = Coming {
             content: Vec::new(),
-            hash: ring::digest::Context::new(&ring::digest::SHA256),
-            place: self.room.place(),
+            memory: self.listing_memory.reserve(),
         };
-        let came = self.network.read_all(config, coming, Coming::push)?;
-        // With digests alone, too: whatever vouches for the metadata vouches for this digest in it.
-        let vouched = told
-            .manifest_digest
-            .filter(|_| !matches!(verify, VerifyPolicy::None));
-        match vouched.is_none_or(|vouched| came.hash.finish().as_ref() == vouched) {
-            true => Ok((came.content, came.place)),
-            false => Err(RemoteError::Unverified(format!(
-                "{}: is not the list that its metadata tells of",
-                told.name
+        let config = FetchConfig {
+            check: Check::AtEnd,
+            ..self.fetch(list.clone())
+        };
+        let (came, fetched) = self.network.read_all(config, coming, Coming::push)?;
+        let versioned = fetched.metadata.map(|metadata| metadata.name);
+        match versioned.is_some_and(|versioned| versioned.parent() == *list) {
+            true => Ok((came.content, came.memory)),
+            false => Err(RemoteError::Malformed(format!(
+                "{list}: its metadata are of another list"
             ))),
         }
     }
@@ -217,9 +201,7 @@ impl Remote {
 /// A list on its way here.
 struct Coming {
     content: Vec<u8>,
-    /// Over the SignatureValues of its segments.
-    hash: ring::digest::Context,
-    place: Place,
+    memory: Reservation,
 }
 
 impl Coming {
@@ -234,12 +216,11 @@ impl Coming {
                 data.name()
             )));
         }
-        self.hash.update(data.signature_value());
         let missing = (self.content.len() + content.len()).saturating_sub(self.content.capacity());
         if missing > 0 {
             // As much again, so that it is not copied for each segment.
             let more = missing.max(self.content.len());
-            self.place.grow(more)?;
+            self.memory.grow(more)?;
             self.content
                 .reserve_exact(self.content.capacity() - self.content.len() + more);
         }
@@ -250,16 +231,16 @@ impl Coming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::room::Room;
+    use super::super::listing_memory::ListingMemory;
     use super::*;
     use bytes::BytesMut;
     use ndn_packet::tlv::write_tlv;
 
     #[test]
-    fn a_folder_as_it_is_told() {
+    fn a_folder_as_it_is_listed() {
         let told = b"b\0a/\0c d\0a\0..%2Fx\0%00\0\xff\0/\0";
-        let room = Room::new(MOST_BYTES);
-        let read = |content| Listing::read(content, room.place()).expect("room");
+        let memory = ListingMemory::new(MOST_BYTES);
+        let read = |content| Listing::read(content, memory.reserve()).expect("room");
         let listing = read(told);
         let words: Vec<_> = listing
             .from(0)
@@ -281,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_listing_takes_no_more_than_is_counted_and_allowed() {
-        let room = Room::new(MOST_BYTES);
+        let memory = ListingMemory::new(MOST_BYTES);
         // As long as one may be, of words of three letters.
         let honest: Vec<u8> = (0..MAX_LISTING_BYTES as u32 / 4)
             .flat_map(|n| {
@@ -289,21 +270,21 @@ mod tests {
                 [letter(0), letter(6), letter(12), 0]
             })
             .collect();
-        let listing = Listing::read(&honest, room.place()).expect("room");
+        let listing = Listing::read(&honest, memory.reserve()).expect("room");
         assert!(listing.from(0).count() > 250_000);
         assert!(listing.bytes() <= MOST_BYTES);
         // Another beside it has none.
-        let beside = Listing::read(&honest, room.place());
+        let beside = Listing::read(&honest, memory.reserve());
         assert!(matches!(beside, Err(RemoteError::NoRoom(_))));
         drop(listing);
         let letters = b"a\0".repeat(MAX_LISTING_BYTES / 2);
-        let refused = Listing::read(&letters, room.place());
+        let refused = Listing::read(&letters, memory.reserve());
         assert!(matches!(refused, Err(RemoteError::Malformed(_))));
-        assert!(Listing::read(&honest, room.place()).is_ok());
+        assert!(Listing::read(&honest, memory.reserve()).is_ok());
     }
 
     #[test]
-    fn versions_as_they_are_told() {
+    fn versions_as_they_are_listed() {
         let name: Name = "/a/f".parse().expect("a name");
         let mut content = BytesMut::new();
         for told in ["/a/f/v=3", "/a/f/v=9", "/a/other/v=5", "/a/f/seg=1"] {

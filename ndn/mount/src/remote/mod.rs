@@ -3,18 +3,18 @@
 //! A version never changes. So each inode of a file stands for one version: where a newer one is published, the next look-up
 //! finds another inode, and those who have the old one open go on with it.
 
-mod ahead;
-mod ask;
 mod caller;
 mod error;
 mod file;
 mod fuse;
-mod lately;
 mod listing;
+mod listing_memory;
 mod network;
-mod room;
-mod talk;
-mod told;
+mod network_loop;
+mod queries;
+mod read_ahead;
+mod shared_answers;
+mod version_metadata;
 mod xattr;
 
 use std::collections::HashMap;
@@ -36,14 +36,14 @@ use crate::handles::{Handles, lock};
 use crate::names;
 use crate::nodes::{Kind, Nodes};
 
-use ahead::ReadAhead;
 use caller::Caller;
 use file::{RemoteFile, Segments};
-use lately::Lately;
 use listing::{Listed, Listing};
+use listing_memory::ListingMemory;
 use network::Network;
-use room::Room;
-use told::Told;
+use read_ahead::ReadAhead;
+use shared_answers::SharedAnswers;
+use version_metadata::VersionMetadata;
 
 pub use error::RemoteError;
 pub use fuse::RemoteFs;
@@ -112,7 +112,7 @@ enum Handle {
 struct Shown<'a> {
     entry: Listed<'a>,
     /// `None` where it is a folder.
-    file: Option<Result<Arc<Told>, RemoteError>>,
+    file: Option<Result<Arc<VersionMetadata>, RemoteError>>,
 }
 
 /// The file system.
@@ -121,18 +121,18 @@ pub struct Remote {
     owner: Owner,
     network: Arc<Network>,
     segments: Arc<Segments>,
-    listings: Lately<Arc<Listing>>,
-    /// For listings, remembered or not.
-    room: Room,
-    versions: Lately<Arc<[u64]>>,
+    listings: SharedAnswers<Arc<Listing>>,
+    /// Of listings, remembered or not.
+    listing_memory: ListingMemory,
+    versions: SharedAnswers<Arc<[u64]>>,
     /// The newest versions of files.
-    newest: Lately<Arc<Told>>,
+    newest: SharedAnswers<Arc<VersionMetadata>>,
     /// Versions that are open or were lately.
-    files: Lately<Arc<RemoteFile>>,
+    files: SharedAnswers<Arc<RemoteFile>>,
     next_file: AtomicU64,
     nodes: Mutex<Nodes>,
     /// The versions that inodes stand for, as long as the kernel knows them.
-    inodes: Mutex<HashMap<u64, Arc<Told>>>,
+    inodes: Mutex<HashMap<u64, Arc<VersionMetadata>>>,
     handles: Handles<Handle>,
 }
 
@@ -148,11 +148,11 @@ impl Remote {
             owner,
             network,
             segments: Arc::new(Mutex::new(Cache::new(options.cache_bytes))),
-            listings: Lately::new(LISTING_BYTES, believed),
-            room: Room::new(ALL_LISTINGS_BYTES),
-            versions: Lately::new(VERSIONS_BYTES, believed),
-            newest: Lately::new(NEWEST_BYTES, believed),
-            files: Lately::for_good(FILES_BYTES),
+            listings: SharedAnswers::new(LISTING_BYTES, believed),
+            listing_memory: ListingMemory::new(ALL_LISTINGS_BYTES),
+            versions: SharedAnswers::new(VERSIONS_BYTES, believed),
+            newest: SharedAnswers::new(NEWEST_BYTES, believed),
+            files: SharedAnswers::for_good(FILES_BYTES),
             next_file: AtomicU64::new(0),
             nodes: Mutex::new(Nodes::new(options.prefix.clone())),
             inodes: Mutex::default(),
@@ -173,8 +173,14 @@ impl Remote {
         self.network.stop();
     }
 
-    fn attr_of(&self, number: u64, told: &Told) -> FileAttr {
-        let attr = attr::file(number, self.owner, told.size, told.mode, told.mtime_ns);
+    fn attr_of(&self, number: u64, version: &VersionMetadata) -> FileAttr {
+        let attr = attr::file(
+            number,
+            self.owner,
+            version.size,
+            version.mode,
+            version.mtime_ns,
+        );
         read_only(attr)
     }
 
@@ -200,16 +206,16 @@ impl Remote {
             return Err(Errno::ENAMETOOLONG);
         }
         let folder = self.name(parent)?;
-        let listing = self.listing(&folder).map_err(|e| e.told())?;
+        let listing = self.listing(&folder).map_err(|e| e.errno())?;
         match listing.find(word) {
             Some(found) if found.is_folder => {
                 let number = lock(&self.nodes).look_up(parent, word, Kind::Folder);
                 return Ok(self.folder_attr(number));
             }
             Some(_) => {
-                let told = self.newest_of(&names::below(&folder, word));
-                let told = told.map_err(|e| e.told())?;
-                return Ok(self.number(parent, word, Kind::Newest(told.version), &told));
+                let version = self.newest_of(&names::below(&folder, word));
+                let version = version.map_err(|e| e.errno())?;
+                return Ok(self.number(parent, word, Kind::Newest(version.version), &version));
             }
             None => {}
         }
@@ -218,24 +224,30 @@ impl Remote {
             return Err(Errno::ENOENT);
         }
         let name = names::below(&folder, file);
-        let versions = self.versions(&name).map_err(|e| e.told())?;
+        let versions = self.versions(&name).map_err(|e| e.errno())?;
         if !versions.contains(&version) {
             return Err(Errno::ENOENT);
         }
-        let told = self.version(&name, version).map_err(|e| e.told())?;
-        Ok(self.number(parent, word, Kind::Version(version), &told))
+        let found = self.version(&name, version).map_err(|e| e.errno())?;
+        Ok(self.number(parent, word, Kind::Version(version), &found))
     }
 
     /// The inode of a version, which the kernel knows from now on.
-    fn number(&self, parent: u64, word: &[u8], kind: Kind, told: &Arc<Told>) -> FileAttr {
+    fn number(
+        &self,
+        parent: u64,
+        word: &[u8],
+        kind: Kind,
+        version: &Arc<VersionMetadata>,
+    ) -> FileAttr {
         let mut nodes = lock(&self.nodes);
         let number = nodes.look_up(parent, word, kind);
-        lock(&self.inodes).insert(number, told.clone());
-        self.attr_of(number, told)
+        lock(&self.inodes).insert(number, version.clone());
+        self.attr_of(number, version)
     }
 
     /// The version that an inode stands for.
-    fn told(&self, number: u64) -> Result<Arc<Told>, Errno> {
+    fn version_of(&self, number: u64) -> Result<Arc<VersionMetadata>, Errno> {
         match self.kind(number)? {
             Kind::Folder => Err(Errno::EISDIR),
             _ => lock(&self.inodes)
@@ -252,20 +264,20 @@ impl Remote {
     fn attr(&self, number: u64) -> Result<FileAttr, Errno> {
         match self.kind(number)? {
             Kind::Folder => Ok(self.folder_attr(number)),
-            _ => Ok(self.attr_of(number, &*self.told(number)?)),
+            _ => Ok(self.attr_of(number, &*self.version_of(number)?)),
         }
     }
 
     /// The version behind an inode, to be read.
     fn file(&self, number: u64) -> Result<Arc<RemoteFile>, Errno> {
-        let told = self.told(number)?;
-        let name = told.metadata.name.clone();
+        let version = self.version_of(number)?;
+        let name = version.metadata.name.clone();
         let file = self.files.get(&name, || {
-            let source = self.source(&told)?;
+            let source = self.source(&version)?;
             let id = self.next_file.fetch_add(1, Ordering::Relaxed);
-            Ok((RemoteFile::new(id, told, source), FILE_BYTES))
+            Ok((RemoteFile::new(id, version, source), FILE_BYTES))
         });
-        file.map_err(|e| e.told())
+        file.map_err(|e| e.errno())
     }
 
     fn most_ahead(&self) -> u64 {
@@ -294,7 +306,7 @@ impl Remote {
             return Err(Errno::ENOTDIR);
         }
         let name = self.name(number)?;
-        let listing = self.listing(&name).map_err(|e| e.told())?;
+        let listing = self.listing(&name).map_err(|e| e.errno())?;
         Ok(self.handles.add(Handle::Folder(number, name, listing)))
     }
 
@@ -319,7 +331,7 @@ impl Remote {
         match self.handles.get(handle)? {
             Handle::File(file, ahead) => {
                 let read = file.read(&ahead, offset, buffer, caller);
-                read.map_err(|e| e.told())
+                read.map_err(|e| e.errno())
             }
             Handle::Folder(..) => Err(Errno::EISDIR),
         }
@@ -332,14 +344,14 @@ impl Remote {
     fn read_link(&self, number: u64, caller: Caller) -> Result<Vec<u8>, Errno> {
         let file = self.file(number)?;
         let most = u64::try_from(libc::PATH_MAX).unwrap_or(0);
-        if file.told.mode & libc::S_IFMT != libc::S_IFLNK || file.told.size > most {
+        if file.version.mode & libc::S_IFMT != libc::S_IFLNK || file.version.size > most {
             return Err(Errno::EINVAL);
         }
-        let mut target = vec![0; usize::try_from(file.told.size).unwrap_or(0)];
+        let mut target = vec![0; usize::try_from(file.version.size).unwrap_or(0)];
         file.open();
         let read = file.read(&Mutex::new(ReadAhead::new(0)), 0, &mut target, caller);
         file.close();
-        read.map(|_| target).map_err(|e| e.told())
+        read.map(|_| target).map_err(|e| e.errno())
     }
 
     /// Shows what is in a folder from place `offset` on to `show`, with the place after each, until that says that there is
@@ -365,21 +377,21 @@ impl Remote {
             let names: Vec<Name> = files
                 .map(|entry| names::below(&name, entry.word.as_bytes()))
                 .collect();
-            let told = self.newest(&names);
+            let versions = self.newest(&names);
             // A file of which nobody tells is shown all the same; but where nobody tells of any, nobody is there.
-            if let Some(Err(error)) = told.first()
-                && told
+            if let Some(Err(error)) = versions.first()
+                && versions
                     .iter()
-                    .all(|told| told.as_ref().is_err_and(RemoteError::is_silence))
+                    .all(|version| version.as_ref().is_err_and(RemoteError::is_silence))
             {
-                return Err(error.told());
+                return Err(error.errno());
             }
-            let mut told = told.into_iter();
+            let mut versions = versions.into_iter();
             for entry in batch {
                 place += 1;
                 let file = match entry.is_folder {
                     true => None,
-                    false => told.next(),
+                    false => versions.next(),
                 };
                 if !show(number, place, &Shown { entry, file }) {
                     return Ok(());

@@ -1,5 +1,5 @@
-//! The network's side of a mount: a node of its own with a face to the forwarder, which comes back by itself, and all that is
-//! being asked for over it. Calls wait on their own threads; one loop does the talking.
+//! The network's side of a mount: a node of its own with a face to the forwarder, which comes back by itself, and all fetches
+//! over it. Calls wait on their own threads; one loop sends and receives.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +7,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ndn_endpoint::{ConsumerConfig, ExchangeConfig};
+use ndn_endpoint::rdr::Metadata;
+use ndn_endpoint::{Fetch, FetchConfig, Manifest};
 use ndn_io::{AppHandle, FaceConfig, FaceUri, Node, NodeConfig};
 use ndn_packet::{Data, Name};
 
 use super::RemoteError;
-use super::talk::Loop;
+use super::network_loop::NetworkLoop;
 use crate::error::MountError;
 use crate::handles::lock;
 
@@ -21,38 +22,42 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Longest wait between attempts to reach a forwarder that went away.
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// Who reads a stream of segments. All calls come from the loop, which they must not keep.
-pub trait Reading: Send {
+/// Who reads what a fetch brings. All calls come from the loop, which they must not keep.
+pub trait Reader: Send {
     /// A packet of it has come, if not the next in order.
     fn heard(&mut self) {}
-    /// The next segment in order; false where it is not what was signed, and must come anew.
+    /// The next segment in order; false where it is not what it should be, and must come anew.
     fn take(&mut self, segment: u64, data: &Data) -> bool;
     /// The last segment that is wanted so far; `None` once nobody wants any more of it.
     fn wanted(&self) -> Option<u64>;
-    /// All of it was taken, or it came to an end.
-    fn over(&mut self, result: Result<(), RemoteError>);
+    /// It reached its goal, or came to another end.
+    fn over(&mut self, result: Result<Fetched, RemoteError>);
 }
 
-/// Where an answer goes, with the place of its question.
-pub struct Asker(usize, Sender<(usize, Result<Data, RemoteError>)>);
+/// What a fetch has found beside the content.
+#[derive(Debug)]
+pub struct Fetched {
+    pub metadata: Option<Metadata>,
+    /// The packet of the metadata.
+    pub packet: Option<Data>,
+    pub manifest: Option<Arc<Manifest>>,
+}
 
-impl Asker {
-    /// Hands on the answer. Who waits may be gone.
-    pub fn answer(&self, answer: Result<Data, RemoteError>) {
-        let _ = self.1.send((self.0, answer));
+impl From<&Fetch> for Fetched {
+    fn from(fetch: &Fetch) -> Self {
+        Self {
+            metadata: fetch.metadata().cloned(),
+            packet: fetch.metadata_packet().cloned(),
+            manifest: fetch.manifest().cloned(),
+        }
     }
-}
-
-/// What the loop is asked to do.
-pub enum Order {
-    Ask(ExchangeConfig, Asker),
-    Read(ConsumerConfig, Box<dyn Reading>),
 }
 
 /// What calls and the loop share.
 #[derive(Default)]
 pub struct Orders {
-    pub waiting: Vec<Order>,
+    /// Fetches to be begun.
+    pub waiting: Vec<(FetchConfig, Box<dyn Reader>)>,
     /// Why no more are taken.
     pub over: Option<RemoteError>,
 }
@@ -97,7 +102,7 @@ impl Network {
         .map_err(|e| failed(e.to_string()))?;
         let orders = Arc::new(Mutex::new(Orders::default()));
         let handle = node
-            .attach(Box::new(Loop::new(orders.clone())), "mount")
+            .attach(Box::new(NetworkLoop::new(orders.clone())), "mount")
             .map_err(|e| failed(e.to_string()))?;
         let network = Self {
             handle,
@@ -137,19 +142,27 @@ impl Network {
         hasher.finish()
     }
 
-    /// Hands something to the loop; it comes back where the loop takes no more.
-    fn order(&self, order: Order) -> Result<(), RemoteError> {
+    /// Begins a fetch.
+    ///
+    /// # Errors
+    /// Nothing is fetched any more; `reader` hears nothing.
+    pub fn read(
+        &self,
+        mut config: FetchConfig,
+        reader: Box<dyn Reader>,
+    ) -> Result<(), RemoteError> {
+        config.consumer.seed = self.seed();
         let mut orders = lock(&self.orders);
         if let Some(error) = &orders.over {
             return Err(error.clone());
         }
-        orders.waiting.push(order);
+        orders.waiting.push((config, reader));
         drop(orders);
         self.handle.wake();
         Ok(())
     }
 
-    /// Why something that was ordered was dropped.
+    /// Why a fetch was dropped without an end.
     fn over(&self) -> RemoteError {
         lock(&self.orders)
             .over
@@ -157,64 +170,68 @@ impl Network {
             .unwrap_or(RemoteError::Ended)
     }
 
-    /// Asks for one packet each, and hands on each answer when it comes, with its question's place.
-    pub fn ask(
+    /// Fetches what has no content, and hands on each answer when it comes, with its place.
+    pub fn fetch_each(
         &self,
-        questions: impl Iterator<Item = ExchangeConfig>,
-        mut answered: impl FnMut(usize, Result<Data, RemoteError>),
+        fetches: impl Iterator<Item = FetchConfig>,
+        mut answered: impl FnMut(usize, Result<Fetched, RemoteError>),
     ) {
         let (answer, answers) = channel();
         let mut open = Vec::new();
-        for (place, question) in questions.enumerate() {
-            let seed = self.seed();
-            let config = ExchangeConfig { seed, ..question };
-            let ordered = self.order(Order::Ask(config, Asker(place, answer.clone())));
-            open.push(ordered.is_ok());
-            if let Err(error) = ordered {
+        for (place, config) in fetches.enumerate() {
+            let whole = Whole {
+                place,
+                made: Some(()),
+                push: |(), _| Ok(()),
+                done: answer.clone(),
+            };
+            let begun = self.read(config, Box::new(whole));
+            open.push(begun.is_ok());
+            if let Err(error) = begun {
                 answered(place, Err(error));
             }
         }
         drop(answer);
         for (place, found) in answers {
             open[place] = false;
-            answered(place, found);
+            answered(place, found.map(|((), fetched)| fetched));
         }
         for (place, _) in open.iter().enumerate().filter(|(_, open)| **open) {
             answered(place, Err(self.over()));
         }
     }
 
-    /// Begins to read a stream.
+    /// Fetches what has no content.
     ///
     /// # Errors
-    /// Nothing is read any more; `reading` is not told.
-    pub fn read(
-        &self,
-        config: ConsumerConfig,
-        reading: Box<dyn Reading>,
-    ) -> Result<(), RemoteError> {
-        let seed = self.seed();
-        self.order(Order::Read(ConsumerConfig { seed, ..config }, reading))
+    /// Why it did not come.
+    pub fn fetch(&self, config: FetchConfig) -> Result<Fetched, RemoteError> {
+        self.read_all(config, (), |(), _| Ok(()))
+            .map(|((), fetched)| fetched)
     }
 
-    /// Reads all of a stream: hands each segment to `push` with what was made of those before.
+    /// Reads all of an object: hands each segment to `push` with what was made of those before.
     ///
     /// # Errors
     /// Why it did not come, or what `push` says.
     pub fn read_all<T: Send + 'static>(
         &self,
-        config: ConsumerConfig,
+        config: FetchConfig,
         made: T,
         push: fn(&mut T, &Data) -> Result<(), RemoteError>,
-    ) -> Result<T, RemoteError> {
+    ) -> Result<(T, Fetched), RemoteError> {
         let (done, is_done) = channel();
         let whole = Whole {
+            place: 0,
             made: Some(made),
             push,
             done,
         };
         self.read(config, Box::new(whole))?;
-        is_done.recv().unwrap_or_else(|_| Err(self.over()))
+        match is_done.recv() {
+            Ok((_, result)) => result,
+            Err(_) => Err(self.over()),
+        }
     }
 
     /// Readers want more, or less, than before.
@@ -229,23 +246,28 @@ impl Network {
     }
 }
 
-/// A reader of all of a stream.
+/// What comes of reading all of an object, with the place that the fetch has among others.
+type Answer<T> = (usize, Result<(T, Fetched), RemoteError>);
+
+/// A reader of all of an object.
 struct Whole<T> {
+    place: usize,
     made: Option<T>,
     push: fn(&mut T, &Data) -> Result<(), RemoteError>,
-    done: Sender<Result<T, RemoteError>>,
+    done: Sender<Answer<T>>,
 }
 
 impl<T> Whole<T> {
     /// Who waits may be gone.
-    fn end(&mut self, result: Result<(), RemoteError>) {
+    fn end(&mut self, result: Result<Fetched, RemoteError>) {
         if let Some(made) = self.made.take() {
-            let _ = self.done.send(result.map(|()| made));
+            let result = result.map(|fetched| (made, fetched));
+            let _ = self.done.send((self.place, result));
         }
     }
 }
 
-impl<T: Send> Reading for Whole<T> {
+impl<T: Send> Reader for Whole<T> {
     fn take(&mut self, _segment: u64, data: &Data) -> bool {
         if let Some(made) = &mut self.made
             && let Err(error) = (self.push)(made, data)
@@ -259,7 +281,7 @@ impl<T: Send> Reading for Whole<T> {
         self.made.as_ref().map(|_| u64::MAX)
     }
 
-    fn over(&mut self, result: Result<(), RemoteError>) {
+    fn over(&mut self, result: Result<Fetched, RemoteError>) {
         self.end(result);
     }
 }
@@ -273,7 +295,7 @@ mod tests {
     /// Brings the loop to an end.
     struct Panics;
 
-    impl Reading for Panics {
+    impl Reader for Panics {
         fn take(&mut self, _segment: u64, _data: &Data) -> bool {
             true
         }
@@ -282,7 +304,7 @@ mod tests {
             panic!("to end the loop")
         }
 
-        fn over(&mut self, _result: Result<(), RemoteError>) {}
+        fn over(&mut self, _result: Result<Fetched, RemoteError>) {}
     }
 
     /// Answers nothing.
@@ -306,15 +328,12 @@ mod tests {
         let name: Name = "/a".parse().expect("a name");
         let silent = forwarder.attach(Box::new(Silent), "silent").expect("added");
         silent.register(&name).expect("registered");
-        let ask = || {
-            let mut found = None;
-            let question = ExchangeConfig {
-                timeout: Duration::from_secs(3600),
-                ..ExchangeConfig::new(name.clone())
-            };
-            network.ask(std::iter::once(question), |_, answer| found = Some(answer));
-            found
+        let config = || {
+            let mut config = FetchConfig::new(name.clone());
+            config.consumer.give_up_after = Duration::from_secs(3600);
+            config
         };
+        let ask = || network.fetch(config()).map(drop);
         std::thread::scope(|scope| {
             let asked = scope.spawn(ask);
             let waits = |node: &Node| {
@@ -326,15 +345,17 @@ mod tests {
                 assert!(Instant::now() < until && !asked.is_finished());
                 std::thread::sleep(Duration::from_millis(2));
             }
-            let read = network.read(ConsumerConfig::new(name.clone()), Box::new(Panics));
+            let read = network.read(config(), Box::new(Panics));
             assert_eq!(read, Ok(()));
-            assert_eq!(
-                asked.join().expect("no panic"),
-                Some(Err(RemoteError::Ended))
-            );
+            assert_eq!(asked.join().expect("no panic"), Err(RemoteError::Ended));
         });
-        assert_eq!(ask(), Some(Err(RemoteError::Ended)));
-        let whole = network.read_all(ConsumerConfig::new(name.clone()), (), |(), _| Ok(()));
-        assert_eq!(whole, Err(RemoteError::Ended));
+        assert_eq!(ask(), Err(RemoteError::Ended));
+        let mut answers = Vec::new();
+        let each = [config(), config()].into_iter();
+        network.fetch_each(each, |place, answer| {
+            answers.push((place, answer.map(drop)))
+        });
+        let ended = || Err(RemoteError::Ended);
+        assert_eq!(answers, [(0, ended()), (1, ended())]);
     }
 }

@@ -33,11 +33,11 @@ impl Remote {
         Ok(match attribute {
             NAME => name.to_string().into_bytes(),
             VERSIONS => {
-                let versions = self.versions(&name).map_err(|e| e.told())?;
+                let versions = self.versions(&name).map_err(|e| e.errno())?;
                 versions_text(versions.iter().copied())
             }
-            VERSION => self.told(number)?.version.to_string().into_bytes(),
-            SIGNATURE => self.told(number)?.signature.clone().into_bytes(),
+            VERSION => self.version_of(number)?.version.to_string().into_bytes(),
+            SIGNATURE => self.version_of(number)?.signature.clone().into_bytes(),
             _ => match &self.options.verify {
                 VerifyPolicy::None => &b"none"[..],
                 VerifyPolicy::Signed(Verifier::DigestSha256 | Verifier::Null) => b"digest",

@@ -103,10 +103,6 @@ impl PitToken {
 
 impl fmt::Debug for PitToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PitToken(")?;
-        self.as_slice()
-            .iter()
-            .try_for_each(|b| write!(f, "{b:02x}"))?;
-        f.write_str(")")
+        write!(f, "PitToken({})", hex::encode(self.as_slice()))
     }
 }

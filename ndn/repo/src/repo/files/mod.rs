@@ -22,7 +22,8 @@ mod segments;
 mod stream;
 mod writer;
 
-pub use reader::{FileReader, manifest_digests, manifest_name};
+pub use ndn_endpoint::rdr::manifest_name;
+pub use reader::{FileReader, manifest_digests};
 pub use writer::{FileWriter, PutOptions, Staged};
 
 pub(crate) use manifest::Facts;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 
 use super::manifest::{Manifest, SegmentEntry};
+use super::manifest_name;
 use super::segments::{DIGEST_BYTES, Shape};
 use super::writer::Staged;
 use crate::disk::DiskFile;
@@ -306,9 +307,4 @@ impl Staged {
 /// Digests in a segment of a manifest, where content has so many bytes a segment.
 pub fn manifest_digests(segment_bytes: u32) -> u32 {
     (segment_bytes / DIGEST_BYTES as u32).max(1)
-}
-
-/// Name of the manifest of a version.
-pub fn manifest_name(versioned: &Name) -> Name {
-    versioned.append_keyword("manifest")
 }

@@ -1,15 +1,15 @@
-//! What a signed metadata packet tells of a version of a file.
+//! What the metadata of a version say that a file system must know.
 
-use ndn_endpoint::VerifyPolicy;
-use ndn_endpoint::rdr::{Metadata, MetadataError};
-use ndn_packet::{Data, MAX_JUMBO_PACKET, Name};
+use ndn_endpoint::rdr::Metadata;
+use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use super::RemoteError;
+use super::network::Fetched;
 use crate::xattr::signature_text;
 
 /// One version of a file. It never changes.
 #[derive(Debug)]
-pub struct Told {
+pub struct VersionMetadata {
     /// Name, without version.
     pub name: Name,
     pub version: u64,
@@ -27,26 +27,33 @@ pub struct Told {
     pub metadata: Metadata,
 }
 
-impl Told {
-    /// Reads the answer to a question for the metadata of the file `name`.
+impl VersionMetadata {
+    /// Of the metadata that were fetched for the file `name`.
     ///
     /// # Errors
-    /// It is not believed, there is no such file, or it does not tell what a file system must know.
-    pub fn read(name: &Name, data: &Data, verify: &VerifyPolicy) -> Result<Self, RemoteError> {
-        let metadata = metadata(data, verify)?;
-        let malformed = |what: &str| RemoteError::Malformed(format!("{}: {what}", data.name()));
+    /// They lack what a file system must know.
+    pub fn read(name: &Name, fetched: &Fetched) -> Result<Self, RemoteError> {
+        let malformed = |what: &str| RemoteError::Malformed(format!("{name}: {what}"));
+        let (Some(metadata), Some(packet)) = (&fetched.metadata, &fetched.packet) else {
+            return Err(malformed("no metadata came"));
+        };
+        let metadata = metadata.clone();
         let version = (metadata.name.parent() == *name)
             .then(|| metadata.name.last().and_then(|c| c.as_version()))
             .flatten()
-            .ok_or_else(|| malformed("tells of another file than was asked for"))?;
+            .ok_or_else(|| malformed("its metadata are of another file"))?;
         let (Some(size), Some(segment_bytes)) = (metadata.size, metadata.segment_bytes) else {
-            return Err(malformed("tells no size; it can be had by trunkline get"));
+            return Err(malformed(
+                "its metadata have no size; fetch it with trunkline get",
+            ));
         };
         let last = size.div_ceil(segment_bytes.max(1)).max(1) - 1;
         let is_sound = (1..=MAX_JUMBO_PACKET as u64).contains(&segment_bytes)
             && metadata.last.is_none_or(|told| told == last);
         if !is_sound {
-            return Err(malformed("tells a size that its segments can't have"));
+            return Err(malformed(
+                "its metadata have a size that its segments can't have",
+            ));
         }
         Ok(Self {
             name: name.clone(),
@@ -62,7 +69,7 @@ impl Told {
             mtime_ns: metadata
                 .mtime_ns
                 .unwrap_or_else(|| version.saturating_mul(1000)),
-            signature: signature_text(data),
+            signature: signature_text(packet),
             metadata,
         })
     }
@@ -83,31 +90,13 @@ impl Told {
     }
 }
 
-/// The metadata in an answer that is believed.
-///
-/// # Errors
-/// It is not, or there is none in it.
-pub fn metadata(data: &Data, verify: &VerifyPolicy) -> Result<Metadata, RemoteError> {
-    let metadata = Metadata::from_data(data).map_err(|error| match error {
-        MetadataError::Refused(_) => RemoteError::Absent(error.to_string()),
-        MetadataError::Malformed { .. } => RemoteError::Malformed(error.to_string()),
-    })?;
-    match verify.believes(data, &metadata) {
-        true => Ok(metadata),
-        false => Err(RemoteError::Unverified(format!(
-            "{}: the answer's digest does not hold",
-            data.name()
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndn_packet::SigningKey;
+    use ndn_packet::{Data, SigningKey};
     use std::time::Duration;
 
-    fn read(change: impl FnOnce(&mut Metadata)) -> Result<Told, RemoteError> {
+    fn read(change: impl FnOnce(&mut Metadata)) -> Result<VersionMetadata, RemoteError> {
         let name: Name = "/a/f".parse().expect("a name");
         let mut metadata = Metadata {
             size: Some(2_000),
@@ -117,11 +106,12 @@ mod tests {
         };
         change(&mut metadata);
         let wire = metadata.packet(&name, 7, Duration::ZERO, &SigningKey::DigestSha256);
-        Told::read(
-            &name,
-            &Data::parse(wire).expect("well formed"),
-            &VerifyPolicy::default(),
-        )
+        let fetched = Fetched {
+            metadata: Some(metadata),
+            packet: Some(Data::parse(wire).expect("well formed")),
+            manifest: None,
+        };
+        VersionMetadata::read(&name, &fetched)
     }
 
     #[test]

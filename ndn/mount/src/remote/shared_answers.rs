@@ -1,4 +1,4 @@
-//! What was asked lately and is believed for a while. The same is asked once at a time: those who want it meanwhile wait for
+//! Answers that are remembered for a while and shared. The same is asked once at a time: those who want it meanwhile wait for
 //! that answer, so that no older answer ever takes the place of a newer one.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::RemoteError;
 use crate::handles::lock;
 
 /// Answers by name.
-pub struct Lately<V> {
+pub struct SharedAnswers<V> {
     inner: Mutex<Inner<V>>,
     /// `None`: for good.
     believed: Option<Duration>,
@@ -31,21 +31,21 @@ struct Question<V> {
 }
 
 /// What is known of a name.
-pub enum Found<'a, V: Clone> {
-    /// It is believed yet.
+pub enum SharedAnswer<'a, V: Clone> {
+    /// It is remembered.
     Known(V),
-    /// Somebody asks.
-    Asked(Waiting<V>),
+    /// Another call asks.
+    Pending(PendingAnswer<V>),
     /// The caller is to ask.
-    Unknown(Asking<'a, V>),
+    Unknown(OpenQuestion<'a, V>),
 }
 
 /// Waits for the answer to what somebody else asks.
-pub struct Waiting<V>(Arc<Question<V>>);
+pub struct PendingAnswer<V>(Arc<Question<V>>);
 
 /// Asks, for all who want to know. Dropped without an answer, it tells them that there will be none.
-pub struct Asking<'a, V: Clone> {
-    lately: &'a Lately<V>,
+pub struct OpenQuestion<'a, V: Clone> {
+    answers: &'a SharedAnswers<V>,
     name: Name,
     since: Instant,
     question: Arc<Question<V>>,
@@ -53,7 +53,7 @@ pub struct Asking<'a, V: Clone> {
     answer: Result<(V, usize), RemoteError>,
 }
 
-impl<V: Clone> Lately<V> {
+impl<V: Clone> SharedAnswers<V> {
     /// For answers of so many bytes in all. Each is believed for so long, or for as long as it took to come: one that is a
     /// long time on its way must not be asked for again by each that wants it.
     pub fn new(bytes: usize, believed: Duration) -> Self {
@@ -76,24 +76,24 @@ impl<V: Clone> Lately<V> {
     }
 
     /// What is known of `name`.
-    pub fn find(&self, name: &Name) -> Found<'_, V> {
+    pub fn find(&self, name: &Name) -> SharedAnswer<'_, V> {
         let inner = &mut *lock(&self.inner);
         let now = Instant::now();
         if let Some((until, value)) = inner.answers.get(name)
             && until.is_none_or(|until| now < until)
         {
-            return Found::Known(value.clone());
+            return SharedAnswer::Known(value.clone());
         }
         if let Some(question) = inner.asked.get(name) {
-            return Found::Asked(Waiting(question.clone()));
+            return SharedAnswer::Pending(PendingAnswer(question.clone()));
         }
         let question = Arc::new(Question {
             answer: Mutex::new(None),
             answered: Condvar::new(),
         });
         inner.asked.insert(name.clone(), question.clone());
-        Found::Unknown(Asking {
-            lately: self,
+        SharedAnswer::Unknown(OpenQuestion {
+            answers: self,
             name: name.clone(),
             since: now,
             question,
@@ -111,9 +111,9 @@ impl<V: Clone> Lately<V> {
         ask: impl FnOnce() -> Result<(V, usize), RemoteError>,
     ) -> Result<V, RemoteError> {
         match self.find(name) {
-            Found::Known(value) => Ok(value),
-            Found::Asked(waiting) => waiting.answer(),
-            Found::Unknown(asking) => asking.answer(ask()),
+            SharedAnswer::Known(value) => Ok(value),
+            SharedAnswer::Pending(pending) => pending.wait(),
+            SharedAnswer::Unknown(question) => question.answer(ask()),
         }
     }
 
@@ -123,12 +123,12 @@ impl<V: Clone> Lately<V> {
     }
 }
 
-impl<V: Clone> Waiting<V> {
+impl<V: Clone> PendingAnswer<V> {
     /// The answer, once it is there.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn answer(self) -> Result<V, RemoteError> {
+    pub fn wait(self) -> Result<V, RemoteError> {
         let mut answer = lock(&self.0.answer);
         loop {
             if let Some(answer) = &*answer {
@@ -140,7 +140,7 @@ impl<V: Clone> Waiting<V> {
     }
 }
 
-impl<V: Clone> Asking<'_, V> {
+impl<V: Clone> OpenQuestion<'_, V> {
     /// Tells all who want to know, and remembers it: a value and its bytes.
     ///
     /// # Errors
@@ -151,15 +151,15 @@ impl<V: Clone> Asking<'_, V> {
     }
 }
 
-impl<V: Clone> Drop for Asking<'_, V> {
+impl<V: Clone> Drop for OpenQuestion<'_, V> {
     fn drop(&mut self) {
-        let inner = &mut *lock(&self.lately.inner);
+        let inner = &mut *lock(&self.answers.inner);
         let now = Instant::now();
         if let Ok((value, bytes)) = &self.answer {
             let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
             inner.answers.shed(|(until, _)| is_over(until));
             let took = now - self.since;
-            let until = self.lately.believed.map(|least| now + least.max(took));
+            let until = self.answers.believed.map(|least| now + least.max(took));
             let bytes = bytes + self.name.wire_len();
             let name = self.name.clone();
             inner.answers.insert(name, (until, value.clone()), bytes);
@@ -180,17 +180,17 @@ mod tests {
 
     #[test]
     fn asked_once_by_all_who_want_it_at_once() {
-        let lately = Lately::new(1000, Duration::ZERO);
+        let answers = SharedAnswers::new(1000, Duration::ZERO);
         std::thread::scope(|scope| {
-            let Found::Unknown(asking) = lately.find(&name()) else {
+            let SharedAnswer::Unknown(asking) = answers.find(&name()) else {
                 panic!("nobody asked");
             };
             let others: Vec<_> = (0..5)
                 .map(|_| {
-                    let Found::Asked(waiting) = lately.find(&name()) else {
+                    let SharedAnswer::Pending(waiting) = answers.find(&name()) else {
                         panic!("it is being asked");
                     };
-                    scope.spawn(|| waiting.answer())
+                    scope.spawn(|| waiting.wait())
                 })
                 .collect();
             assert_eq!(asking.answer(Ok((7, 1))), Ok(7));
@@ -202,33 +202,33 @@ mod tests {
 
     #[test]
     fn who_goes_away_without_an_answer_lets_nobody_wait() {
-        let lately: Lately<u8> = Lately::new(1000, Duration::from_secs(60));
-        let Found::Unknown(asking) = lately.find(&name()) else {
+        let answers: SharedAnswers<u8> = SharedAnswers::new(1000, Duration::from_secs(60));
+        let SharedAnswer::Unknown(asking) = answers.find(&name()) else {
             panic!("nobody asked");
         };
-        let Found::Asked(waiting) = lately.find(&name()) else {
+        let SharedAnswer::Pending(waiting) = answers.find(&name()) else {
             panic!("it is being asked");
         };
         drop(asking);
-        assert_eq!(waiting.answer(), Err(RemoteError::Stopped));
-        assert_eq!(lately.get(&name(), || Ok((1, 1))), Ok(1));
-        assert_eq!(lately.get(&name(), || Ok((2, 1))), Ok(1));
-        lately.forget();
-        assert_eq!(lately.get(&name(), || Ok((3, 1))), Ok(3));
+        assert_eq!(waiting.wait(), Err(RemoteError::Stopped));
+        assert_eq!(answers.get(&name(), || Ok((1, 1))), Ok(1));
+        assert_eq!(answers.get(&name(), || Ok((2, 1))), Ok(1));
+        answers.forget();
+        assert_eq!(answers.get(&name(), || Ok((3, 1))), Ok(3));
     }
 
     #[test]
     fn believed_for_as_long_as_it_took() {
-        let lately = Lately::new(1000, Duration::ZERO);
+        let answers = SharedAnswers::new(1000, Duration::ZERO);
         let took = Duration::from_millis(20);
         let asked = Instant::now();
         let slow = || {
             std::thread::sleep(took);
             Ok((1, 1))
         };
-        assert_eq!(lately.get(&name(), slow), Ok(1));
+        assert_eq!(answers.get(&name(), slow), Ok(1));
         let answered = Instant::now();
-        let mut inner = lock(&lately.inner);
+        let mut inner = lock(&answers.inner);
         let (until, _) = *inner.answers.get(&name()).expect("remembered");
         let until = until.expect("a time");
         assert!(until >= asked + 2 * took && until <= answered + (answered - asked));

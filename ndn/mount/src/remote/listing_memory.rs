@@ -1,58 +1,58 @@
-//! Room in memory that many share: whoever is to grow by what a peer sends takes room first, and is refused when there is
-//! none.
+//! The memory that all listings share: one that is to grow by what a peer sends reserves its bytes first, and is refused
+//! when there are none left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::RemoteError;
 
-/// Room for so many bytes in all.
+/// ListingMemory for so many bytes in all.
 #[derive(Debug, Clone)]
-pub struct Room {
-    taken: Arc<AtomicUsize>,
+pub struct ListingMemory {
+    reserved: Arc<AtomicUsize>,
     most: usize,
 }
 
-impl Room {
-    /// Room for `most` bytes.
+impl ListingMemory {
+    /// ListingMemory for `most` bytes.
     pub fn new(most: usize) -> Self {
         Self {
-            taken: Arc::default(),
+            reserved: Arc::default(),
             most,
         }
     }
 
-    /// Takes nothing yet.
-    pub fn place(&self) -> Place {
-        Place {
-            room: self.clone(),
+    /// Nothing yet.
+    pub fn reserve(&self) -> Reservation {
+        Reservation {
+            memory: self.clone(),
             bytes: 0,
         }
     }
 }
 
-/// What one has taken of it; given back when it is dropped.
+/// What one listing has of it; given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    room: Room,
+pub struct Reservation {
+    memory: ListingMemory,
     bytes: usize,
 }
 
-impl Place {
-    /// What is taken.
+impl Reservation {
+    /// Its bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes `bytes` more.
+    /// Reserves `bytes` more.
     ///
     /// # Errors
-    /// There is no room for so many.
+    /// There are not so many left.
     pub fn grow(&mut self, bytes: usize) -> Result<(), RemoteError> {
-        let most = self.room.most;
+        let most = self.memory.most;
         let fits = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= most);
-        self.room
-            .taken
+        self.memory
+            .reserved
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, fits)
             .map_err(|taken| {
                 RemoteError::NoRoom(format!(
@@ -65,9 +65,9 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.room.taken.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.memory.reserved.fetch_sub(self.bytes, Ordering::AcqRel);
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_is_given_back() {
-        let room = Room::new(100);
-        let (mut a, mut b) = (room.place(), room.place());
+    fn what_is_reserved_is_given_back() {
+        let memory = ListingMemory::new(100);
+        let (mut a, mut b) = (memory.reserve(), memory.reserve());
         a.grow(60).expect("room");
         b.grow(40).expect("room");
         assert!(matches!(b.grow(1), Err(RemoteError::NoRoom(_))));

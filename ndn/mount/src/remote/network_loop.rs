@@ -1,0 +1,150 @@
+//! The loop's side of [`Network`](super::network::Network): begins fetches, hands packets to them, and tells all of their
+//! readers when there will be no more.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ndn_endpoint::{Fetch, Outcome};
+use ndn_io::App;
+use ndn_packet::{Interest, NetKind, NetPacket};
+
+use super::RemoteError;
+use super::network::{Fetched, Orders, Reader};
+use crate::handles::lock;
+
+/// A fetch and who reads what it brings.
+struct Running {
+    fetch: Fetch,
+    reader: Box<dyn Reader>,
+}
+
+/// All fetches of a mount; driven by the node's loop.
+pub struct NetworkLoop {
+    orders: Arc<Mutex<Orders>>,
+    running: Vec<Running>,
+}
+
+impl Running {
+    /// Hands on what has come, sends what may be sent; true when it is over.
+    fn advance(&mut self, now: Duration, out: &mut Vec<NetPacket>) -> bool {
+        while let Some((segment, data)) = self.fetch.read() {
+            if !self.reader.take(segment, &data) {
+                self.fetch.reject(segment);
+            }
+        }
+        let Some(wanted) = self.reader.wanted() else {
+            return true;
+        };
+        self.fetch.want_up_to(wanted);
+        while let Some(wire) = self.fetch.poll_interest(now) {
+            out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
+        }
+        let result = match self.fetch.failure() {
+            Some(error) => Err(RemoteError::from(&error)),
+            None if self.fetch.is_done() => Ok(Fetched::from(&self.fetch)),
+            None => return false,
+        };
+        self.reader.over(result);
+        true
+    }
+}
+
+impl NetworkLoop {
+    /// Fetches nothing yet.
+    pub fn new(orders: Arc<Mutex<Orders>>) -> Self {
+        Self {
+            orders,
+            running: Vec::new(),
+        }
+    }
+
+    /// Ends all fetches.
+    fn end(&mut self, error: &RemoteError) {
+        let waiting = std::mem::take(&mut lock(&self.orders).waiting);
+        let ordered = waiting.into_iter().map(|(_, reader)| reader);
+        let running = self.running.drain(..).map(|running| running.reader);
+        for mut reader in running.chain(ordered) {
+            reader.over(Err(error.clone()));
+        }
+    }
+
+    /// Advances each fetch of which `concerns` says so.
+    fn advance(
+        &mut self,
+        now: Duration,
+        out: &mut Vec<NetPacket>,
+        mut concerns: impl FnMut(&mut Running) -> bool,
+    ) {
+        self.running
+            .retain_mut(|running| !(concerns(running) && running.advance(now, out)));
+    }
+}
+
+impl App for NetworkLoop {
+    fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let marked = packet.is_marked();
+        match packet.packet {
+            NetKind::Data(data) => self.advance(now, out, |running| {
+                let is_its_own = running.fetch.wants(data.name());
+                if is_its_own
+                    && running.fetch.on_data(now, data.clone(), marked) == Outcome::Accepted
+                {
+                    running.reader.heard();
+                }
+                is_its_own
+            }),
+            NetKind::Nack { reason, interest } => self.advance(now, out, |running| {
+                running.fetch.on_nack(now, &interest, reason);
+                true
+            }),
+            NetKind::Interest(_) => {}
+        }
+    }
+
+    fn on_wake(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        let (waiting, over) = {
+            let mut orders = lock(&self.orders);
+            match &orders.over {
+                Some(error) => (Vec::new(), Some(error.clone())),
+                None => (std::mem::take(&mut orders.waiting), None),
+            }
+        };
+        if let Some(error) = over {
+            return self.end(&error);
+        }
+        self.running
+            .extend(waiting.into_iter().map(|(config, reader)| Running {
+                fetch: Fetch::new(config, now),
+                reader,
+            }));
+        self.advance(now, out, |_| true);
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.running
+            .iter()
+            .filter_map(|running| running.fetch.deadline())
+            .min()
+    }
+
+    fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
+        self.advance(now, out, |running| {
+            let is_due = running.fetch.deadline().is_some_and(|at| at <= now);
+            if is_due {
+                running.fetch.on_deadline(now);
+            }
+            is_due
+        });
+    }
+}
+
+/// The node's loop has ended, whyever: nobody is to wait for what it would have brought.
+impl Drop for NetworkLoop {
+    fn drop(&mut self) {
+        let error = lock(&self.orders)
+            .over
+            .get_or_insert(RemoteError::Ended)
+            .clone();
+        self.end(&error);
+    }
+}
