@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ndn_io::{App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, find_forwarder};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,7 +18,11 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Set by SIGINT or SIGTERM.
 #[derive(Debug, Clone)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    /// Has something to read once the flag is set.
+    wake: Arc<UnixStream>,
+}
 
 impl Stop {
     /// From now on the signals set the flag instead of ending the process; a second one ends it.
@@ -24,7 +30,9 @@ impl Stop {
     /// # Errors
     /// The system refuses.
     pub fn on_signals() -> Result<Self, CliError> {
+        let failed = |e| CliError::failed("signals", e);
         let flag = Arc::new(AtomicBool::new(false));
+        let (wake, waker) = UnixStream::pair().map_err(failed)?;
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register_conditional_shutdown(
                 signal,
@@ -32,14 +40,32 @@ impl Stop {
                 flag.clone(),
             )
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|e| CliError::failed("signals", e))?;
+            .and_then(|_| signal_hook::low_level::pipe::register(signal, waker.try_clone()?))
+            .map_err(failed)?;
         }
-        Ok(Stop(flag))
+        Ok(Stop {
+            flag,
+            wake: Arc::new(wake),
+        })
     }
 
     /// Whether one came.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Waits for one, `time` at most; whether one came.
+    pub fn wait(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while !self.is_set() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.wake.set_read_timeout(Some(left)).is_err() {
+                break;
+            }
+            // Of whatever comes of it: the flag tells.
+            let _ = (&*self.wake).read(&mut [0]);
+        }
+        self.is_set()
     }
 }
 

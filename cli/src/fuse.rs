@@ -25,7 +25,7 @@ pub fn start(
 /// much memory as is used.
 pub fn take_small_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "huge pages are used as before");
+        tracing::debug!(%error, "transparent huge pages could not be turned off");
     }
 }
 

@@ -86,7 +86,7 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), CliError> {
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|e| match e.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                CliError::usage(path.display().to_string(), "is there already")
+                CliError::usage(path.display().to_string(), "already exists")
                     .or("name another file; a key is never overwritten")
             }
             _ => CliError::file(path, &e),
@@ -156,7 +156,7 @@ mod tests {
             keygen(&again)
                 .expect_err("overwritten")
                 .to_string()
-                .contains("is there already")
+                .contains("already exists")
         );
     }
 }

@@ -18,7 +18,7 @@ pub fn line(text: &str) {
 pub fn json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => line(&text),
-        Err(error) => tracing::error!(%error, "a fact could not be written as JSON"),
+        Err(error) => tracing::error!(%error, "output could not be encoded as JSON"),
     }
 }
 
@@ -26,7 +26,7 @@ pub fn json(value: &impl Serialize) {
 pub fn json_line(value: &impl Serialize) {
     match serde_json::to_string(value) {
         Ok(text) => line(&text),
-        Err(error) => tracing::error!(%error, "a fact could not be written as JSON"),
+        Err(error) => tracing::error!(%error, "output could not be encoded as JSON"),
     }
 }
 

@@ -21,8 +21,6 @@ use crate::forwarder::{self, Stop};
 /// Shortest and longest wait before the forwarder is tried again; doubled each time, as permanent
 /// faces do.
 const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-/// How soon a signal is heeded while waiting.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Wakes an application at whichever forwarder it is served, from any thread.
 #[derive(Clone, Default)]
@@ -105,7 +103,7 @@ impl Service<'_> {
         // The route goes with the face in any case; this is for those who look in between.
         for prefix in self.prefixes {
             if let Err(error) = client.unregister(prefix) {
-                tracing::debug!(%error, "not unregistered");
+                tracing::debug!(%error, "prefix not unregistered");
             }
         }
         let link = client.counters();
@@ -130,12 +128,8 @@ impl Service<'_> {
     ) -> Result<Option<Client>, CliError> {
         let mut wait = WAIT.0;
         loop {
-            let until = Instant::now() + wait;
-            while Instant::now() < until {
-                if stop.is_set() {
-                    return Ok(None);
-                }
-                std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            if stop.wait(wait) {
+                return Ok(None);
             }
             match self.open(uri, Some(epoch)) {
                 Ok(client) => return Ok(Some(client)),

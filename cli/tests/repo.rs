@@ -446,7 +446,7 @@ fn an_interrupted_put_to_a_repository_elsewhere_goes_on() {
     signal(&first, "INT");
     assert_eq!(wait(&mut first), 130);
     let said = std::io::read_to_string(first.stderr.take().expect("a pipe")).expect("text");
-    assert!(said.contains("--version 7 goes on from there"), "{said}");
+    assert!(said.contains("--version 7 to resume"), "{said}");
     let told = bench.json(&["repo", "status", "-c", &config, "--json"]);
     assert_eq!(told["packets"], 0, "what is not whole is not there");
     bench.ok(&put);

@@ -70,6 +70,9 @@ pub enum FaceCommand {
         /// The largest packet the link takes, in bytes (e.g. 1400 or 8KiB)
         #[arg(long, value_name = "SIZE", value_parser = parse_size)]
         mtu: Option<u64>,
+        /// Whether packets lost on the link are sent again there (NDNLPv2 reliability; NFD has it, this forwarder does not)
+        #[arg(long, value_enum)]
+        reliability: Option<Switch>,
         /// Which forwarder, in what form
         #[command(flatten)]
         ask: AskArgs,

@@ -1,10 +1,10 @@
 //! `trunkline fwd face …`.
 
-use ndn_forwarder::mgmt::{ControlParameters, FaceStatus};
+use ndn_forwarder::mgmt::{ControlParameters, FLAG_LP_RELIABILITY, FaceStatus};
 use ndn_io::FaceUri;
 use serde_json::{Value, json};
 
-use crate::args::{FaceCommand, Persistency};
+use crate::args::{FaceCommand, Persistency, Switch};
 use crate::error::{CliError, io_cause};
 use crate::forwarder;
 use crate::nfd::{Manager, accepted, refusal};
@@ -33,10 +33,16 @@ pub fn run(command: FaceCommand) -> Result<(), CliError> {
             uri,
             persistency,
             mtu,
+            reliability,
             ask,
         } => {
             let manager = Manager::new(&ask.face)?;
-            let made = create(&manager, &uri, persistency, mtu)?;
+            let wanted = Wanted {
+                persistency,
+                mtu,
+                reliability: reliability.map(|switch| switch == Switch::On),
+            };
+            let made = create(&manager, &uri, &wanted)?;
             if ask.json.json {
                 output::json(
                     &json!({ "face_id": made.face_id, "uri": made.uri, "created": made.created }),
@@ -45,7 +51,7 @@ pub fn run(command: FaceCommand) -> Result<(), CliError> {
                 let word = if made.created {
                     "created"
                 } else {
-                    "is there already"
+                    "already exists"
                 };
                 output::line(&format!("face {} {} {word}", made.face_id, made.uri));
             }
@@ -54,14 +60,7 @@ pub fn run(command: FaceCommand) -> Result<(), CliError> {
         FaceCommand::Destroy { face_id, ask } => {
             let manager = Manager::new(&ask.face)?;
             let face = find(&manager, &face_id)?;
-            let parameters = ControlParameters {
-                face_id: Some(face),
-                ..Default::default()
-            };
-            accepted(
-                manager.command("faces", "destroy", &parameters)?,
-                &format!("face {face_id}"),
-            )?;
+            destroy(&manager, face, &face_id)?;
             if ask.json.json {
                 output::json(&json!({ "face_id": face, "destroyed": true }));
             } else {
@@ -70,6 +69,26 @@ pub fn run(command: FaceCommand) -> Result<(), CliError> {
             Ok(())
         }
     }
+}
+
+/// What a face is to be like.
+pub struct Wanted {
+    /// What becomes of it when its link fails.
+    pub persistency: Persistency,
+    /// The largest packet that its link takes, in bytes.
+    pub mtu: Option<u64>,
+    /// Whether lost packets are sent again on the link; `None` leaves it to the forwarder.
+    pub reliability: Option<bool>,
+}
+
+/// Closes the face of this number; `named` is what it is called in an error.
+fn destroy(manager: &Manager, face_id: u64, named: &str) -> Result<(), CliError> {
+    let parameters = ControlParameters {
+        face_id: Some(face_id),
+        ..Default::default()
+    };
+    let response = manager.command("faces", "destroy", &parameters)?;
+    accepted(response, &format!("face {named}")).map(drop)
 }
 
 /// A face that was made or found.
@@ -86,20 +105,19 @@ pub struct Made {
 ///
 /// # Errors
 /// A URI that is none, or a forwarder that refuses it.
-pub fn create(
-    manager: &Manager,
-    uri: &str,
-    persistency: Persistency,
-    mtu: Option<u64>,
-) -> Result<Made, CliError> {
+pub fn create(manager: &Manager, uri: &str, wanted: &Wanted) -> Result<Made, CliError> {
     let canonical = canonical(uri)?;
     let parameters = ControlParameters {
         uri: Some(canonical.clone()),
-        persistency: Some(match persistency {
+        persistency: Some(match wanted.persistency {
             Persistency::Persistent => 0,
             Persistency::Permanent => 2,
         }),
-        mtu,
+        mtu: wanted.mtu,
+        flags: wanted
+            .reliability
+            .map(|on| if on { FLAG_LP_RELIABILITY } else { 0 }),
+        mask: wanted.reliability.map(|_| FLAG_LP_RELIABILITY),
         ..Default::default()
     };
     let response = manager.command("faces", "create", &parameters)?;
@@ -108,6 +126,23 @@ pub fn create(
         Some(id) if created || response.code == EXISTS => id,
         _ => return Err(refusal(&response, &format!("face {uri}"))),
     };
+    let has_reliability = response
+        .body
+        .flags
+        .map(|flags| flags & FLAG_LP_RELIABILITY != 0);
+    if let (Some(wanted), Some(has)) = (wanted.reliability, has_reliability)
+        && wanted != has
+    {
+        if created {
+            destroy(manager, face_id, uri)?;
+        }
+        let cause = match wanted {
+            true => "the forwarder makes it without link reliability",
+            false => "it exists already, with link reliability",
+        };
+        return Err(CliError::failed(format!("face {uri}"), cause)
+            .or("leave --reliability out, or see which faces the forwarder has it on"));
+    }
     Ok(Made {
         face_id,
         uri: response.body.uri.unwrap_or(canonical),
@@ -132,16 +167,21 @@ pub fn find(manager: &Manager, face: &str) -> Result<u64, CliError> {
     if let Ok(id) = face.parse() {
         return Ok(id);
     }
-    let canonical = canonical(face)?;
-    manager
-        .faces()?
-        .into_iter()
-        .find(|f| f.uri == face || f.uri == canonical)
-        .map(|f| f.face_id)
-        .ok_or_else(|| {
-            CliError::failed(format!("face {face}"), "there is none")
-                .or("see trunkline fwd face list")
-        })
+    let thing = format!("face {face}");
+    // Of addresses that are no face to be made here (fd://12), forwarders have their own form.
+    let canonical = match FaceUri::parse(face) {
+        Err(_) if face.contains("://") => String::from(face),
+        _ => canonical(face)?,
+    };
+    match manager.faces_to(&canonical)?.as_slice() {
+        [] => Err(CliError::failed(thing, "there is none").or("see trunkline fwd face list")),
+        [found] => Ok(found.face_id),
+        many => {
+            let ids: Vec<String> = many.iter().map(|face| face.face_id.to_string()).collect();
+            let cause = format!("there are several: {}", ids.join(", "));
+            Err(CliError::failed(thing, cause).or("give the number of one"))
+        }
+    }
 }
 
 fn table(faces: &[FaceStatus]) -> Table {

@@ -54,7 +54,14 @@ pub fn run(command: RouteCommand) -> Result<(), CliError> {
             let manager = Manager::new(&ask.face)?;
             let face_id = match nexthop.parse() {
                 Ok(id) => id,
-                Err(_) => faces::create(&manager, &nexthop, Persistency::Permanent, None)?.face_id,
+                Err(_) => {
+                    let wanted = faces::Wanted {
+                        persistency: Persistency::Permanent,
+                        mtu: None,
+                        reliability: None,
+                    };
+                    faces::create(&manager, &nexthop, &wanted)?.face_id
+                }
             };
             let flags =
                 if no_inherit { 0 } else { CHILD_INHERIT } | if capture { CAPTURE } else { 0 };

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use ndn_forwarder::mgmt::{
-    self, ControlParameters, ControlResponse, CsInfo, Dataset, FaceStatus, GeneralStatus, RibEntry,
-    Scope, StrategyChoice,
+    self, ControlParameters, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus,
+    GeneralStatus, RibEntry, Scope, StrategyChoice,
 };
 use ndn_io::Client;
 use ndn_packet::{DecodeError, SigningKey};
@@ -61,6 +61,25 @@ impl Manager {
     /// As above.
     pub fn faces(&self) -> Result<Vec<FaceStatus>, CliError> {
         self.read(FaceStatus::NAME, FaceStatus::decode_all)
+    }
+
+    /// The faces whose remote address is `uri`, as they are now: what a forwarder keeps of an earlier answer does not
+    /// count.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn faces_to(&self, uri: &str) -> Result<Vec<FaceStatus>, CliError> {
+        let filter = FaceQueryFilter {
+            uri: Some(String::from(uri)),
+            ..FaceQueryFilter::default()
+        };
+        let name = mgmt::dataset_name(Scope::Localhost, "faces/query")
+            .append_generic(filter.encode_unlike_others(forwarder::seed()));
+        let content = exchange::read(&mut self.client.borrow_mut(), &name)?;
+        let mut faces = FaceStatus::decode_all(&content).map_err(|e| strange("faces/query", &e))?;
+        // A forwarder that does not know the filter may answer with all.
+        faces.retain(|face| filter.matches(face));
+        Ok(faces)
     }
 
     /// The routes.

@@ -20,7 +20,7 @@ const MAX_DATASET_BYTES: usize = 64 << 20;
 /// # Errors
 /// There is no answer, or the forwarder went away.
 pub fn read(client: &mut Client, name: &Name) -> Result<Vec<u8>, CliError> {
-    tracing::debug!(%name, face = %client.uri(), "asking");
+    tracing::debug!(%name, face = %client.uri(), "requesting a dataset");
     let config = FetchConfig {
         find: Find::FirstSegment,
         consumer: ConsumerConfig {

@@ -89,7 +89,7 @@ impl Client {
         while let Some(wire) = self.pinger.poll_interest(now) {
             match Interest::parse(wire) {
                 Ok(interest) => out.push(NetPacket::interest(interest)),
-                Err(error) => tracing::error!(%error, "a ping came out malformed"),
+                Err(error) => tracing::error!(%error, "ping Interest: encoding failed"),
             }
         }
         while let Some(echo) = self.pinger.poll_echo() {

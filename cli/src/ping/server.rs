@@ -90,7 +90,7 @@ impl App for Server {
                 self.answered += 1;
                 out.push(NetPacket::data(data).with_pit_token(token));
             }
-            Err(error) => tracing::error!(%error, %name, "an answer came out malformed"),
+            Err(error) => tracing::error!(%error, %name, "Data: encoding failed"),
         }
     }
 }

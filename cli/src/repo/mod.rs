@@ -94,9 +94,9 @@ fn put_error(name: &Name, error: &std::io::Error) -> CliError {
         return CliError::new(
             Exit::Interrupted,
             name.to_string(),
-            "stopped before it was whole",
+            "interrupted before it was complete",
         )
-        .or("what has come is kept: the same command goes on from there");
+        .or("what was received is kept: run the same command to resume");
     }
     let failed = CliError::failed(name.to_string(), io_cause(error));
     match error.kind() {

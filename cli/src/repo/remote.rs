@@ -186,10 +186,10 @@ pub fn put(args: &PutFileArgs) -> Result<bool, CliError> {
             return Err(CliError::new(
                 Exit::Interrupted,
                 args.name.to_string(),
-                "stopped before it was whole",
+                "interrupted before it was complete",
             )
             .or(format!(
-                "the same command with --version {version} goes on from there"
+                "run the same command with --version {version} to resume"
             )));
         }
     }

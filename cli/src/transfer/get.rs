@@ -110,7 +110,7 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
         None if !app.is_over() => Err(CliError::new(
             Exit::Interrupted,
             job.name.to_string(),
-            "stopped before it was whole",
+            "interrupted before it was complete",
         )),
         None => Ok(()),
     });
@@ -118,7 +118,7 @@ pub fn run(job: &Job<'_>) -> Result<(), CliError> {
     let wrote = app.writer.finish();
     if let Err(mut error) = fetched {
         if start.is_some() && resumed + app.bytes > 0 {
-            let kept = "what has come is kept: the same command goes on from there";
+            let kept = "what was received is kept: run the same command to resume";
             error.way_out = Some(match error.way_out {
                 None => kept.to_owned(),
                 Some(way_out) => format!("{way_out}; {kept}"),
@@ -234,16 +234,19 @@ impl Getter {
 
     /// Begins with the content, at the first segment that is not here.
     fn begin(&mut self, now: Duration) {
-        let (Some(told), None) = (self.fetch.metadata(), &self.failed) else {
+        let (Some(metadata), None) = (self.fetch.metadata(), &self.failed) else {
             return;
         };
-        let first = self.before.as_ref().map_or(Ok(0), |part| part.begin(told));
+        let first = self
+            .before
+            .as_ref()
+            .map_or(Ok(0), |part| part.begin(metadata));
         let window = self.window;
         match first {
             Err(error) => self.failed = Some(error),
-            Ok(first) => self.fetch.begin(now, |told, consumer| {
+            Ok(first) => self.fetch.begin(now, |metadata, consumer| {
                 consumer.first = first;
-                consumer.max_buffered_segments = window.buffer(told.segment_bytes);
+                consumer.max_buffered_segments = window.buffer(metadata.segment_bytes);
             }),
         }
     }
@@ -274,8 +277,8 @@ impl Getter {
 
     /// The size in bytes: as the metadata tell, else as segments make it probable.
     fn size(&self) -> Option<u64> {
-        let told = self.fetch.metadata().and_then(|told| told.size);
-        told.or_else(|| Some((self.fetch.last()? + 1) * self.segment_bytes?))
+        let size = self.fetch.metadata().and_then(|metadata| metadata.size);
+        size.or_else(|| Some((self.fetch.last()? + 1) * self.segment_bytes?))
     }
 }
 

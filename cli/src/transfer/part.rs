@@ -58,7 +58,7 @@ impl Part {
             |_| {
                 CliError::failed(
                     files.bytes.display().to_string(),
-                    "another transfer writes it",
+                    "another transfer is writing it",
                 )
                 .or("wait for its end, or write to another file")
             },
@@ -88,11 +88,11 @@ impl Part {
     ///
     /// # Errors
     /// The file can't be written.
-    pub fn begin(&self, told: &Metadata) -> Result<u64, CliError> {
+    pub fn begin(&self, metadata: &Metadata) -> Result<u64, CliError> {
         let failed = |e: io::Error| CliError::file(&self.path, &e);
-        let facts = match (told.segment_bytes, told.size) {
+        let facts = match (metadata.segment_bytes, metadata.size) {
             (Some(segment_bytes), Some(size)) if segment_bytes > 0 => Some(Facts {
-                versioned: told.name.to_string(),
+                versioned: metadata.name.to_string(),
                 segment_bytes,
                 size,
             }),
@@ -102,7 +102,7 @@ impl Part {
         let first = match &facts {
             // The last segment is fetched in any case: it ends the transfer.
             Some(facts) if self.found.as_ref() == Some(facts) => {
-                (here / facts.segment_bytes).min(told.last.unwrap_or(0))
+                (here / facts.segment_bytes).min(metadata.last.unwrap_or(0))
             }
             _ => 0,
         };

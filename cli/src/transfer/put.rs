@@ -138,7 +138,7 @@ impl App for Putter {
         match answer.map(Data::parse) {
             Some(Ok(data)) => out.push(NetPacket::data(data).with_pit_token(token)),
             Some(Err(error)) => {
-                tracing::error!(%error, name = %interest.name(), "a segment came out malformed")
+                tracing::error!(%error, name = %interest.name(), "Data: encoding failed")
             }
             None => out.push(NetPacket::nack(NackReason::NoRoute, interest).with_pit_token(token)),
         }

@@ -95,7 +95,7 @@ impl Sink {
         if path == Path::new("-") || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(CliError::usage(
                 path.display().to_string(),
-                "is no file that can be gone on with",
+                "is no regular file, so that an interrupted transfer could not be resumed",
             )
             .or("name a file, or use trunkline get"));
         }

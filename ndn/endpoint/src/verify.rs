@@ -54,9 +54,9 @@ impl VerifyPolicy {
     ///
     /// # Errors
     /// Why it is not.
-    pub fn check_metadata(&self, data: &Data, told: &Metadata) -> Result<(), Distrust> {
+    pub fn check_metadata(&self, data: &Data, metadata: &Metadata) -> Result<(), Distrust> {
         let vouches = data.signature_type() != signature_type::DIGEST_SHA256
-            && told.manifest_digest.is_some();
+            && metadata.manifest_digest.is_some();
         match self.is_digest() && !vouches {
             true => self.check(data),
             false => Ok(()),
@@ -66,8 +66,8 @@ impl VerifyPolicy {
     /// What is checked of each segment of an object whose metadata tells this. Where a key has signed the digest of a
     /// manifest, segments have digests, and those are to be held against the manifest.
     #[must_use]
-    pub fn of_segments(&self, told: &Metadata) -> Self {
-        match told.manifest_digest.is_some() && self.wants_key() {
+    pub fn of_segments(&self, metadata: &Metadata) -> Self {
+        match metadata.manifest_digest.is_some() && self.wants_key() {
             true => Self::default(),
             false => self.clone(),
         }

@@ -12,6 +12,12 @@ use crate::error::ClientError;
 /// A command is given up after this long, and sent once more.
 const COMMAND_WAIT: Duration = Duration::from_secs(2);
 const COMMAND_TRIES: u32 = 2;
+/// A command that is refused by this code may be refused for its time alone: NFD takes no command
+/// whose time is not later than that of the last one by the same key, and all that sign by digest
+/// have the same. It is signed anew so often, with a time that is later by now.
+const MAYBE_TOO_EARLY: u64 = 403;
+const REFUSED_TRIES: u32 = 3;
+const REFUSED_WAIT: Duration = Duration::from_millis(20);
 
 /// Waits for the answer to one Interest.
 struct Question {
@@ -102,13 +108,18 @@ impl Client {
         signer: &S,
     ) -> Result<ControlResponse, ClientError> {
         let name = command_name(scope, module, verb, parameters);
-        for _ in 0..COMMAND_TRIES {
+        let (mut silent, mut refused) = (0, 0);
+        let mut last_time = Duration::ZERO;
+        while silent < COMMAND_TRIES {
             let mut nonce = [0; 8];
             rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty())
                 .map_err(|error| ClientError::Loop(error.into()))?;
             let unix_time = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
+                .unwrap_or_default()
+                // Also where the clock was set back meanwhile.
+                .max(last_time + Duration::from_millis(1));
+            last_time = unix_time;
             let wire = command(
                 &name,
                 signer,
@@ -123,13 +134,18 @@ impl Client {
                 .map(|answer| answer.packet)
             {
                 Some(NetKind::Data(data)) => {
-                    return ControlResponse::decode(&data.content())
-                        .map_err(|error| self.no_answer(module, verb, &error.to_string()));
+                    let response = ControlResponse::decode(&data.content())
+                        .map_err(|error| self.no_answer(module, verb, &error.to_string()))?;
+                    refused += 1;
+                    if response.code != MAYBE_TOO_EARLY || refused == REFUSED_TRIES {
+                        return Ok(response);
+                    }
+                    std::thread::sleep(REFUSED_WAIT * refused);
                 }
                 Some(NetKind::Nack { reason, .. }) => {
                     return Err(self.no_answer(module, verb, &format!("Nack, {reason}")));
                 }
-                Some(NetKind::Interest(_)) | None => {}
+                Some(NetKind::Interest(_)) | None => silent += 1,
             }
         }
         Err(self.no_answer(

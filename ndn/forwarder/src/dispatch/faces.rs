@@ -7,8 +7,12 @@ use crate::forwarder::Forwarder;
 use crate::manager::{MAX_CREATING, PendingCreate, Request};
 use crate::mgmt::face_status::flags;
 use crate::mgmt::parameters::{FLAG_LOCAL_FIELDS, persistency, persistency_number};
-use crate::mgmt::{ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING};
+use crate::mgmt::{
+    ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LP_RELIABILITY,
+};
 use crate::output::{CreateFace, CreateFaceError, Output};
+
+const NO_RELIABILITY: &str = "this forwarder has no link reliability (LpReliability)";
 
 impl Forwarder {
     pub(super) fn create_face(
@@ -28,6 +32,9 @@ impl Forwarder {
                 "failed in validating parameters",
             ));
         };
+        if p.flag(FLAG_LP_RELIABILITY) == Some(true) {
+            return Some(ControlResponse::error(406, NO_RELIABILITY));
+        }
         if self.manager.creating.len() >= MAX_CREATING {
             return Some(ControlResponse::error(
                 503,
@@ -103,6 +110,10 @@ impl Forwarder {
         let mut wrong = ControlParameters::default();
         if p.flag(FLAG_LOCAL_FIELDS) == Some(true) && face.spec.scope != FaceScope::Local {
             (wrong.flags, wrong.mask) = (Some(FLAG_LOCAL_FIELDS), Some(FLAG_LOCAL_FIELDS));
+        }
+        if p.flag(FLAG_LP_RELIABILITY) == Some(true) {
+            let set = |bits: Option<u64>| Some(bits.unwrap_or(0) | FLAG_LP_RELIABILITY);
+            (wrong.flags, wrong.mask) = (set(wrong.flags), set(wrong.mask));
         }
         if p.persistency.is_some_and(|n| persistency(n).is_none()) {
             wrong.persistency = p.persistency;

@@ -48,6 +48,19 @@ impl FaceQueryFilter {
         buf.freeze()
     }
 
+    /// The whole element with a number of the caller's choice in it, which readers pass over: a query under a name that was
+    /// never asked for, so that no answer is kept for it. NFD keeps those of its datasets for a second.
+    pub fn encode_unlike_others(&self, number: u64) -> Bytes {
+        let whole = self.encode();
+        let mut buf = BytesMut::new();
+        put_nested(&mut buf, types::FACE_QUERY_FILTER, |buf| {
+            let fields = value_of(&whole, types::FACE_QUERY_FILTER, "FaceQueryFilter");
+            buf.extend_from_slice(fields.unwrap_or_default());
+            put(buf, types::QUERY_NUMBER, number);
+        });
+        buf.freeze()
+    }
+
     /// Reads the whole element.
     ///
     /// # Errors

@@ -34,5 +34,6 @@ pub use face_status::{FaceStatus, PacketCounters};
 pub use general_status::GeneralStatus;
 pub use parameters::{
     ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS,
+    FLAG_LP_RELIABILITY,
 };
 pub use policy::{CommandPolicy, Trust};

@@ -12,6 +12,8 @@ use ndn_packet::{DecodeError, Name};
 
 /// Bit of a face's flags: local fields are enabled.
 pub const FLAG_LOCAL_FIELDS: u64 = 1;
+/// Bit of a face's flags: lost packets are sent again on the link (NDNLPv2 reliability). This forwarder does not.
+pub const FLAG_LP_RELIABILITY: u64 = 2;
 /// Bit of a face's flags: congestion is marked.
 pub const FLAG_CONGESTION_MARKING: u64 = 4;
 

@@ -132,3 +132,5 @@ pub const QUEUE_CAPACITY: u32 = 64790;
 pub const N_DROPPED_QUEUES_FULL: u32 = 64792;
 /// Face and general status, ours: packets not sent because too many waited already to be handed to their faces.
 pub const N_DROPPED_OUTPUTS_FULL: u32 = 64794;
+/// A number that makes a FaceQueryFilter unlike others. Not one of NFD's: even and above 31, thus passed over.
+pub const QUERY_NUMBER: u32 = 0xf520;
