@@ -38,7 +38,7 @@ KNOWN: dict[str, set[frozenset[str]]] = {
         frozenset({"mgmt::face_status", "mgmt::parameters"}),
     },
     "ndn/io": {frozenset({"app", "driver"})},
-    "ndn/mount": {frozenset({"error", "remote"}), frozenset({"remote::network", "remote::talk"})},
+    "ndn/mount": {frozenset({"error", "remote"})},
     "ndn/packet": {frozenset({"data", "data_builder", "interest", "interest_builder", "key", "verifier"})},
 }
 

@@ -16,7 +16,8 @@ use ndn_repo::Cache;
 
 use super::RemoteError;
 use super::caller::Caller;
-use super::network::{Fetched, Network, Reader};
+use super::network::Network;
+use super::network_loop::{Fetched, Reader};
 use super::read_ahead::ReadAhead;
 use super::version_metadata::VersionMetadata;
 use crate::handles::lock;

@@ -7,13 +7,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ndn_endpoint::rdr::Metadata;
-use ndn_endpoint::{Fetch, FetchConfig, Manifest};
+use ndn_endpoint::FetchConfig;
 use ndn_io::{AppHandle, FaceConfig, FaceUri, Node, NodeConfig};
 use ndn_packet::{Data, Name};
 
 use super::RemoteError;
-use super::network_loop::NetworkLoop;
+use super::network_loop::{Fetched, NetworkLoop, Orders, Reader};
 use crate::error::MountError;
 use crate::handles::lock;
 
@@ -21,46 +20,6 @@ use crate::handles::lock;
 const CONNECT: Duration = Duration::from_secs(5);
 /// Longest wait between attempts to reach a forwarder that went away.
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-
-/// Who reads what a fetch brings. All calls come from the loop, which they must not keep.
-pub trait Reader: Send {
-    /// A packet of it has come, if not the next in order.
-    fn heard(&mut self) {}
-    /// The next segment in order; false where it is not what it should be, and must come anew.
-    fn take(&mut self, segment: u64, data: &Data) -> bool;
-    /// The last segment that is wanted so far; `None` once nobody wants any more of it.
-    fn wanted(&self) -> Option<u64>;
-    /// It reached its goal, or came to another end.
-    fn over(&mut self, result: Result<Fetched, RemoteError>);
-}
-
-/// What a fetch has found beside the content.
-#[derive(Debug)]
-pub struct Fetched {
-    pub metadata: Option<Metadata>,
-    /// The packet of the metadata.
-    pub packet: Option<Data>,
-    pub manifest: Option<Arc<Manifest>>,
-}
-
-impl From<&Fetch> for Fetched {
-    fn from(fetch: &Fetch) -> Self {
-        Self {
-            metadata: fetch.metadata().cloned(),
-            packet: fetch.metadata_packet().cloned(),
-            manifest: fetch.manifest().cloned(),
-        }
-    }
-}
-
-/// What calls and the loop share.
-#[derive(Default)]
-pub struct Orders {
-    /// Fetches to be begun.
-    pub waiting: Vec<(FetchConfig, Box<dyn Reader>)>,
-    /// Why no more are taken.
-    pub over: Option<RemoteError>,
-}
 
 /// A way to the network.
 pub struct Network {

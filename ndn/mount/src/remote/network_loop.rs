@@ -4,13 +4,53 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ndn_endpoint::{Fetch, Outcome};
+use ndn_endpoint::rdr::Metadata;
+use ndn_endpoint::{Fetch, FetchConfig, Manifest, Outcome};
 use ndn_io::App;
-use ndn_packet::{Interest, NetKind, NetPacket};
+use ndn_packet::{Data, Interest, NetKind, NetPacket};
 
 use super::RemoteError;
-use super::network::{Fetched, Orders, Reader};
 use crate::handles::lock;
+
+/// Who reads what a fetch brings. All calls come from the loop, which they must not keep.
+pub trait Reader: Send {
+    /// A packet of it has come, if not the next in order.
+    fn heard(&mut self) {}
+    /// The next segment in order; false where it is not what it should be, and must come anew.
+    fn take(&mut self, segment: u64, data: &Data) -> bool;
+    /// The last segment that is wanted so far; `None` once nobody wants any more of it.
+    fn wanted(&self) -> Option<u64>;
+    /// It reached its goal, or came to another end.
+    fn over(&mut self, result: Result<Fetched, RemoteError>);
+}
+
+/// What a fetch has found beside the content.
+#[derive(Debug)]
+pub struct Fetched {
+    pub metadata: Option<Metadata>,
+    /// The packet of the metadata.
+    pub packet: Option<Data>,
+    pub manifest: Option<Arc<Manifest>>,
+}
+
+impl From<&Fetch> for Fetched {
+    fn from(fetch: &Fetch) -> Self {
+        Self {
+            metadata: fetch.metadata().cloned(),
+            packet: fetch.metadata_packet().cloned(),
+            manifest: fetch.manifest().cloned(),
+        }
+    }
+}
+
+/// What calls and the loop share.
+#[derive(Default)]
+pub struct Orders {
+    /// Fetches to be begun.
+    pub waiting: Vec<(FetchConfig, Box<dyn Reader>)>,
+    /// Why no more are taken.
+    pub over: Option<RemoteError>,
+}
 
 /// A fetch and who reads what it brings.
 struct Running {

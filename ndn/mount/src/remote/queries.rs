@@ -8,7 +8,7 @@ use ndn_repo::ManifestFile;
 
 use super::file::Source;
 use super::listing::Listing;
-use super::network::Fetched;
+use super::network_loop::Fetched;
 use super::shared_answers::SharedAnswer;
 use super::version_metadata::VersionMetadata;
 use super::{Remote, RemoteError};

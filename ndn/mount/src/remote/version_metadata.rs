@@ -4,7 +4,7 @@ use ndn_endpoint::rdr::Metadata;
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use super::RemoteError;
-use super::network::Fetched;
+use super::network_loop::Fetched;
 use crate::xattr::signature_text;
 
 /// One version of a file. It never changes.
