@@ -2,6 +2,8 @@
 //!
 //! Keyed, so that a stranger cannot choose names that collide: each step multiplies two halves of state and input,
 //! both masked by secret keys, and folds the 128-bit product. Not for signatures; tables compare names as well.
+//!
+//! Not `rustc-hash`, which has no key, nor `foldhash`, most of whose key is fixed unless a process leaks memory for it.
 
 use ndn_packet::{NameRef, tlv};
 

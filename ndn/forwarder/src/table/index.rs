@@ -3,6 +3,8 @@
 //! Open addressing with linear probing over 8-byte slots. A slot holds 32 bits of the hash beside the number, so that
 //! a probe reads one cache line and goes to the entry itself only when it is almost surely the right one, and so that
 //! growing needs no entry to be hashed again. Whether an entry is the right one is the caller's to say.
+//!
+//! Not `hashbrown`: it can't fetch ahead. Of a million entries a search with its entry took 1.4 times as long with it.
 
 use super::prefetch::{large_vec, prefetch_at};
 

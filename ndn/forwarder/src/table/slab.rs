@@ -1,4 +1,6 @@
 //! Numbered slots that are used again. Grows by chunks, so that growing copies nothing and stalls nobody.
+//!
+//! Not `slab`: it copies all when it grows (over a second at a million entries) and drops what a freed slot could keep.
 
 use super::prefetch::large_vec;
 
