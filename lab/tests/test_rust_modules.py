@@ -32,11 +32,6 @@ KNOWN: dict[str, set[frozenset[str]]] = {
         frozenset({"node", "status"}),
     },
     "ndn/endpoint": {frozenset({"exchange", "rdr", "verify"})},
-    "ndn/forwarder": {
-        frozenset({"config", "forwarder", "mgmt"}),
-        frozenset({"face", "table"}),
-        frozenset({"mgmt::face_status", "mgmt::parameters"}),
-    },
     "ndn/io": {frozenset({"app", "driver"})},
     "ndn/mount": {frozenset({"error", "remote"})},
     "ndn/packet": {frozenset({"data", "data_builder", "interest", "interest_builder", "key", "verifier"})},
