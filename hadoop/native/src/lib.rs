@@ -25,6 +25,7 @@ mod fetch;
 mod fixed;
 mod handle;
 mod jni;
+mod manifest;
 mod metadata;
 mod node;
 mod outbox;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::rdr::Metadata;
-use ndn_packet::{Name, SigningKey};
+use ndn_packet::{Name, SigningKey, sha256};
 
 use crate::blocks::Replica;
 use crate::error::{NativeError, Result};
@@ -22,18 +22,24 @@ pub struct BlockMetadata {
     pub checksum_type: u64,
     /// Data bytes a checksum covers.
     pub bytes_per_checksum: u64,
+    /// SHA-256 of the manifest; `None` for a block without checksums.
+    pub manifest_digest: Option<[u8; 32]>,
 }
 
 impl BlockMetadata {
     /// The facts of a replica.
-    pub fn of(replica: &Replica) -> Self {
-        BlockMetadata {
+    ///
+    /// # Errors
+    /// When its checksum file does not read.
+    pub fn of(replica: &Replica) -> std::io::Result<Self> {
+        Ok(BlockMetadata {
             genstamp: replica.genstamp(),
             length: replica.length(),
             segment_bytes: replica.segment_bytes().into(),
             checksum_type: replica.checksum() as u64,
             bytes_per_checksum: replica.bytes_per_checksum().into(),
-        }
+            manifest_digest: replica.manifest()?.map(|manifest| sha256(&manifest)),
+        })
     }
 
     /// The signed metadata packet of `block`, `/<root>/blocks/<pool>/<id>`.
@@ -46,6 +52,7 @@ impl BlockMetadata {
             size: Some(self.length),
             checksum_type: Some(self.checksum_type),
             bytes_per_checksum: Some(self.bytes_per_checksum),
+            manifest_digest: self.manifest_digest,
             ..Metadata::new(block.append_version(self.genstamp))
         };
         metadata.packet(block, version, freshness, &SigningKey::DigestSha256)
@@ -81,6 +88,7 @@ impl BlockMetadata {
                 segment_bytes: metadata.segment_bytes.filter(|&bytes| bytes > 0)?,
                 checksum_type: metadata.checksum_type?,
                 bytes_per_checksum: metadata.bytes_per_checksum?,
+                manifest_digest: metadata.manifest_digest,
             })
         })();
         facts.ok_or_else(|| failed(format!("{} lacks what a block has", metadata.name)))
@@ -101,6 +109,7 @@ mod tests {
             segment_bytes: 64_512,
             checksum_type: 2,
             bytes_per_checksum: 512,
+            manifest_digest: Some([7; 32]),
         };
         let wire = facts.packet(&block, 5, Duration::from_millis(200));
         let data = Data::parse(wire).unwrap();

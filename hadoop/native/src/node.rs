@@ -17,6 +17,7 @@ use crate::config::NodeSettings;
 use crate::error::{NativeError, Result};
 use crate::fetch::{FetchSettings, Fetches};
 use crate::fixed::FixedData;
+use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::producer::StreamProducer;
 use crate::pull::{Pull, PullSettings};
@@ -229,6 +230,20 @@ impl NamedNode {
         content
             .map(|content| BlockMetadata::decode(&content))
             .transpose()
+    }
+
+    /// Fetches the digests of all segments of a block, `/<root>/blocks/<pool>/<id>`,
+    /// that `facts` tells of. `None` when nobody has those.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn block_manifest(
+        &self,
+        block: &Name,
+        facts: &BlockMetadata,
+        timeout: Duration,
+    ) -> Result<Option<Bytes>> {
+        manifest::fetch(&self.fetches, block, facts, timeout)
     }
 
     /// Publishes one packet until it is withdrawn.

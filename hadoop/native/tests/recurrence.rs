@@ -5,9 +5,11 @@ mod common;
 use std::sync::Arc;
 use std::thread;
 
+use common::replicas::{Files, Resolver, random, write};
 use common::*;
 use trunkline_native::{
-    ChecksumType, HEADER_LEN, NamedNode, NativeError, Pull, SegmentDigest, StreamProducer,
+    BlockMetadata, BlockSource, ChecksumType, HEADER_LEN, NamedNode, NativeError, Pull,
+    PullSettings, SegmentDigest, SegmentHeader, StreamProducer,
 };
 
 const COUNT: u64 = 40;
@@ -102,6 +104,88 @@ fn replicas_of_a_new_write_are_the_new_bytes() {
         let rejected = pull.stats().expect("open").rejected;
         assert!(rejected <= 16, "{rejected} of {COUNT} had to be rejected");
     }
+}
+
+/// A DataNode that serves `data` as block 7, generation 1001.
+struct DataNode {
+    node: Arc<NamedNode>,
+    files: Files,
+    _resolver: Resolver,
+    _source: Arc<BlockSource>,
+}
+
+fn datanode(face: &str, called: &str, data: Vec<u8>) -> DataNode {
+    let node = node(face, called);
+    let source = node
+        .open_blocks(&name("/hadoop/blocks"), SEGMENT as u32, 8)
+        .expect("a source");
+    let resolver = Resolver::start(&source);
+    let files = write(called, 1001, data);
+    resolver.add(&files, 1001);
+    DataNode {
+        node,
+        files,
+        _resolver: resolver,
+        _source: source,
+    }
+}
+
+/// Reads block 7 as a client does.
+fn read(reader: &NamedNode, block: &ndn_packet::Name, facts: &BlockMetadata) -> Vec<u8> {
+    let manifest = reader
+        .block_manifest(block, facts, PATIENCE)
+        .expect("no failure")
+        .expect("a manifest");
+    let last = facts.length.div_ceil(facts.segment_bytes) - 1;
+    let settings = PullSettings {
+        last: Some(last),
+        live: false,
+        ..live(16)
+    };
+    let pull = reader
+        .open_pull(&block.append_version(facts.genstamp), settings)
+        .expect("a pull");
+    let mut data = Vec::new();
+    for (n, digest) in manifest.as_chunks().0.iter().enumerate() {
+        let content = pull
+            .take_bound(n as u64, Some(SegmentDigest(*digest)), PATIENCE)
+            .expect("no failure")
+            .expect("a segment");
+        let header = SegmentHeader::decode(&content).expect("a header");
+        data.extend_from_slice(&content[HEADER_LEN + header.checksums_len()..]);
+    }
+    data
+}
+
+#[test]
+fn a_reader_gets_the_bytes_that_the_metadata_tells_of() {
+    let router = router("tcp://127.0.0.1:0");
+    let face = address(&router);
+    let block = name("/hadoop/blocks/BP-1/7");
+    let reader = node_with(&face, |settings| settings.cs_bytes = 0);
+    let facts = || {
+        reader
+            .block_metadata(&block.append_keyword("metadata"), PATIENCE)
+            .expect("no failure")
+    };
+    let old = datanode(&face, "old-replica", random(2_000_001));
+    let first = facts().expect("metadata");
+    assert!(read(&reader, &block, &first) == old.files.data);
+    old.node.close();
+    drop(old);
+
+    // The same name, length and generation stamp, other bytes.
+    let mut data = random(2_000_001);
+    data.iter_mut().for_each(|byte| *byte ^= 0x55);
+    let new = datanode(&face, "new-replica", data);
+    let mut found = None;
+    wait_for("its metadata is told", || {
+        found = facts().filter(|facts| facts.manifest_digest != first.manifest_digest);
+        found.is_some()
+    });
+    let facts = found.expect("metadata");
+    assert_eq!(facts.length, first.length);
+    assert!(read(&reader, &block, &facts) == new.files.data);
 }
 
 #[test]

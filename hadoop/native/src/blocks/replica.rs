@@ -6,12 +6,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use bytes::Bytes;
 use thiserror::Error;
 
-use crate::segment::{ChecksumType, HEADER_LEN, SegmentHeader};
+use crate::segment::{ChecksumType, HEADER_LEN, SegmentDigest, SegmentHeader};
 
 /// Bytes before the first checksum of a checksum file.
 pub const META_HEADER_LEN: usize = 7;
@@ -64,6 +66,9 @@ pub struct Replica {
     segment_bytes: u32,
     length: u64,
     genstamp: u64,
+    /// Where the checksum file lay, and what it was there: device and inode.
+    meta: (PathBuf, u64, u64),
+    manifest: OnceLock<Bytes>,
 }
 
 impl Replica {
@@ -82,6 +87,7 @@ impl Replica {
         };
         let data = File::open(block).map_err(|e| io(block, e))?;
         let sums = File::open(meta).map_err(|e| io(meta, e))?;
+        let file = sums.metadata().map_err(|e| io(meta, e))?;
         let mut head = [0; META_HEADER_LEN];
         sums.read_exact_at(&mut head, 0).map_err(|e| io(meta, e))?;
         let version = u16::from_be_bytes([head[0], head[1]]);
@@ -113,7 +119,41 @@ impl Replica {
             segment_bytes: max_segment_bytes / chunk * chunk,
             length,
             genstamp,
+            meta: (meta.to_path_buf(), file.dev(), file.ino()),
+            manifest: OnceLock::new(),
         })
+    }
+
+    /// Whether the files still lie where they did. An append takes them away and
+    /// changes them, whichever way it comes to the DataNode; so does a deletion.
+    pub fn is_in_place(&self) -> bool {
+        let (path, dev, ino) = &self.meta;
+        std::fs::metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (*dev, *ino))
+    }
+
+    /// The digests of all segments, one after the other; `None` for a block
+    /// without checksums. Reads the whole checksum file the first time.
+    pub fn manifest(&self) -> io::Result<Option<Bytes>> {
+        if self.checksum.size() == 0 {
+            return Ok(None);
+        }
+        if let Some(made) = self.manifest.get() {
+            return Ok(Some(made.clone()));
+        }
+        let mut manifest = Vec::new();
+        let mut covered = Vec::new();
+        for n in 0..=self.last_segment() {
+            let Some(header) = self.header(n) else {
+                break;
+            };
+            covered.resize(HEADER_LEN + header.checksums_len(), 0);
+            covered[..HEADER_LEN].copy_from_slice(&header.encode());
+            self.read_sums(&header, &mut covered[HEADER_LEN..])?;
+            let digest = SegmentDigest::of(&covered)
+                .ok_or_else(|| io::Error::other("no digest of a header of our own"))?;
+            manifest.extend_from_slice(&digest.0);
+        }
+        Ok(Some(self.manifest.get_or_init(|| manifest.into()).clone()))
     }
 
     /// Generation stamp that was answered with the paths.
@@ -167,17 +207,21 @@ impl Replica {
         let (head, body) = content.split_at_mut(HEADER_LEN);
         head.copy_from_slice(&header.encode());
         let (sums, data) = body.split_at_mut(header.checksums_len());
+        self.read_sums(header, sums)?;
+        self.data.read_exact_at(data, header.offset_in_block)
+    }
+
+    fn read_sums(&self, header: &SegmentHeader, sums: &mut [u8]) -> io::Result<()> {
         let chunk = header.offset_in_block / u64::from(header.bytes_per_checksum);
         let at = META_HEADER_LEN as u64 + chunk * self.checksum.size() as u64;
-        self.sums.read_exact_at(sums, at)?;
-        self.data.read_exact_at(data, header.offset_in_block)
+        self.sums.read_exact_at(sums, at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::segment::DIGEST_LEN;
 
     struct Pair {
         dir: PathBuf,
@@ -235,6 +279,38 @@ mod tests {
         }
         assert_eq!(whole, data);
         assert_eq!(replica.header(3), None);
+    }
+
+    #[test]
+    fn the_manifest_has_each_segments_digest() {
+        let data: Vec<u8> = (0..2500u32).map(|n| (n * 7) as u8).collect();
+        let files = pair("manifest", &data, &meta(512, 5));
+        let replica = Replica::open(&files.block, &files.meta, 2500, 1001, 1100).unwrap();
+        let manifest = replica.manifest().unwrap().unwrap();
+        assert_eq!(manifest.len(), 3 * DIGEST_LEN);
+        for (n, digest) in manifest.chunks(DIGEST_LEN).enumerate() {
+            let header = replica.header(n as u64).unwrap();
+            let mut content = vec![0; HEADER_LEN + header.body_len()];
+            replica.read(&header, &mut content).unwrap();
+            assert_eq!(SegmentDigest::of(&content).unwrap().0, digest);
+        }
+        let none = pair("bare", b"x", &[0, 1, 0, 0, 0, 2, 0]);
+        let replica = Replica::open(&none.block, &none.meta, 1, 1, 1100).unwrap();
+        assert_eq!(replica.manifest().unwrap(), None);
+    }
+
+    #[test]
+    fn files_that_were_moved_are_not_in_place() {
+        let files = pair("moved", &[1; 600], &meta(512, 2));
+        let replica = Replica::open(&files.block, &files.meta, 600, 1, 64_512).unwrap();
+        assert!(replica.is_in_place());
+        let away = files.dir.join("away");
+        std::fs::rename(&files.meta, &away).unwrap();
+        assert!(!replica.is_in_place());
+        std::fs::write(&files.meta, meta(512, 2)).unwrap();
+        assert!(!replica.is_in_place(), "another file under the name");
+        std::fs::rename(&away, &files.meta).unwrap();
+        assert!(replica.is_in_place());
     }
 
     #[test]

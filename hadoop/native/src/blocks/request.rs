@@ -23,10 +23,27 @@ pub enum Asked {
         /// Number of the segment.
         segment: u64,
     },
+    /// One packet of the digests of a generation's segments.
+    Manifest {
+        /// Generation stamp.
+        genstamp: u64,
+        /// Number of the packet.
+        packet: u64,
+    },
 }
 
-/// Reads the components after `prefix`: `<pool>/<block>/v=<gs>/seg=<n>` or
-/// `<pool>/<block>/32=metadata`. `None` for all else, such as the streams of a
+impl Asked {
+    /// The generation that is asked for; `None` for whichever is current.
+    pub fn genstamp(&self) -> Option<u64> {
+        match *self {
+            Asked::Metadata => None,
+            Asked::Segment { genstamp, .. } | Asked::Manifest { genstamp, .. } => Some(genstamp),
+        }
+    }
+}
+
+/// Reads the components after `prefix`: `<pool>/<block>/v=<gs>/seg=<n>`,
+/// `<pool>/<block>/v=<gs>/32=manifest/seg=<n>` or `<pool>/<block>/32=metadata`. `None` for all else, such as the streams of a
 /// write, which only its client has.
 pub fn parse(prefix: &Name, name: NameRef<'_>) -> Option<(BlockKey, Asked)> {
     let rest = name.len().checked_sub(prefix.len())?;
@@ -47,15 +64,19 @@ pub fn parse(prefix: &Name, name: NameRef<'_>) -> Option<(BlockKey, Asked)> {
             let (genstamp, segment) = (at(2)?.as_version()?, at(3)?.as_segment()?);
             Some((key, Asked::Segment { genstamp, segment }))
         }
+        5 if at(3)?.as_keyword()? == b"manifest" => {
+            let (genstamp, packet) = (at(2)?.as_version()?, at(4)?.as_segment()?);
+            Some((key, Asked::Manifest { genstamp, packet }))
+        }
         _ => None,
     }
 }
 
 /// The text of a request to Java: `<pool> <block> <genstamp>`, -1 for metadata.
 pub fn to_text(key: &BlockKey, asked: &Asked) -> String {
-    match asked {
-        Asked::Metadata => format!("{} {} -1", key.pool, key.block),
-        Asked::Segment { genstamp, .. } => format!("{} {} {genstamp}", key.pool, key.block),
+    match asked.genstamp() {
+        None => format!("{} {} -1", key.pool, key.block),
+        Some(genstamp) => format!("{} {} {genstamp}", key.pool, key.block),
     }
 }
 
@@ -97,7 +118,17 @@ mod tests {
         );
         assert_eq!(
             parsed("/hadoop/blocks/BP-1-10.0.0.1-9/1073741825/32=metadata"),
-            Some((key, Asked::Metadata))
+            Some((key.clone(), Asked::Metadata))
+        );
+        assert_eq!(
+            parsed("/hadoop/blocks/BP-1-10.0.0.1-9/1073741825/v=1001/32=manifest/seg=2"),
+            Some((
+                key,
+                Asked::Manifest {
+                    genstamp: 1001,
+                    packet: 2
+                }
+            ))
         );
         let (key, _) = parsed("/hadoop/blocks/p/-92233720368547/32=metadata").unwrap();
         assert_eq!(key.block, -92_233_720_368_547);

@@ -1,18 +1,21 @@
 //! From a replica whose files are open to the packet that answers.
 
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ndn_packet::{ComponentBuf, Data, Interest, NackReason, NetPacket, PitToken};
+use bytes::Bytes;
+use ndn_packet::{ComponentBuf, Data, Interest, NackReason, Name, NetPacket, PitToken, SigningKey};
 
 use super::METADATA_FRESHNESS;
 use super::counters::count;
 use super::replica::Replica;
 use super::request::{self, Asked};
 use super::source::Shared;
+use crate::manifest;
 use crate::metadata::BlockMetadata;
-use crate::segment::{HEADER_LEN, SegmentHeader};
+use crate::segment::HEADER_LEN;
 use crate::seldom::Seldom;
 use crate::wire;
 
@@ -37,54 +40,27 @@ pub(super) fn refuse(
     out.push(wire::nack(reason, wanted.interest, wanted.token));
 }
 
-/// Answers for a replica whose files are open: metadata at once, a segment by
-/// way of the workers.
+/// Answers for a replica whose files are open, by way of the workers.
 pub(super) fn serve(
     shared: &Arc<Shared>,
     replica: &Arc<Replica>,
     wanted: Wanted,
     out: &mut Vec<NetPacket>,
 ) {
-    match wanted.asked {
-        Asked::Metadata => {
-            let asked = wanted.interest.name_owned();
-            let version = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            let made = BlockMetadata::of(replica).packet(
-                &asked.parent(),
-                version.as_micros() as u64,
-                METADATA_FRESHNESS,
-            );
-            count(&shared.counters.metadata);
-            out.extend(wire::data(made, wanted.token));
-        }
-        Asked::Segment { genstamp, segment } => {
-            let header = replica
-                .header(segment)
-                .filter(|_| genstamp == replica.genstamp());
-            match header {
-                Some(header) => queue(shared, replica, header, wanted, out),
-                None => refuse(shared, NackReason::NoRoute, wanted, out),
-            }
-        }
+    let asked = wanted.asked;
+    if asked
+        .genstamp()
+        .is_some_and(|asked| asked != replica.genstamp())
+    {
+        return refuse(shared, NackReason::NoRoute, wanted, out);
     }
-}
-
-fn queue(
-    shared: &Arc<Shared>,
-    replica: &Arc<Replica>,
-    header: SegmentHeader,
-    wanted: Wanted,
-    out: &mut Vec<NetPacket>,
-) {
     // Weak: a job in the queue must not keep the queue.
     let weak: Weak<Shared> = Arc::downgrade(shared);
     let replica = replica.clone();
     let (interest, token) = (wanted.interest.clone(), wanted.token);
     let job = Box::new(move || {
         if let Some(shared) = weak.upgrade() {
-            let packet = read(&shared, &replica, &header, interest, token);
+            let packet = answer(&shared, &replica, asked, interest, token);
             shared.outbox.send(packet);
         }
     });
@@ -93,40 +69,86 @@ fn queue(
     }
 }
 
-/// A worker's job: the segment as a packet, or a Nack when its files do not
+/// A worker's job: the packet, or a Nack when there is none or the files do not
 /// read.
-fn read(
+fn answer(
     shared: &Shared,
     replica: &Replica,
-    header: &SegmentHeader,
+    asked: Asked,
     interest: Interest,
     token: Option<PitToken>,
 ) -> Option<NetPacket> {
     let name = interest.name_owned();
-    let made = Data::builder(&name)
-        .final_block_id(ComponentBuf::segment(replica.last_segment()))
-        .content_with(HEADER_LEN + header.body_len(), |content| {
-            replica.read(header, content)
-        })
-        .sign(&shared.verify.signer(header.checksum));
-    match made {
-        Ok(made) => {
-            count(&shared.counters.segments);
-            shared
-                .counters
-                .bytes
-                .fetch_add(header.data_len.into(), Ordering::Relaxed);
-            wire::data(made, token)
-        }
+    let made = if replica.is_in_place() {
+        make(shared, replica, asked, &name)
+    } else {
+        Err(io::Error::other("its files were taken away"))
+    };
+    let nack = match made {
+        Ok(Some(made)) => return wire::data(made, token),
+        Ok(None) => wire::nack(NackReason::NoRoute, interest, token),
         Err(error) => {
             if UNREADABLE.says() {
-                tracing::warn!(%name, %error, "a block file does not read");
+                tracing::warn!(%name, %error, "a replica is not served any more");
             }
             count(&shared.counters.read_errors);
             if let Some((key, _)) = request::parse(&shared.prefix, name.as_ref()) {
                 shared.forget(&key);
             }
-            Some(wire::nack(NackReason::NoRoute, interest, token))
+            wire::nack(NackReason::NoRoute, interest, token)
+        }
+    };
+    count(&shared.counters.nacks);
+    Some(nack)
+}
+
+/// The packet of that name; `None` when it lies past the end.
+fn make(
+    shared: &Shared,
+    replica: &Replica,
+    asked: Asked,
+    name: &Name,
+) -> io::Result<Option<Bytes>> {
+    match asked {
+        Asked::Metadata => {
+            let version = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            let made = BlockMetadata::of(replica)?.packet(
+                &name.parent(),
+                version.as_micros() as u64,
+                METADATA_FRESHNESS,
+            );
+            count(&shared.counters.metadata);
+            Ok(Some(made))
+        }
+        Asked::Segment { segment, .. } => {
+            let Some(header) = replica.header(segment) else {
+                return Ok(None);
+            };
+            let made = Data::builder(name)
+                .final_block_id(ComponentBuf::segment(replica.last_segment()))
+                .content_with(HEADER_LEN + header.body_len(), |content| {
+                    replica.read(&header, content)
+                })
+                .sign(&shared.verify.signer(header.checksum))?;
+            count(&shared.counters.segments);
+            let bytes = &shared.counters.bytes;
+            bytes.fetch_add(header.data_len.into(), Ordering::Relaxed);
+            Ok(Some(made))
+        }
+        Asked::Manifest { packet, .. } => {
+            let manifest = replica.manifest()?.unwrap_or_default();
+            let parts = manifest::packet_bytes(replica.segment_bytes().into());
+            let Some(part) = usize::try_from(packet)
+                .ok()
+                .and_then(|n| manifest.chunks(parts).nth(n))
+            else {
+                return Ok(None);
+            };
+            let last = manifest.len().div_ceil(parts) - 1;
+            let builder = Data::builder(name).final_block_id(ComponentBuf::segment(last as u64));
+            Ok(Some(builder.content(part).sign(&SigningKey::DigestSha256)))
         }
     }
 }

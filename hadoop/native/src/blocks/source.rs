@@ -11,7 +11,7 @@ use ndn_packet::{NackReason, Name, NetKind, NetPacket};
 use super::counters::{BlockSourceStats, Counters, count};
 use super::known::Known;
 use super::replica::Replica;
-use super::request::{self, Asked, BlockKey};
+use super::request::{self, BlockKey};
 use super::serve::{Wanted, refuse, serve};
 use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
@@ -294,8 +294,9 @@ impl App for SourceApp {
         let mut inner = shared.lock();
         let clock = Instant::now();
         if let Some((replica, answered)) = inner.known.get(&key, clock) {
-            let other =
-                matches!(asked, Asked::Segment { genstamp, .. } if genstamp != replica.genstamp());
+            let other = asked
+                .genstamp()
+                .is_some_and(|asked| asked != replica.genstamp());
             if !other || clock.duration_since(answered) < ASK_AGAIN_AFTER {
                 drop(inner);
                 return serve(shared, &replica, wanted, out);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jni::EnvUnowned;
-use jni::objects::{JByteArray, JClass, JString};
+use jni::objects::{JByteArray, JClass, JObjectArray, JString};
 use jni::sys::{jboolean, jint, jlong};
 
 use super::{OBJECTS, Object, call, keep, name, node, not_negative, text};
@@ -81,22 +81,28 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
     })
 }
 
-/// `String blockMetadata(long node, String name, int timeoutMs)`
+/// `String blockMetadata(long node, String name, byte[][] manifest, int timeoutMs)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     handle: jlong,
     uri: JString<'local>,
+    manifest: JObjectArray<'local, JByteArray<'local>>,
     timeout_ms: jint,
 ) -> JString<'local> {
     call(env, |env| {
         let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
         let name = name(env, &uri)?;
-        match node(handle)?.block_metadata(&name, timeout)? {
-            Some(facts) => Ok(JString::from_str(env, facts.to_json())?),
-            None => Ok(JString::default()),
+        let node = node(handle)?;
+        let Some(facts) = node.block_metadata(&name, timeout)? else {
+            return Ok(JString::default());
+        };
+        if let Some(digests) = node.block_manifest(&name.parent(), &facts, timeout)? {
+            let digests = env.byte_array_from_slice(&digests)?;
+            manifest.set_element(env, 0, digests)?;
         }
+        Ok(JString::from_str(env, facts.to_json())?)
     })
 }
 

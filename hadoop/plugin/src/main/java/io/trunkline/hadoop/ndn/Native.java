@@ -236,18 +236,21 @@ public final class Native {
       throws IOException;
 
   /**
-   * Fetches what is known of a block and unpacks it.
+   * Fetches what is known of a block and unpacks it, and the digests of its segments, past the
+   * caches if they hold others than it tells of.
    *
    * @param node the node's handle
    * @param name URI of the block's name with {@code 32=metadata}
-   * @param timeoutMs how long to wait, in milliseconds
+   * @param manifest its first element becomes the digests, one after the other; it stays null when
+   *     nobody has them, or the block has no checksums
+   * @param timeoutMs how long to wait for each packet, in milliseconds
    * @return JSON with {@code genstamp}, {@code length}, {@code segment_bytes}, {@code
    *     checksum_type} and {@code bytes_per_checksum}; null when nobody answered in time or a Nack
    *     came
    * @throws IOException when the name is no name, the answer is malformed or the node is closed
    */
-  public static native String blockMetadata(long node, String name, int timeoutMs)
-      throws IOException;
+  public static native String blockMetadata(
+      long node, String name, byte[][] manifest, int timeoutMs) throws IOException;
 
   /**
    * Publishes one Data packet until {@link #unpublish}; the name is registered toward the router.

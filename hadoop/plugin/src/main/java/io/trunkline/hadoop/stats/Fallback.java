@@ -36,6 +36,8 @@ public enum Fallback {
   NO_METADATA("no_metadata", "no finalized replica is found by name"),
   /** The replica that answered is another one than was asked for. */
   OTHER_REPLICA("other_replica", "the replica found by name is not the one asked for"),
+  /** The digests of the replica's segments cannot be had, or it has no checksums. */
+  NO_MANIFEST("no_manifest", "the digests of the replica's segments are not found by name"),
   /** Short-circuit reads are configured. */
   SHORT_CIRCUIT("short_circuit", "short-circuit reads are configured"),
   /** A read by name failed on its way. */

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DFSOutputStream;
 import org.apache.hadoop.hdfs.DFSTestUtil;
@@ -114,21 +115,52 @@ class RouterTest {
     }
   }
 
-  /** A rolled-back NameNode gives the same block and generation stamp out again. */
-  @Test
-  void replicasOfABlockThatCameAgainAreTheNewBytes() throws Exception {
+  /**
+   * Has the router hold other bytes of the block that the NameNode gives out next, as after a
+   * rollback.
+   */
+  private ExtendedBlock poisonNext(byte[] old) throws Exception {
     cluster.write("/before", TestCluster.data(50, 1000));
     ExtendedBlock before = block("/before");
     ExtendedBlock next =
         new ExtendedBlock(
             before.getBlockPoolId(), before.getBlockId() + 1, 0, before.getGenerationStamp() + 1);
+    poison(next, old);
+    return next;
+  }
+
+  private void assertCameAgain(ExtendedBlock poisoned, String path) throws IOException {
+    ExtendedBlock block = block(path);
+    assertEquals(poisoned.getBlockId(), block.getBlockId());
+    assertEquals(poisoned.getGenerationStamp(), block.getGenerationStamp());
+  }
+
+  @Test
+  void aReaderOfABlockThatCameAgainGetsTheNewBytes() throws Exception {
     int length = 5 << 20;
-    poison(next, TestCluster.data(51, length));
+    ExtendedBlock poisoned = poisonNext(TestCluster.data(55, length));
+    byte[] data = TestCluster.data(56, length);
+    // By TCP, so that the router has nothing of it.
+    Configuration tcp = new Configuration(conf);
+    tcp.set("trunkline.transport", "tcp");
+    try (FileSystem other = FileSystem.newInstance(cluster.fs().getUri(), tcp);
+        FSDataOutputStream out = other.create(new Path("/read-again"))) {
+      out.write(data);
+    }
+    assertCameAgain(poisoned, "/read-again");
+    cluster.reset();
+    assertArrayEquals(data, cluster.read("/read-again"));
+    assertEquals(length, cluster.count(Counter.BYTES_READ), "by name");
+    assertEquals(0, cluster.allFallbacks());
+  }
+
+  @Test
+  void replicasOfABlockThatCameAgainAreTheNewBytes() throws Exception {
+    int length = 5 << 20;
+    ExtendedBlock poisoned = poisonNext(TestCluster.data(51, length));
     byte[] data = TestCluster.data(52, length);
     cluster.write("/again", data);
-    ExtendedBlock block = block("/again");
-    assertEquals(next.getBlockId(), block.getBlockId(), "the block that was poisoned");
-    assertEquals(next.getGenerationStamp(), block.getGenerationStamp());
+    assertCameAgain(poisoned, "/again");
     cluster.check("/again", data, 3);
     assertTrue(cluster.count(Counter.BYTES_PULLED) >= 3L * length, "and they came by name");
     assertEquals(0, cluster.count(Counter.BODIES_AGAIN));

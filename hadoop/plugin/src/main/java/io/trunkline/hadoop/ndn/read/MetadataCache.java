@@ -14,21 +14,22 @@ import java.util.concurrent.TimeUnit;
 final class MetadataCache {
   private record Key(String root, String pool, long block, long genstamp) {}
 
-  private record Entry(ReplicaMetadata metadata, long expiresNanos) {}
+  private record Entry(ReplicaMetadata metadata, long expiresNanos) {
+    int weight() {
+      return metadata == null ? 200 : metadata.weight();
+    }
+  }
 
-  private static final int MAX_ENTRIES = 4096;
+  /** Most bytes remembered: the digests of 64 GiB of blocks, in segments of default size. */
+  private static final long MAX_BYTES = 16L << 20;
+
   private static final long FOUND_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final long MISSED_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-  private static final Map<Key, Entry> ENTRIES =
-      new LinkedHashMap<>(64, 0.75f, true) {
-        private static final long serialVersionUID = 1L;
+  /** Guarded by itself, as is the sum of their weights. */
+  private static final Map<Key, Entry> ENTRIES = new LinkedHashMap<>(64, 0.75f, true);
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Key, Entry> eldest) {
-          return size() > MAX_ENTRIES;
-        }
-      };
+  private static long bytes;
 
   private MetadataCache() {}
 
@@ -51,18 +52,35 @@ final class MetadataCache {
         return entry.metadata;
       }
     }
+    byte[][] manifest = new byte[1][];
     String text =
         Native.blockMetadata(
             node.handle(),
             node.names().metadata(pool, block),
+            manifest,
             node.settings().discoveryTimeoutMs());
-    ReplicaMetadata metadata = text == null ? null : ReplicaMetadata.parse(text);
+    ReplicaMetadata metadata = text == null ? null : ReplicaMetadata.parse(text, manifest[0]);
     boolean found = metadata != null && metadata.genstamp() == genstamp;
-    synchronized (ENTRIES) {
-      ENTRIES.put(
-          key, new Entry(metadata, System.nanoTime() + (found ? FOUND_NANOS : MISSED_NANOS)));
-    }
+    put(key, new Entry(metadata, System.nanoTime() + (found ? FOUND_NANOS : MISSED_NANOS)));
     return metadata;
+  }
+
+  private static void put(Key key, Entry entry) {
+    synchronized (ENTRIES) {
+      remove(key);
+      ENTRIES.put(key, entry);
+      bytes += entry.weight();
+      while (bytes > MAX_BYTES) {
+        remove(ENTRIES.keySet().iterator().next());
+      }
+    }
+  }
+
+  private static void remove(Key key) {
+    Entry entry = ENTRIES.remove(key);
+    if (entry != null) {
+      bytes -= entry.weight();
+    }
   }
 
   /**
@@ -75,7 +93,7 @@ final class MetadataCache {
    */
   static void forget(NdnNode node, String pool, long block, long genstamp) {
     synchronized (ENTRIES) {
-      ENTRIES.remove(new Key(node.settings().root(), pool, block, genstamp));
+      remove(new Key(node.settings().root(), pool, block, genstamp));
     }
   }
 }

@@ -61,6 +61,7 @@ final class NamedReplica extends ReplicaAccessor {
         new SegmentReader(
             node,
             node.names().version(pool, block, metadata.genstamp()),
+            metadata.manifest(),
             Math.max(0, visibleLength - 1) / metadata.segmentBytes());
   }
 

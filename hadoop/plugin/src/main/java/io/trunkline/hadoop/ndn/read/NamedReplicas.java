@@ -68,6 +68,9 @@ public final class NamedReplicas {
           Fallback.OTHER_REPLICA,
           metadata + ", asked for genstamp " + genstamp + " and " + visibleLength + " bytes");
     }
+    if (metadata.manifest() == null) {
+      throw new NotServed(Fallback.NO_MANIFEST, "");
+    }
     return metadata;
   }
 }

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.read;
 
 import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
 import java.util.Map;
@@ -14,17 +15,25 @@ import org.apache.hadoop.util.DataChecksum;
  * @param segmentBytes data bytes a segment, the last one aside
  * @param checksumType number of {@link DataChecksum.Type}
  * @param bytesPerChecksum data bytes that one checksum covers
+ * @param manifest the digests of its segments, one after the other; null when they are not to be
+ *     had
  */
 record ReplicaMetadata(
-    long genstamp, long length, int segmentBytes, int checksumType, int bytesPerChecksum) {
+    long genstamp,
+    long length,
+    int segmentBytes,
+    int checksumType,
+    int bytesPerChecksum,
+    byte[] manifest) {
   /**
    * Reads metadata.
    *
    * @param text JSON
+   * @param manifest the digests that came with it, or null
    * @return the metadata
    * @throws IOException when it is malformed
    */
-  static ReplicaMetadata parse(String text) throws IOException {
+  static ReplicaMetadata parse(String text, byte[] manifest) throws IOException {
     ReplicaMetadata metadata;
     try {
       Map<String, String> json = Json.scalars(text);
@@ -34,7 +43,8 @@ record ReplicaMetadata(
               Long.parseLong(json.getOrDefault("length", "")),
               Integer.parseInt(json.getOrDefault("segment_bytes", "")),
               Integer.parseInt(json.getOrDefault("checksum_type", "")),
-              Integer.parseInt(json.getOrDefault("bytes_per_checksum", "")));
+              Integer.parseInt(json.getOrDefault("bytes_per_checksum", "")),
+              manifest);
     } catch (IOException | NumberFormatException e) {
       throw new IOException("block metadata is malformed: " + e.getMessage(), e);
     }
@@ -47,6 +57,32 @@ record ReplicaMetadata(
         || metadata.checksumType > DataChecksum.Type.CRC32C.id) {
       throw new IOException("block metadata is out of bounds: " + metadata);
     }
+    if (manifest != null && manifest.length != metadata.segments() * SegmentDigests.BYTES) {
+      throw new IOException("block manifest does not fit: " + metadata);
+    }
     return metadata;
+  }
+
+  private long segments() {
+    return Math.max(0, length - 1) / segmentBytes + 1;
+  }
+
+  /** What it takes in memory, roughly, in bytes. */
+  int weight() {
+    return 200 + (manifest == null ? 0 : manifest.length);
+  }
+
+  @Override
+  public String toString() {
+    return "genstamp "
+        + genstamp
+        + ", "
+        + length
+        + " bytes in segments of "
+        + segmentBytes
+        + ", checksums of type "
+        + checksumType
+        + " over "
+        + bytesPerChecksum;
   }
 }

@@ -3,6 +3,8 @@ package io.trunkline.hadoop.ndn.read;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.UnverifiedException;
+import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
@@ -24,6 +26,7 @@ final class SegmentReader implements AutoCloseable {
 
   private final NdnNode node;
   private final String prefix;
+  private final byte[] manifest;
   private final long last;
   private long pull = NONE;
   private long next;
@@ -33,9 +36,11 @@ final class SegmentReader implements AutoCloseable {
    *
    * @param node the forwarder
    * @param prefix the block's versioned name
+   * @param manifest the digests of its segments
    * @param last last segment that will be asked for
    */
-  SegmentReader(NdnNode node, String prefix, long last) {
+  SegmentReader(NdnNode node, String prefix, byte[] manifest, long last) {
+    this.manifest = manifest;
     this.node = node;
     this.prefix = prefix;
     this.last = last;
@@ -61,6 +66,9 @@ final class SegmentReader implements AutoCloseable {
           next = segment + 1;
           return length;
         }
+      } catch (UnverifiedException e) {
+        restart();
+        throw e;
       } catch (NdnException e) {
         TransferStats.get().add(Counter.PULL_RETRIES);
         restart();
@@ -90,7 +98,16 @@ final class SegmentReader implements AutoCloseable {
               node.handle(), prefix, segment, node.settings().windowSegments(), false, last);
       next = segment;
     }
-    return Native.pullTake(pull, segment, header, to, 0, to.length, null, 0, SLICE_MS);
+    return Native.pullTake(
+        pull,
+        segment,
+        header,
+        to,
+        0,
+        to.length,
+        manifest,
+        (int) segment * SegmentDigests.BYTES,
+        SLICE_MS);
   }
 
   private static void pause() {

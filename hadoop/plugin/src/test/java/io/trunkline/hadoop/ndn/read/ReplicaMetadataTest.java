@@ -9,13 +9,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class ReplicaMetadataTest {
+  private static final String GOOD =
+      "{\"genstamp\":1001,\"length\":5,\"segment_bytes\":64512,"
+          + "\"checksum_type\":2,\"bytes_per_checksum\":512}";
+
   @Test
   void goodMetadataIsRead() throws IOException {
-    ReplicaMetadata metadata =
-        ReplicaMetadata.parse(
-            "{\"genstamp\":1001,\"length\":5,\"segment_bytes\":64512,"
-                + "\"checksum_type\":2,\"bytes_per_checksum\":512}");
-    assertEquals(new ReplicaMetadata(1001, 5, 64512, 2, 512), metadata);
+    byte[] manifest = new byte[16];
+    ReplicaMetadata metadata = ReplicaMetadata.parse(GOOD, manifest);
+    assertEquals(new ReplicaMetadata(1001, 5, 64512, 2, 512, manifest), metadata);
+    assertThrows(IOException.class, () -> ReplicaMetadata.parse(GOOD, new byte[32]));
   }
 
   @ParameterizedTest
@@ -35,6 +38,6 @@ class ReplicaMetadataTest {
             + "\"bytes_per_checksum\":0}",
       })
   void badMetadataIsRefused(String text) {
-    assertThrows(IOException.class, () -> ReplicaMetadata.parse(text));
+    assertThrows(IOException.class, () -> ReplicaMetadata.parse(text, null));
   }
 }
