@@ -28,6 +28,9 @@ pub struct NodeSettings {
     /// Segments that all producers together may retain, in bytes. Default
     /// 256 MiB.
     pub retain_bytes: u64,
+    /// Segments that all pulls together may have asked for and not handed on, in
+    /// bytes. Default 1 GiB.
+    pub pull_bytes: u64,
     /// What is checked of pulled segments: `checksums` (the default) or `digest`.
     pub verify: Verify,
     /// What logs, threads and the status call this node. Default `trunkline`.
@@ -51,6 +54,8 @@ struct Raw {
     #[serde(default)]
     retain_bytes: Option<u64>,
     #[serde(default)]
+    pull_bytes: Option<u64>,
+    #[serde(default)]
     verify: Option<String>,
     #[serde(default)]
     name: Option<String>,
@@ -67,6 +72,7 @@ impl NodeSettings {
             cs_bytes: 64 << 20,
             pit_entries: 65_536,
             retain_bytes: 256 << 20,
+            pull_bytes: 1 << 30,
             verify: Verify::default(),
             name: "trunkline".to_owned(),
         }
@@ -101,6 +107,7 @@ impl NodeSettings {
             cs_bytes: raw.cs_bytes.map_or(default.cs_bytes, |n| n as usize),
             pit_entries: raw.pit_entries.map_or(default.pit_entries, |n| n as usize),
             retain_bytes: raw.retain_bytes.unwrap_or(default.retain_bytes),
+            pull_bytes: raw.pull_bytes.unwrap_or(default.pull_bytes),
             verify: filled(raw.verify)
                 .map(verify)
                 .transpose()?
@@ -128,7 +135,7 @@ mod tests {
         let settings = NodeSettings::from_json(
             r#"{"face":"tcp://10.0.0.1:6363","root":"/hadoop","local_address":"127.0.0.3",
                 "listen":["tcp://0.0.0.0:7000"],"cs_bytes":1000,"pit_entries":7,
-                "retain_bytes":99,"name":"dn1","verify":"digest"}"#,
+                "retain_bytes":99,"pull_bytes":98,"name":"dn1","verify":"digest"}"#,
         )
         .unwrap();
         assert_eq!(settings.face.as_deref(), Some("tcp://10.0.0.1:6363"));
@@ -139,9 +146,10 @@ mod tests {
             (
                 settings.cs_bytes,
                 settings.pit_entries,
-                settings.retain_bytes
+                settings.retain_bytes,
+                settings.pull_bytes
             ),
-            (1000, 7, 99)
+            (1000, 7, 99, 98)
         );
         assert_eq!(
             (settings.name.as_str(), settings.verify),

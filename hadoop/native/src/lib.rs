@@ -18,6 +18,7 @@
 //! that holds the exported functions and turns handles, arrays and errors over.
 
 mod blocks;
+mod budget;
 mod clock;
 mod config;
 mod error;
@@ -31,9 +32,8 @@ mod node;
 mod outbox;
 mod producer;
 mod pull;
-mod retention;
+mod rate_limit;
 mod segment;
-mod seldom;
 mod status;
 mod totals;
 mod verify;

@@ -12,6 +12,7 @@ use ndn_io::{App, AppHandle, FaceConfig, FaceUri, LinkOptions, ListenConfig, Nod
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use crate::blocks::BlockSource;
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::config::NodeSettings;
 use crate::error::{NativeError, Result};
@@ -20,8 +21,7 @@ use crate::fixed::FixedData;
 use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::producer::StreamProducer;
-use crate::pull::{Pull, PullSettings};
-use crate::retention::Retention;
+use crate::pull::{BUFFERED_WINDOWS, Pull, PullSettings};
 use crate::status;
 use crate::totals::Ended;
 
@@ -32,6 +32,9 @@ const RECONNECT: (Duration, Duration) = (Duration::from_millis(50), Duration::fr
 /// of a process does not find it down.
 const FACE_WAIT: Duration = Duration::from_secs(1);
 
+/// A pull has at least this window, or is refused.
+const MIN_WINDOW: usize = 4;
+
 /// A running node. Dropping it closes it.
 pub struct NamedNode {
     number: u64,
@@ -41,7 +44,8 @@ pub struct NamedNode {
     seed: RandomState,
     seeds: AtomicU64,
     fetches: Fetches,
-    retention: Arc<Retention>,
+    retention: Arc<Budget>,
+    pulled: Arc<Budget>,
     opened: Mutex<Opened>,
     ended: Arc<Ended>,
 }
@@ -81,7 +85,15 @@ impl NamedNode {
         fetches.attached(node.attach(app, "fetch").map_err(failed)?, clock);
         let this = Arc::new(NamedNode {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            retention: Retention::new(settings.retain_bytes),
+            retention: Budget::new(
+                settings.retain_bytes,
+                "fewer writers at once, a lower trunkline.ndn.retain.segments, or more \
+                 trunkline.ndn.retain.bytes",
+            ),
+            pulled: Budget::new(
+                settings.pull_bytes,
+                "fewer writes and reads at once, or more trunkline.ndn.pull.bytes",
+            ),
             settings,
             node: Mutex::new(Some(node)),
             clock,
@@ -182,11 +194,17 @@ impl NamedNode {
         Ok(producer)
     }
 
-    /// Opens a pull of the segments below `prefix`.
+    /// Opens a pull of the segments below `prefix`. The more there are, the
+    /// smaller is its window.
     ///
     /// # Errors
-    /// When the node is closed.
-    pub fn open_pull(&self, prefix: &Name, settings: PullSettings) -> Result<Arc<Pull>> {
+    /// When the node is closed, or the bound for pulled bytes is reached.
+    pub fn open_pull(&self, prefix: &Name, mut settings: PullSettings) -> Result<Arc<Pull>> {
+        let bytes = |window: usize| (window * BUFFERED_WINDOWS * MAX_JUMBO_PACKET) as u64;
+        let share = self
+            .pulled
+            .reserve_some(bytes(settings.window), bytes(MIN_WINDOW))?;
+        settings.window = (share.bytes() / bytes(1)).max(1) as usize;
         let seed = self
             .seed
             .hash_one(self.seeds.fetch_add(1, Ordering::Relaxed));
@@ -196,6 +214,7 @@ impl NamedNode {
             seed,
             self.clock.now(),
             self.settings.verify,
+            share,
             self.ended.clone(),
         );
         pull.attached(self.attach(app, "pull", None)?);
@@ -291,7 +310,7 @@ impl NamedNode {
             &self.opened(),
             &self.ended,
             self.fetches.counters(),
-            self.retention.held(),
+            (self.retention.held(), self.pulled.held()),
         );
         serde_json::to_string(&status).map_err(failed)
     }

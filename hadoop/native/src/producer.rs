@@ -16,10 +16,10 @@ use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken};
 
+use crate::budget::Share;
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
-use crate::retention::Share;
 use crate::segment::ChecksumType;
 use crate::totals::Ended;
 use crate::verify::Verify;

@@ -16,10 +16,11 @@ use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, CubicConfig, State, 
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
+use crate::budget::Share;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::rate_limit::RateLimit;
 use crate::segment::SegmentDigest;
-use crate::seldom::Seldom;
 use crate::totals::Ended;
 use crate::verify::Verify;
 use crate::wire;
@@ -34,13 +35,16 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 /// has damaged is right when it is asked for again; a damaged replica never is.
 const MAX_REFUSALS: u32 = 4;
 /// Said of segments that do not verify, or are another write's.
-static UNVERIFIED: Seldom = Seldom::new();
+static UNVERIFIED: RateLimit = RateLimit::new();
 /// Segments of a finished block that are asked for before one of them is taken.
 /// Many a reader takes a little and stops: the line that goes on in the next
 /// split, a sample. It may not cost a block, and TCP's buffers begin as small.
 const FIRST_AHEAD: usize = 4;
 /// First wait after a Nack; the core doubles it.
 const NO_ROUTE_WAIT: Duration = Duration::from_millis(10);
+
+/// Segments that are asked for or wait to be taken, in windows, at most.
+pub(crate) const BUFFERED_WINDOWS: usize = 2;
 
 /// What a pull is started with.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +91,8 @@ struct Inner {
     starved: Option<usize>,
     /// Where to begin anew, because what lies before came by another way.
     restart: Option<u64>,
+    /// What of the node's bound for pulled bytes this pull holds.
+    share: Option<Share>,
     /// The last segment that did not verify, and how often.
     refused: Option<(u64, u32)>,
     closed: bool,
@@ -100,13 +106,15 @@ impl Shared {
 
 impl Pull {
     /// A pull that is not attached to a node yet, and the application to
-    /// attach. `now` is the node's own clock, `seed` that of the nonces.
+    /// attach. `now` is the node's own clock, `seed` that of the nonces, `share`
+    /// its part of the node's bound for pulled bytes.
     pub(crate) fn new(
         prefix: &Name,
         settings: PullSettings,
         seed: u64,
         now: Duration,
         verify: Verify,
+        share: Share,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let config = ConsumerConfig {
@@ -118,7 +126,7 @@ impl Pull {
             }),
             interest_lifetime: INTEREST_LIFETIME,
             give_up_after: GIVE_UP_AFTER,
-            max_buffered_segments: settings.window * 2,
+            max_buffered_segments: settings.window * BUFFERED_WINDOWS,
             first_ahead: if settings.live {
                 usize::MAX
             } else {
@@ -140,6 +148,7 @@ impl Pull {
                 verifying: 0,
                 starved: None,
                 restart: None,
+                share: Some(share),
                 refused: None,
                 closed: false,
             }),
@@ -218,7 +227,7 @@ impl Pull {
                 if sound && bound {
                     return Ok(Some(data.content()));
                 }
-                if UNVERIFIED.says() {
+                if UNVERIFIED.allows() {
                     let why = if sound {
                         "a segment is of another write than this one; asked for past the caches"
                     } else {
@@ -298,6 +307,8 @@ impl Pull {
         let mut inner = self.shared.lock();
         if !std::mem::replace(&mut inner.closed, true) {
             self.shared.ended.pull(&inner.consumer.stats());
+            inner.consumer = Consumer::new(inner.config.clone(), Duration::ZERO);
+            inner.share = None;
         }
         drop(inner);
         self.shared.arrived.notify_all();

@@ -22,8 +22,11 @@ pub(crate) struct Status<'a> {
     listening: Vec<String>,
     forwarder: Forwarder,
     producers: ProducerTotals,
+    /// Set aside for what producers keep.
     reserved_bytes: u64,
     pulls: PullTotals,
+    /// Set aside for what pulls have received and nobody has taken.
+    pull_reserved_bytes: u64,
     fetches: Fetches,
     published: Vec<Published>,
     block_source: BlockSourceStats,
@@ -95,7 +98,7 @@ pub(crate) fn of<'a>(
     opened: &Opened,
     ended: &Ended,
     (answered, unanswered): (u64, u64),
-    reserved_bytes: u64,
+    (reserved_bytes, pull_reserved_bytes): (u64, u64),
 ) -> Status<'a> {
     let (mut producers, mut pulls) = ended.totals();
     let open = opened.producers.iter().filter_map(Weak::upgrade);
@@ -133,6 +136,7 @@ pub(crate) fn of<'a>(
         },
         producers,
         reserved_bytes,
+        pull_reserved_bytes,
         pulls,
         fetches: Fetches {
             answered,

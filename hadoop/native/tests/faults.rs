@@ -119,6 +119,39 @@ fn the_bound_for_retained_bytes_is_kept() {
     open(3).expect("room again");
 }
 
+#[test]
+fn the_bound_for_pulled_bytes_is_kept() {
+    let mut settings = NodeSettings::new(name("/hadoop"));
+    settings.pull_bytes = 20 << 20;
+    let node = NamedNode::open(settings).expect("a node alone");
+    let mut pulls = Vec::new();
+    let error = loop {
+        match node.open_pull(
+            &name(&format!("/hadoop/blocks/p/{}/v=1", pulls.len())),
+            live(64),
+        ) {
+            Ok(pull) => pulls.push(pull),
+            Err(error) => break error,
+        }
+        assert!(pulls.len() < 100);
+    };
+    assert!(matches!(error, NativeError::NoRoom(_)), "{error}");
+    assert!(
+        pulls.len() > 10,
+        "later ones have smaller windows: {}",
+        pulls.len()
+    );
+    assert!(
+        status(&node)["pull_reserved_bytes"]
+            .as_u64()
+            .expect("a number")
+            <= 20 << 20
+    );
+    pulls[0].close();
+    node.open_pull(&name("/hadoop/blocks/p/100/v=1"), live(64))
+        .expect("room again");
+}
+
 /// A producer of which every third packet is damaged, the first time or always.
 struct Damaging {
     seen: std::collections::HashSet<Vec<u8>>,

@@ -15,12 +15,12 @@ use super::request::{self, Asked};
 use super::source::Shared;
 use crate::manifest;
 use crate::metadata::BlockMetadata;
+use crate::rate_limit::RateLimit;
 use crate::segment::HEADER_LEN;
-use crate::seldom::Seldom;
 use crate::wire;
 
 /// Said of block files that do not read, which may be asked for without end.
-static UNREADABLE: Seldom = Seldom::new();
+static UNREADABLE: RateLimit = RateLimit::new();
 
 /// An Interest that waits for an answer of Java, or for its turn to be read.
 pub(super) struct Wanted {
@@ -88,7 +88,7 @@ fn answer(
         Ok(Some(made)) => return wire::data(made, token),
         Ok(None) => wire::nack(NackReason::NoRoute, interest, token),
         Err(error) => {
-            if UNREADABLE.says() {
+            if UNREADABLE.allows() {
                 tracing::warn!(%name, %error, "a replica is not served any more");
             }
             count(&shared.counters.read_errors);

@@ -17,7 +17,7 @@ use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
-use crate::seldom::Seldom;
+use crate::rate_limit::RateLimit;
 use crate::verify::Verify;
 use crate::wire;
 
@@ -30,8 +30,8 @@ const MAX_WAITING: usize = 1024;
 const MAX_WAITING_IN_ALL: usize = 16 * 1024;
 /// Said of replicas that are known and can't be served, and of requests that Java leaves open:
 /// they may be asked for without end.
-static UNSERVABLE: Seldom = Seldom::new();
-static UNANSWERED: Seldom = Seldom::new();
+static UNSERVABLE: RateLimit = RateLimit::new();
+static UNANSWERED: RateLimit = RateLimit::new();
 /// An answer this young is not asked again when another generation is wanted.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Threads that read and digest; two keep up with a 10 Gbit/s link.
@@ -191,7 +191,7 @@ impl BlockSource {
         let replica = match opened {
             Some(Ok(replica)) => Some(Arc::new(replica)),
             Some(Err(error)) => {
-                if UNSERVABLE.says() {
+                if UNSERVABLE.allows() {
                     tracing::warn!(pool = key.pool, block = key.block, %error, "a replica can't be served");
                 }
                 None
@@ -353,7 +353,7 @@ impl App for SourceApp {
         let idle = inner.known.is_empty() && inner.requests.is_empty();
         drop(inner);
         for (key, request) in over {
-            if UNANSWERED.says() {
+            if UNANSWERED.allows() {
                 tracing::warn!(
                     pool = key.pool,
                     block = key.block,

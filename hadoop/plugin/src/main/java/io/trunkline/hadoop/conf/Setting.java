@@ -85,6 +85,15 @@ public enum Setting {
       8L << 20,
       1L << 40,
       "Memory for the kept segments of all blocks that this JVM writes at once."),
+  /** Memory of all pulls of the JVM. */
+  PULL_BYTES(
+      "trunkline.ndn.pull.bytes",
+      Kind.BYTES,
+      1L << 30,
+      8L << 20,
+      1L << 40,
+      "Memory for segments that are asked for or wait to be taken, of all blocks that this JVM"
+          + " receives and reads at once; the more there are, the smaller are their windows."),
   /** How long a pull waits for one segment. */
   PULL_TIMEOUT_MS(
       "trunkline.ndn.pull.timeout.ms",

@@ -299,6 +299,15 @@ public final class Settings {
   }
 
   /**
+   * Memory of all segments that are pulled.
+   *
+   * @return bytes
+   */
+  public long pullBytes() {
+    return number(Setting.PULL_BYTES);
+  }
+
+  /**
    * How long a segment that exists may take.
    *
    * @return milliseconds

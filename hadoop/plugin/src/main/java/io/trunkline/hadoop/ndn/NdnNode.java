@@ -175,6 +175,7 @@ public final class NdnNode implements AutoCloseable {
           json.writeNumberField("cs_bytes", settings.contentStoreBytes());
           json.writeNumberField("pit_entries", settings.pitEntries());
           json.writeNumberField("retain_bytes", settings.retainBytes());
+          json.writeNumberField("pull_bytes", settings.pullBytes());
         });
   }
 

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NdnException;
+import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.UnverifiedException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
@@ -133,7 +134,9 @@ final class BodyPuller implements Closeable {
     void failed(long segment, NdnException e) throws IOException {
       stats.add(Counter.PULL_RETRIES);
       drop(record.kind());
-      if (e instanceof UnverifiedException || ++failures == MAX_FAILURES) {
+      if (e instanceof UnverifiedException
+          || e instanceof NoRoomException
+          || ++failures == MAX_FAILURES) {
         byName = false;
         ask(what(segment) + ": " + e.getMessage());
       } else {

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.read;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.UnverifiedException;
 import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -66,7 +67,7 @@ final class SegmentReader implements AutoCloseable {
           next = segment + 1;
           return length;
         }
-      } catch (UnverifiedException e) {
+      } catch (UnverifiedException | NoRoomException e) {
         restart();
         throw e;
       } catch (NdnException e) {
