@@ -23,7 +23,7 @@ use crate::face::io::{DatagramIo, StreamIo};
 use crate::uri::{Address, FaceUri, FaceUriError};
 
 /// All face types.
-static FACE_TYPES: [FaceType; 3] = [
+const FACE_TYPES: &[FaceType] = &[
     FaceType::Stream(&unix::Unix),
     FaceType::Stream(&tcp::Tcp),
     FaceType::Datagram(&udp::Udp),
