@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from trunkline_lab import paths
 
 CRATES = sorted([*(path.parent for path in paths.ROOT.glob("*/*/Cargo.toml")), paths.ROOT / "cli"])
