@@ -4,7 +4,7 @@ use ndn_endpoint::rdr::Metadata;
 
 use super::hasher::Hashed;
 use super::manifest::encode_end;
-use super::writer::{FileWriter, Staged};
+use super::writer::{FileWriter, Hashing, Staged};
 use crate::error::{At, RepoError, Result};
 use crate::layout::incoming;
 
@@ -41,8 +41,7 @@ impl FileWriter {
         }
         let staged = self.make_whole();
         if staged.is_err() {
-            // The content is there: it is hashed once more.
-            self.rewritten = true;
+            // The content is there: it is hashed once more, where it was hashed as it came.
             if self.is_of_unknown_size() {
                 (self.facts.entry.size, self.facts.entry.final_in_all) = (0, false);
             }
@@ -52,9 +51,9 @@ impl FileWriter {
 
     fn make_whole(&mut self) -> Result<Staged> {
         let paths = incoming(self.facts.entry.content);
-        let hashed = match self.lane.take() {
-            Some(lane) => lane.finish(),
-            None => self.hash_again(),
+        let hashed = match std::mem::replace(&mut self.hashing, Hashing::AtTheEnd) {
+            Hashing::AsItComes(lane) => lane.finish(),
+            Hashing::AtTheEnd | Hashing::Lost => self.hash_again(),
         };
         let hashed = hashed.at(&paths.1)?;
         // A version never changes: it needs no room beyond its end.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::block::{BLOCK_BYTES, Block};
 use super::hasher::{Hashed, Hasher};
 use super::lane::Lane;
-use super::writer::{FileWriter, shape};
+use super::writer::{FileWriter, Hashing, shape};
 
 impl FileWriter {
     /// Writes `bytes` at `offset`; a gap before them is zeros.
@@ -96,8 +96,7 @@ impl FileWriter {
         self.write_all_taken()?;
         if !self.is_rewritten() {
             self.end_stream()?;
-            self.lane = None;
-            self.rewritten = true;
+            self.hashing = Hashing::AtTheEnd;
         }
         Ok(())
     }

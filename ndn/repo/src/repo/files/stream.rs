@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::block::BLOCK_BYTES;
 use super::reservation::Reservation;
-use super::writer::FileWriter;
+use super::writer::{FileWriter, Hashing};
 
 /// Room reserved ahead: as much as there is of the file already, within these bounds. Each time the blocks on their way are
 /// waited for.
@@ -56,7 +56,7 @@ impl FileWriter {
         matches!(self.reservation, Reservation::AsItComes)
             && self.is_of_unknown_size()
             && !self.draft
-            && self.lane.is_some()
+            && matches!(self.hashing, Hashing::AsItComes(_))
             && self.block.is_full()
             && self.position() > self.stream_from
     }
@@ -65,17 +65,21 @@ impl FileWriter {
         let reserved = self.reserve_ahead(end);
         if let Ok(Some(to)) = reserved {
             let (content, at) = (self.content.clone(), self.at);
-            match self.lane.as_mut().map(|lane| lane.write_from(content, at)) {
-                Some(Ok(true)) => {
+            let streams = match &mut self.hashing {
+                Hashing::AsItComes(lane) => lane.write_from(content, at),
+                Hashing::AtTheEnd | Hashing::Lost => Ok(false),
+            };
+            match streams {
+                Ok(true) => {
                     self.reservation = Reservation::Reserved {
                         to,
                         _permit: permit,
                     };
                     return Ok(());
                 }
-                Some(Ok(false)) | None => {}
+                Ok(false) => {}
                 // The content is there: it is hashed when the file is finished.
-                Some(Err(_)) => (self.lane, self.rewritten) = (None, true),
+                Err(_) => self.hashing = Hashing::AtTheEnd,
             }
         }
         self.content.end_stream();
@@ -151,7 +155,7 @@ impl FileWriter {
     /// As [`FileWriter::end_stream`]; the block in hand stays.
     fn leave_stream(&mut self) -> io::Result<()> {
         self.enter_all()?;
-        if let Some(lane) = &mut self.lane {
+        if let Hashing::AsItComes(lane) = &mut self.hashing {
             lane.write_no_more();
         }
         self.content.end_stream();
@@ -174,7 +178,8 @@ impl FileWriter {
 
     /// A part of what was taken is lost, so that it can't be published any more: it takes no room from others.
     pub(super) fn give_up(&mut self) {
-        (self.lane, self.reservation, self.asked) = (None, Reservation::Never, 0);
+        self.hashing = Hashing::Lost;
+        (self.reservation, self.asked) = (Reservation::Never, 0);
         // If that fails, it goes with the file.
         let _ = self.trim();
     }

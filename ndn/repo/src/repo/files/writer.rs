@@ -52,6 +52,21 @@ impl Default for PutOptions {
     }
 }
 
+/// When a file's digests are made, and whether all that was taken is there.
+///
+/// ```text
+///   AsItComes ── written out of order; a digest, or the end of the manifest, could not be written ──▶ AtTheEnd
+///       └── a block on its way to the device could not be written ──▶ Lost
+/// ```
+pub(super) enum Hashing {
+    /// Bytes come in order, and go by the lane.
+    AsItComes(Box<Lane>),
+    /// The content file has all bytes, and is read once more when the file is finished.
+    AtTheEnd,
+    /// A part of what was taken is not in the content file: nothing can be published any more.
+    Lost,
+}
+
 /// A file on its way into the repository; see [`crate::Repo::put`]. Dropped before [`FileWriter::finish`], it leaves
 /// nothing, unless [`FileWriter::suspend`] keeps it.
 pub struct FileWriter {
@@ -60,7 +75,7 @@ pub struct FileWriter {
     pub(super) said: Option<u64>,
     pub(super) content: Arc<dyn DiskFile>,
     pub(super) manifest: Arc<dyn DiskFile>,
-    pub(super) lane: Option<Lane>,
+    pub(super) hashing: Hashing,
     pub(super) block: Block,
     /// Bytes in the content file.
     pub(super) at: u64,
@@ -73,9 +88,6 @@ pub struct FileWriter {
     pub(super) asked: u64,
     /// Up to where room was reserved for the manifest, if it was tried.
     pub(super) manifest_room: Option<u64>,
-    /// Whether bytes were written out of order: hashing is left for the end. Where there is no lane otherwise, something that
-    /// was taken is lost.
-    pub(super) rewritten: bool,
     /// Whether its manifest says that it is to be published after a crash.
     pub(super) draft: bool,
     pub(super) keep: bool,
@@ -135,7 +147,7 @@ impl FileWriter {
             said,
             content,
             manifest,
-            lane: Some(lane),
+            hashing: Hashing::AsItComes(Box::new(lane)),
             block: Block::default(),
             at,
             stream_from: PutOptions::default().stream_from,
@@ -144,7 +156,6 @@ impl FileWriter {
             longer: true,
             asked: 0,
             manifest_room: None,
-            rewritten: false,
             draft: false,
             keep: false,
         }
@@ -164,7 +175,7 @@ impl FileWriter {
             said: None,
             content,
             manifest,
-            lane: None,
+            hashing: Hashing::AtTheEnd,
             block: Block::default(),
             at,
             stream_from: u64::MAX,
@@ -172,7 +183,6 @@ impl FileWriter {
             longer: false,
             asked: 0,
             manifest_room: None,
-            rewritten: true,
             draft: false,
             keep: false,
         })
@@ -226,7 +236,7 @@ impl FileWriter {
     }
 
     pub(super) fn is_rewritten(&self) -> bool {
-        self.rewritten
+        matches!(self.hashing, Hashing::AtTheEnd)
     }
 
     pub(super) fn is_of_unknown_size(&self) -> bool {
@@ -243,7 +253,7 @@ impl FileWriter {
         // What is not taken is not given up: there may be room another time.
         self.make_room()?;
         let written = self.block.len() as u64;
-        let is_streamed = self.lane.as_ref().is_some_and(Lane::writes);
+        let is_streamed = matches!(&self.hashing, Hashing::AsItComes(lane) if lane.writes());
         if !is_streamed {
             let entered = self.content.write_at(self.at, self.block.bytes());
             self.longer |= entered.is_err(); // A part of it may be there.
@@ -255,8 +265,8 @@ impl FileWriter {
         }
         let block = std::mem::take(&mut self.block);
         self.at += written;
-        match &mut self.lane {
-            Some(lane) => match lane.feed(block) {
+        match &mut self.hashing {
+            Hashing::AsItComes(lane) => match lane.feed(block) {
                 Ok(block) => {
                     self.block = block;
                     Ok(())
@@ -269,17 +279,17 @@ impl FileWriter {
                     // The content is there: it is hashed when the file is finished, and what is wrong with the manifest is
                     // told then.
                     tracing::debug!(%error, "a file is hashed when it is finished");
-                    (self.lane, self.rewritten) = (None, true);
+                    self.hashing = Hashing::AtTheEnd;
                     Ok(())
                 }
             },
-            None => Ok(()),
+            Hashing::AtTheEnd | Hashing::Lost => Ok(()),
         }
     }
 
     /// Whether a part of what was taken could not be written, so that nothing can be published any more.
     pub fn is_lost(&self) -> bool {
-        self.lane.is_none() && !self.rewritten
+        matches!(self.hashing, Hashing::Lost)
     }
 
     /// Waits until what was taken is in the content file.
@@ -290,10 +300,10 @@ impl FileWriter {
 
     /// As [`FileWriter::write_all_taken`], but for the block in hand.
     pub(super) fn enter_all(&mut self) -> io::Result<()> {
-        let entered = match &mut self.lane {
-            Some(lane) if lane.writes() => lane.enter_all(),
-            None if !self.rewritten => Err(lost()),
-            _ => Ok(()),
+        let entered = match &mut self.hashing {
+            Hashing::AsItComes(lane) if lane.writes() => lane.enter_all(),
+            Hashing::Lost => Err(lost()),
+            Hashing::AsItComes(_) | Hashing::AtTheEnd => Ok(()),
         };
         if entered.is_err() {
             self.give_up();
@@ -312,9 +322,9 @@ impl FileWriter {
         }
         let paths = incoming(self.facts.entry.content);
         let written = self.write_block().at(&paths.0);
-        let entered = match self.lane.take() {
-            Some(lane) => lane.suspend().at(&paths.1),
-            None => Ok(()),
+        let entered = match std::mem::replace(&mut self.hashing, Hashing::AtTheEnd) {
+            Hashing::AsItComes(lane) => lane.suspend().at(&paths.1),
+            Hashing::AtTheEnd | Hashing::Lost => Ok(()),
         };
         // Whoever goes on with it finds out how much of it is good.
         self.keep = true;
