@@ -34,7 +34,6 @@ KNOWN: dict[str, set[frozenset[str]]] = {
     },
     "ndn/endpoint": {frozenset({"exchange", "rdr", "verify"})},
     "ndn/io": {frozenset({"app", "driver"})},
-    "ndn/mount": {frozenset({"error", "remote"})},
     "ndn/packet": {frozenset({"data", "data_builder", "interest", "interest_builder", "key", "verifier"})},
 }
 

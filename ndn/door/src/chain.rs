@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ndn_packet::{Data, KeyLocatorRef, Name, Verifier, signature_type};
+use ndn_packet::{Data, Name, Verifier, signature_type};
 use ndn_repo::{FileReader, RepoError};
 
 /// Versions whose check is remembered.
@@ -102,13 +102,7 @@ fn voucher(metadata: &Data) -> Voucher {
         signature_type::NULL => (false, "Null"),
         _ => (false, "unknown"),
     };
-    let key = metadata.key_locator().map(|locator| match locator {
-        KeyLocatorRef::Name(name) => name.to_string(),
-        KeyLocatorRef::KeyDigest(digest) => {
-            let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
-            format!("sha256:{hex}")
-        }
-    });
+    let key = metadata.key_locator().map(|locator| locator.to_string());
     Voucher {
         is_signed,
         algorithm,

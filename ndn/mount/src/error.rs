@@ -7,7 +7,7 @@ use fuser::Errno;
 use ndn_packet::Name;
 use ndn_repo::RepoError;
 
-use crate::remote::RemoteError;
+use crate::remote_error::RemoteError;
 
 /// Why there is no mount.
 #[derive(Debug, thiserror::Error)]

@@ -15,10 +15,12 @@ mod local;
 mod names;
 mod nodes;
 mod remote;
+mod remote_error;
 mod session;
 mod wire;
 mod xattr;
 
 pub use error::MountError;
-pub use remote::{RemoteError, RemoteOptions};
+pub use remote::RemoteOptions;
+pub use remote_error::RemoteError;
 pub use session::{Mount, MountOptions};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fuser::{Config, Filesystem, MountOption, Session, SessionACL, SessionUnmounter};
 use ndn_packet::Name;
@@ -183,10 +183,7 @@ impl Mount {
         };
         // What is said of it waits: what was written is published first.
         let detached = self.detach().map_err(failed);
-        let deadline = Instant::now() + PATIENCE;
-        while !session.is_finished() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let has_ended = self.wait(PATIENCE);
         if let Some(Behind::Remote(remote)) = &self.behind {
             // Nobody waits any longer for what will not come.
             remote.stop();
@@ -205,7 +202,7 @@ impl Mount {
                 .close_all()
                 .map_err(|errno| failed(io::Error::from_raw_os_error(errno.code())))?;
         }
-        match session.is_finished() {
+        match has_ended || session.is_finished() {
             true => session
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))

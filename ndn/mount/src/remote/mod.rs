@@ -4,7 +4,6 @@
 //! finds another inode, and those who have the old one open go on with it.
 
 mod caller;
-mod error;
 mod file;
 mod fuse;
 mod listing;
@@ -35,6 +34,7 @@ use crate::error::MountError;
 use crate::handles::{Handles, lock};
 use crate::names;
 use crate::nodes::{Kind, Nodes};
+pub(crate) use crate::remote_error::RemoteError;
 
 use caller::Caller;
 use file::{RemoteFile, Segments};
@@ -45,7 +45,6 @@ use read_ahead::ReadAhead;
 use shared_answers::SharedAnswers;
 use version_metadata::VersionMetadata;
 
-pub use error::RemoteError;
 pub use fuse::RemoteFs;
 
 /// Bytes of listings that are remembered, beside the segments: the greatest fits in.

@@ -17,7 +17,7 @@ use super::disk_thread::{Deletion, DiskThread, Done, Job, Waker};
 use super::ending::RefusalLog;
 use super::insertion::{InsertLimits, Means, Process};
 use super::message::{Parameters, Response, status};
-use super::trust::{Believed, Refusal, Seen, Trust, show_key};
+use super::trust::{Believed, Refusal, Seen, Trust};
 use crate::error::Result;
 use crate::ids::random;
 use crate::index::{COMMANDS, failed};
@@ -212,8 +212,7 @@ impl Server {
                     Refusal::Replayed => &mut self.counters.replayed,
                     Refusal::Forbidden => &mut self.counters.forbidden,
                 } += 1;
-                let key = command.key_locator().map(show_key);
-                let why = match key {
+                let why = match command.key_locator() {
                     Some(key) => format!("{refusal}; it names key {key}"),
                     None => refusal.to_string(),
                 };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ndn_packet::{Data, KeyLocatorRef, Name, SigningKey, Verifier, sha256, signature_type};
+use ndn_packet::{Data, Name, SigningKey, Verifier, sha256, signature_type};
 
 use super::command::{Command, Verb};
 
@@ -148,23 +148,12 @@ impl Trust {
         if is_trusted {
             return Ok(());
         }
-        let locator = data.key_locator().map(show_key);
+        let locator = data.key_locator().map(|key| key.to_string());
         Err(match believed {
             Believed::Signed => Untrusted::NotByInserter(locator),
             _ if is_digest => Untrusted::WrongDigest,
             _ => Untrusted::UnknownKey(locator),
         })
-    }
-}
-
-/// A key as a packet names it.
-pub(crate) fn show_key(locator: KeyLocatorRef<'_>) -> String {
-    match locator {
-        KeyLocatorRef::Name(name) => name.to_name().to_string(),
-        KeyLocatorRef::KeyDigest(digest) => {
-            let hex: String = digest.iter().map(|b| format!("{b:02x}")).collect();
-            format!("sha256:{hex}")
-        }
     }
 }
 
