@@ -33,7 +33,6 @@ KNOWN: dict[str, set[frozenset[str]]] = {
         frozenset({"node", "status"}),
     },
     "ndn/endpoint": {frozenset({"exchange", "rdr", "verify"})},
-    "ndn/io": {frozenset({"app", "driver"})},
     "ndn/packet": {frozenset({"data", "data_builder", "interest", "interest_builder", "key", "verifier"})},
 }
 

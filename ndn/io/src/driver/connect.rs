@@ -219,7 +219,7 @@ impl<C: Core> Driver<C> {
         let wait = backoff.mul_f64(0.5 + jitter / 2.0);
         let wait_ms = wait.as_millis();
         if connector.complaints.allows(self.now) {
-            tracing::warn!(face = id.0, %uri, %error, wait_ms, "face is down; connecting again and again");
+            tracing::warn!(face = id.0, %uri, %error, wait_ms, "face is down; reconnecting");
         } else {
             tracing::debug!(face = id.0, %uri, %error, wait_ms, "face is still down");
         }

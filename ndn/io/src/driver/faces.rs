@@ -88,7 +88,7 @@ impl<C: Core> Driver<C> {
                 Ok(peer) => {
                     listener.open_faces += 1;
                     if let Err(error) = self.accepted(at, peer) {
-                        tracing::debug!(%error, "a peer went before its face was made");
+                        tracing::debug!(%error, "a connection ended before its face was added");
                         self.left_listener(at);
                     }
                 }
@@ -98,7 +98,7 @@ impl<C: Core> Driver<C> {
                 Err(error) => {
                     listener.refused += 1;
                     if listener.complaints.allows(self.now) {
-                        tracing::warn!(%error, uri = %listener.config.uri, "cannot accept a peer");
+                        tracing::warn!(%error, uri = %listener.config.uri, "accept failed");
                     }
                     self.timers.set(self.now + ACCEPT_AGAIN, Timer::Accept(at));
                     return;
