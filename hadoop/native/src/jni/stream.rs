@@ -33,7 +33,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerOpen<'local>(
 }
 
 /// `void producerPublish(long producer, long segment, byte[] header, byte[] body, int sumsAt,
-/// int sumsLength, int dataAt, int dataLength, boolean more)`
+/// int sumsLength, int dataAt, int dataLength, boolean more, byte[] digests, int digestAt)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'local>(
@@ -48,6 +48,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
     data_at: jint,
     data_len: jint,
     more: jboolean,
+    digests: JByteArray<'local>,
+    digest_at: jint,
 ) {
     call(env, |env| {
         let Some(Object::Producer(_, producer)) = OBJECTS.get(handle) else {
@@ -61,6 +63,10 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
         check_header(env, &header)?;
         let sums = part(env, &body, sums_at, sums_len)?;
         let data = part(env, &body, data_at, data_len)?;
+        if !digests.is_null() {
+            part(env, &digests, digest_at, DIGEST_LEN as jint)?;
+        }
+        let mut digest = None;
         let mut head = [0; HEADER_LEN];
         header.get_region(env, 0, signed_mut(&mut head))?;
         let checksum = SegmentHeader::decode(&head)
@@ -73,8 +79,13 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
             first.copy_from_slice(&head);
             body.get_region(env, sums.at, signed_mut(to_sums))?;
             body.get_region(env, data.at, signed_mut(to_data))?;
+            digest = SegmentDigest::of(content);
             Ok::<(), Failure>(())
-        })
+        })?;
+        if let Some(digest) = digest.filter(|_| !digests.is_null()) {
+            digests.set_region(env, digest_at, signed(&digest.0))?;
+        }
+        Ok(())
     })
 }
 

@@ -71,6 +71,8 @@ public final class Native {
    * @param dataLength length of the data in bytes
    * @param more whether another call follows at once, so that this segment may wait for it before
    *     it leaves
+   * @param digests where the segment's digest of 16 bytes goes, or null
+   * @param digestAt where in {@code digests}
    * @throws IOException when the producer or its node is closed
    */
   public static native void producerPublish(
@@ -82,7 +84,9 @@ public final class Native {
       int sumsLength,
       int dataAt,
       int dataLength,
-      boolean more)
+      boolean more,
+      byte[] digests,
+      int digestAt)
       throws IOException;
 
   /**

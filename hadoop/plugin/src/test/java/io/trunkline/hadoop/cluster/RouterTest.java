@@ -103,7 +103,9 @@ class RouterTest {
             body.length - length,
             body.length - length,
             length,
-            false);
+            false,
+            null,
+            0);
       }
       long pull = Native.pullOpen(reader.handle(), name, 0, 16, false, segments - 1);
       byte[] to = new byte[SegmentHeader.MAX_BODY_BYTES];

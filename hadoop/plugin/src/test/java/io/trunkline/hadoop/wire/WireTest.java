@@ -11,13 +11,10 @@ import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.wire.AnswerFrame;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.wire.SegmentCut;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -148,27 +145,6 @@ class WireTest {
     assertThrows(
         IOException.class,
         () -> new AnswerFrame.Reader().accept(ByteBuffer.wrap(new byte[] {2}), 0, 1, s -> {}));
-  }
-
-  /** Both sides of the network, Java's and the native library's, agree on these bytes. */
-  @Test
-  void digestsAreOfHeaderAndChecksums() throws Exception {
-    byte[] data = StockBytes.random(new Random(3), StockBytes.SEGMENT + 700);
-    byte[] packet = StockBytes.packet(0, 0, false, data);
-    int headLength = 6 + ByteBuffer.wrap(packet, 4, 2).getShort();
-    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, headLength));
-    SegmentCut cut = new SegmentCut(head, StockBytes.CHECKSUM, StockBytes.SEGMENT);
-    byte[] digests = new SegmentDigests().of(cut, packet, headLength);
-    assertEquals(2 * SegmentDigests.BYTES, digests.length);
-    for (int i = 0; i < 2; i++) {
-      MessageDigest sha = MessageDigest.getInstance("SHA-256");
-      byte[] header = new byte[SegmentHeader.BYTES];
-      cut.piece(i).header().encode(header);
-      sha.update(header);
-      sha.update(packet, headLength + cut.piece(i).sumsAt(), cut.piece(i).sumsLength());
-      assertArrayEquals(
-          Arrays.copyOf(sha.digest(), 16), Arrays.copyOfRange(digests, 16 * i, 16 * i + 16));
-    }
   }
 
   @Test

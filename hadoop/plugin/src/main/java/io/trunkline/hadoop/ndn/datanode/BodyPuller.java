@@ -8,7 +8,6 @@ import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -177,7 +176,7 @@ final class BodyPuller implements Closeable {
    */
   boolean pull(ControlRecord record, byte[] to, int off) throws IOException {
     SegmentCut cut = new SegmentCut(record.head(), op.checksum(), preamble.segmentBytes());
-    if (cut.count() * SegmentDigests.BYTES != record.digests().length) {
+    if (cut.count() * ControlRecord.DIGEST_BYTES != record.digests().length) {
       throw new IOException(
           op.id()
               + ": record of "
@@ -235,7 +234,7 @@ final class BodyPuller implements Closeable {
         SegmentSource source = source(record.kind(), segment);
         source.known(newest);
         Piece piece = cut.piece(index);
-        int digestAt = index * SegmentDigests.BYTES;
+        int digestAt = index * ControlRecord.DIGEST_BYTES;
         if (source.take(
             segment, segmentHeader, piece, to, off, record.digests(), digestAt, sliceMs)) {
           check(wait, segment, piece);

@@ -1,7 +1,7 @@
 package io.trunkline.hadoop.ndn.read;
 
 import io.trunkline.hadoop.conf.Json;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
 import java.util.Map;
@@ -57,7 +57,7 @@ record ReplicaMetadata(
         || metadata.checksumType > DataChecksum.Type.CRC32C.id) {
       throw new IOException("block metadata is out of bounds: " + metadata);
     }
-    if (manifest != null && manifest.length != metadata.segments() * SegmentDigests.BYTES) {
+    if (manifest != null && manifest.length != metadata.segments() * ControlRecord.DIGEST_BYTES) {
       throw new IOException("block manifest does not fit: " + metadata);
     }
     return metadata;

@@ -5,7 +5,7 @@ import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.UnverifiedException;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
@@ -107,7 +107,7 @@ final class SegmentReader implements AutoCloseable {
         0,
         to.length,
         manifest,
-        (int) segment * SegmentDigests.BYTES,
+        (int) segment * ControlRecord.DIGEST_BYTES,
         SLICE_MS);
   }
 

@@ -14,9 +14,9 @@ import java.nio.ByteBuffer;
  *
  * The head is the stock packet's own beginning: payload length, header length, header. A record by
  * name says that the body was published in the segments from that number on, as {@link SegmentCut}
- * cuts it, and how each is told from whatever else its name may stand for ({@link SegmentDigests}).
- * A body that is sent again belongs to a packet whose record by name went before; it was asked for
- * with an {@link AnswerFrame}.
+ * cuts it, and how each is told from whatever else its name may stand for: by the first 16 bytes of
+ * the SHA-256 of its header and checksums. A body that is sent again belongs to a packet whose
+ * record by name went before; it was asked for with an {@link AnswerFrame}.
  *
  * @param kind one of {@link #INLINE}, {@link #BLOCK_SEGMENT}, {@link #STREAM_SEGMENT}, {@link
  *     #AGAIN}
@@ -40,9 +40,11 @@ public record ControlRecord(byte kind, long number, PacketHead head, byte[] dige
   /** Most segments that one record may name. */
   public static final int MAX_SEGMENTS = 255;
 
+  /** Length of the digest of one segment. */
+  public static final int DIGEST_BYTES = 16;
+
   /** Longest record in bytes, the body of an inline one aside. */
-  public static final int MAX_BYTES =
-      8 + PacketHead.MAX_BYTES + MAX_SEGMENTS * SegmentDigests.BYTES;
+  public static final int MAX_BYTES = 8 + PacketHead.MAX_BYTES + MAX_SEGMENTS * DIGEST_BYTES;
 
   private static final byte[] NONE = new byte[0];
 
@@ -83,7 +85,7 @@ public record ControlRecord(byte kind, long number, PacketHead head, byte[] dige
   public void encode(ByteBuffer out) {
     out.put(kind).putShort((short) head.bytes().length);
     if (byName()) {
-      out.putInt((int) number).put((byte) (digests.length / SegmentDigests.BYTES));
+      out.putInt((int) number).put((byte) (digests.length / DIGEST_BYTES));
     }
     out.put(head.bytes()).put(digests);
   }
@@ -114,12 +116,12 @@ public record ControlRecord(byte kind, long number, PacketHead head, byte[] dige
     }
     long number = named ? view.getInt() & 0xFFFFFFFFL : 0;
     int segments = named ? view.get() & 0xFF : 0;
-    if (view.remaining() < length + segments * SegmentDigests.BYTES) {
+    if (view.remaining() < length + segments * DIGEST_BYTES) {
       return null;
     }
     byte[] bytes = new byte[length];
     view.get(bytes);
-    byte[] digests = segments == 0 ? NONE : new byte[segments * SegmentDigests.BYTES];
+    byte[] digests = segments == 0 ? NONE : new byte[segments * DIGEST_BYTES];
     view.get(digests);
     PacketHead head = PacketHead.parse(bytes);
     if (named && (head.bodyLength() == 0 || segments == 0)) {

@@ -68,14 +68,16 @@ final class NativePublisher implements Publisher {
   }
 
   @Override
-  public synchronized void block(long segment, Piece piece, byte[] body, int off, boolean more)
+  public synchronized void block(
+      long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
       throws IOException {
     announce();
-    publish(blockProducer, segment, piece, body, off, more);
+    publish(blockProducer, segment, piece, body, off, more, digests, digestAt);
   }
 
   @Override
-  public synchronized void stream(long segment, Piece piece, byte[] body, int off, boolean more)
+  public synchronized void stream(
+      long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
       throws IOException {
     refuseClosed();
     if (streamProducer == NO_PRODUCER) {
@@ -84,7 +86,7 @@ final class NativePublisher implements Publisher {
     if (streamProducer == REFUSED) {
       throw new NoRoomException(id + ": no room for what the block's segments do not hold");
     }
-    publish(streamProducer, segment, piece, body, off, more);
+    publish(streamProducer, segment, piece, body, off, more, digests, digestAt);
   }
 
   private void openStream() throws IOException {
@@ -94,7 +96,15 @@ final class NativePublisher implements Publisher {
             node.handle(), Names.stream(preamble.name(), preamble.nonce()), retainSegments);
   }
 
-  private void publish(long producer, long segment, Piece piece, byte[] body, int off, boolean more)
+  private void publish(
+      long producer,
+      long segment,
+      Piece piece,
+      byte[] body,
+      int off,
+      boolean more,
+      byte[] digests,
+      int digestAt)
       throws IOException {
     piece.header().encode(header);
     Native.producerPublish(
@@ -106,7 +116,9 @@ final class NativePublisher implements Publisher {
         piece.sumsLength(),
         off + piece.dataAt(),
         piece.dataLength(),
-        more);
+        more,
+        digests,
+        digestAt);
     published = true;
   }
 

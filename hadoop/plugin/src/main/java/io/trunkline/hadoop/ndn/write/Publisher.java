@@ -13,9 +13,13 @@ public interface Publisher {
    * @param body array with the packet's body
    * @param off where the body begins
    * @param more whether the next segment of the packet follows at once
+   * @param digests where the segment's digest goes
+   * @param digestAt where in it
    * @throws IOException when the plane does not take it
    */
-  void block(long segment, Piece piece, byte[] body, int off, boolean more) throws IOException;
+  void block(
+      long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
+      throws IOException;
 
   /**
    * Publishes a segment of this writer's stream.
@@ -25,9 +29,13 @@ public interface Publisher {
    * @param body array with the packet's body
    * @param off where the body begins
    * @param more whether the next segment of the packet follows at once
+   * @param digests where the segment's digest goes
+   * @param digestAt where in it
    * @throws IOException when the plane does not take it
    */
-  void stream(long segment, Piece piece, byte[] body, int off, boolean more) throws IOException;
+  void stream(
+      long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
+      throws IOException;
 
   /**
    * Copies out a segment that was published and not acknowledged.

@@ -4,7 +4,6 @@ import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.wire.AckReader;
@@ -65,7 +64,6 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private final TransferStats stats = TransferStats.get();
   private final PacketFramer framer = new PacketFramer();
   private final AckReader acks = new AckReader();
-  private final SegmentDigests digests = new SegmentDigests();
   private final ConcurrentLinkedQueue<Published> unacknowledged = new ConcurrentLinkedQueue<>();
 
   /** What is to be sent again; from the first time on that there is any, nothing is published. */
@@ -219,19 +217,21 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
         irregular = true;
         nextStreamSegment += cut.count();
       }
+      byte[] digests = new byte[cut.count() * ControlRecord.DIGEST_BYTES];
       for (int i = 0; i < cut.count(); i++) {
+        int digestAt = i * ControlRecord.DIGEST_BYTES;
         boolean more = i + 1 < cut.count();
         if (whole) {
-          publisher.block(first + i, cut.piece(i), body, off, more);
+          publisher.block(first + i, cut.piece(i), body, off, more, digests, digestAt);
         } else {
-          publisher.stream(first + i, cut.piece(i), body, off, more);
+          publisher.stream(first + i, cut.piece(i), body, off, more, digests, digestAt);
         }
       }
       stats.add(Counter.SEGMENTS_PUBLISHED, cut.count());
       stats.add(Counter.BYTES_PUBLISHED, head.bodyLength());
       unacknowledged.add(new Published(head, whole, first, cut));
       byte kind = whole ? ControlRecord.BLOCK_SEGMENT : ControlRecord.STREAM_SEGMENT;
-      return new ControlRecord(kind, first, head, digests.of(cut, body, off));
+      return new ControlRecord(kind, first, head, digests);
     } catch (NoRoomException e) {
       LOG.debug("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
       return ControlRecord.inline(head);

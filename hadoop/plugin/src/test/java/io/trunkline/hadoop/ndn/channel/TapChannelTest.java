@@ -86,12 +86,26 @@ class TapChannelTest {
     Publisher publisher =
         new Publisher() {
           @Override
-          public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
+          public void block(
+              long segment,
+              Piece piece,
+              byte[] body,
+              int off,
+              boolean more,
+              byte[] digests,
+              int digestAt) {
             published.incrementAndGet();
           }
 
           @Override
-          public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
+          public void stream(
+              long segment,
+              Piece piece,
+              byte[] body,
+              int off,
+              boolean more,
+              byte[] digests,
+              int digestAt) {
             published.incrementAndGet();
           }
 

@@ -179,12 +179,26 @@ class ChainTest {
 
   private final class Store implements Publisher {
     @Override
-    public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
+    public void block(
+        long segment,
+        Piece piece,
+        byte[] body,
+        int off,
+        boolean more,
+        byte[] digests,
+        int digestAt) {
       put("block " + segment, piece, body, off);
     }
 
     @Override
-    public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
+    public void stream(
+        long segment,
+        Piece piece,
+        byte[] body,
+        int off,
+        boolean more,
+        byte[] digests,
+        int digestAt) {
       put("stream " + segment, piece, body, off);
     }
 

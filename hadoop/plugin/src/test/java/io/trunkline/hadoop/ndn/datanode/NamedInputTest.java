@@ -65,12 +65,26 @@ class NamedInputTest {
 
   private final class Store implements Publisher {
     @Override
-    public void block(long segment, Piece piece, byte[] body, int off, boolean more) {
+    public void block(
+        long segment,
+        Piece piece,
+        byte[] body,
+        int off,
+        boolean more,
+        byte[] digests,
+        int digestAt) {
       put(PREAMBLE.name() + "/" + segment, piece, body, off);
     }
 
     @Override
-    public void stream(long segment, Piece piece, byte[] body, int off, boolean more) {
+    public void stream(
+        long segment,
+        Piece piece,
+        byte[] body,
+        int off,
+        boolean more,
+        byte[] digests,
+        int digestAt) {
       put(Names.stream(PREAMBLE.name(), 99) + "/" + segment, piece, body, off);
     }
 

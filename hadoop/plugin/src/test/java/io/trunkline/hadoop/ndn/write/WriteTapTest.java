@@ -12,7 +12,6 @@ import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
-import io.trunkline.hadoop.ndn.wire.SegmentDigests;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
@@ -49,13 +48,15 @@ class WriteTapTest {
     Boolean ended;
 
     @Override
-    public void block(long segment, Piece piece, byte[] body, int off, boolean more)
+    public void block(
+        long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
         throws IOException {
       take("block " + segment, piece, body, off, more);
     }
 
     @Override
-    public void stream(long segment, Piece piece, byte[] body, int off, boolean more)
+    public void stream(
+        long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
         throws IOException {
       take("stream " + segment, piece, body, off, more);
     }
@@ -464,6 +465,6 @@ class WriteTapTest {
         kind,
         number,
         PacketHead.parse(Arrays.copyOf(packet, head)),
-        new byte[SegmentDigests.BYTES]);
+        new byte[ControlRecord.DIGEST_BYTES]);
   }
 }

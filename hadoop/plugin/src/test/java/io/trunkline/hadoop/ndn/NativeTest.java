@@ -1,0 +1,90 @@
+package io.trunkline.hadoop.ndn;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
+import java.io.IOException;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The native library as Java sees it. */
+@Timeout(60)
+class NativeTest {
+  private static final String NAME = "/hadoop/blocks/BP-1/1/v=1";
+  private static final int SUMS = 126 * 4;
+
+  private final byte[] header = new byte[SegmentHeader.BYTES];
+  private final byte[] body = StockBytes.random(new Random(1), SUMS + StockBytes.SEGMENT);
+  private final byte[] digests = new byte[64];
+  private long node;
+
+  @BeforeEach
+  void open() throws IOException {
+    NativeLibrary.load("");
+    node = Native.nodeOpen("{\"root\":\"/hadoop\",\"retain_bytes\":9000000}");
+    new SegmentHeader(2, 512, StockBytes.SEGMENT, 0).encode(header);
+  }
+
+  @AfterEach
+  void close() {
+    Native.nodeClose(node);
+  }
+
+  private void publish(long producer) throws IOException {
+    Native.producerPublish(
+        producer, 0, header, body, 0, SUMS, SUMS, StockBytes.SEGMENT, false, digests, 16);
+  }
+
+  @Test
+  void aSegmentsDigestIsOfItsHeaderAndChecksums() throws Exception {
+    publish(Native.producerOpen(node, NAME, 8));
+    MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
+    sha256.update(header);
+    sha256.update(body, 0, SUMS);
+    byte[] expected = new byte[64];
+    System.arraycopy(sha256.digest(), 0, expected, 16, 16);
+    assertArrayEquals(expected, digests);
+  }
+
+  @Test
+  void whatIsKeptCanBeHadBack() throws IOException {
+    long producer = Native.producerOpen(node, NAME, 8);
+    publish(producer);
+    byte[] back = new byte[body.length];
+    assertTrue(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
+    assertArrayEquals(body, back);
+    assertThrows(
+        NdnException.class, () -> Native.producerKept(producer, 0, back, 0, SUMS, SUMS, 512));
+    Native.producerAcknowledge(producer, 0);
+    assertFalse(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
+  }
+
+  @Test
+  void failuresAreToldApartByClass() throws IOException {
+    long producer = Native.producerOpen(node, NAME, 64);
+    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 128));
+    Native.producerClose(producer, 0);
+    assertThrows(ClosedException.class, () -> publish(producer));
+    assertEquals(
+        NdnException.class,
+        assertThrows(NdnException.class, () -> Native.producerOpen(node, "/%zz", 1)).getClass());
+    publish(Native.producerOpen(node, NAME, 8));
+    long pull = Native.pullOpen(node, NAME, 0, 4, true, -1);
+    byte[] wrong = Arrays.copyOfRange(digests, 17, 33);
+    byte[] to = new byte[body.length];
+    // The checksums are random, so it does not even verify.
+    assertThrows(
+        UnverifiedException.class,
+        () -> Native.pullTake(pull, 0, header, to, 0, to.length, wrong, 0, 20_000));
+  }
+}
