@@ -45,7 +45,7 @@ pub fn make(kind: KeyKind, file: &Path) -> Result<Option<PathBuf>, CliError> {
     let (private, public) = match kind {
         KeyKind::Hmac => {
             let secret = SigningKey::generate_secret().map_err(failed)?;
-            (format!("{}\n", hex::encode(&secret)), None)
+            (format!("{}\n", hex::encode(secret)), None)
         }
         KeyKind::Ecdsa => {
             let pkcs8 = SigningKey::generate_ecdsa_p256().map_err(failed)?;

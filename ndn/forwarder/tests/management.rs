@@ -421,3 +421,25 @@ fn the_content_store_is_configured_erased_and_described() {
     let body = c.command("cs", "config", p).body;
     assert_eq!((body.capacity, body.flags), (Some(1000), Some(1)));
 }
+
+#[test]
+fn link_reliability_is_refused() {
+    let mut c = Client::new();
+    let wanted = |p| ControlParameters {
+        flags: Some(FLAG_LP_RELIABILITY),
+        mask: Some(FLAG_LP_RELIABILITY),
+        ..p
+    };
+    let create = ControlParameters {
+        uri: Some("udp4://192.0.2.1:6363".into()),
+        ..Default::default()
+    };
+    assert_eq!(c.command("faces", "create", wanted(create)).code, 406);
+    let update = ControlParameters {
+        face_id: Some(c.face.0),
+        ..Default::default()
+    };
+    let answer = c.command("faces", "update", wanted(update));
+    let refused = Some(FLAG_LP_RELIABILITY);
+    assert_eq!((answer.code, answer.body.flags), (409, refused));
+}
