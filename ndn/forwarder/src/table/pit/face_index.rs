@@ -108,6 +108,23 @@ impl FaceIndex {
         entry: EntryRef,
         is_live: impl Fn(EntryRef) -> bool,
     ) {
+        if let Some(logs) = self.logs.get_mut(face as usize) {
+            let log = &mut logs[direction as usize];
+            if log.entries.len() < log.entries.capacity() {
+                return log.entries.push(entry);
+            }
+        }
+        self.add_with_growth(face, direction, entry, is_live);
+    }
+
+    #[cold]
+    fn add_with_growth(
+        &mut self,
+        face: FaceSlot,
+        direction: Direction,
+        entry: EntryRef,
+        is_live: impl Fn(EntryRef) -> bool,
+    ) {
         let at = face as usize;
         if at >= self.logs.len() {
             self.logs.resize_with(at + 1, Default::default);

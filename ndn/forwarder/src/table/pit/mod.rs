@@ -234,13 +234,14 @@ impl Pit {
         }
         let id = self.entries.allocate();
         let entry = self.entries.get_mut(id);
-        let before = entry.heap();
         entry.wire.clear();
-        entry.wire.reserve_exact(buffer_size(interest));
+        if entry.wire.capacity() < interest.wire().len() {
+            self.heap -= entry.wire.capacity();
+            entry.wire.reserve_exact(buffer_size(interest));
+            self.heap += entry.wire.capacity();
+        }
         entry.wire.extend_from_slice(interest.wire());
-        let heap = entry.heap();
-        self.heap = self.heap + heap - before;
-        self.bytes += SLOT_BYTES + heap;
+        self.bytes += SLOT_BYTES + entry.heap();
         entry.hash = hash;
         entry.full_hash = name.full();
         entry.name_at = name_offset(interest.wire()).unwrap_or(0) as u32;
