@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::rdr::Metadata;
-use ndn_packet::{Name, SigningKey, sha256};
+use ndn_packet::{Name, SigningKey};
 
-use crate::blocks::Replica;
 use crate::error::{NativeError, Result};
 
 /// Facts of a finalized block; as JSON this is what `blockMetadata` returns.
@@ -27,21 +26,6 @@ pub struct BlockMetadata {
 }
 
 impl BlockMetadata {
-    /// The facts of a replica.
-    ///
-    /// # Errors
-    /// When its checksum file does not read.
-    pub fn of(replica: &Replica) -> std::io::Result<Self> {
-        Ok(BlockMetadata {
-            genstamp: replica.genstamp(),
-            length: replica.length(),
-            segment_bytes: replica.segment_bytes().into(),
-            checksum_type: replica.checksum() as u64,
-            bytes_per_checksum: replica.bytes_per_checksum().into(),
-            manifest_digest: replica.manifest()?.map(|manifest| sha256(&manifest)),
-        })
-    }
-
     /// The signed metadata packet of `block`, `/<root>/blocks/<pool>/<id>`.
     /// `version` must grow from packet to packet.
     pub fn packet(&self, block: &Name, version: u64, freshness: Duration) -> Bytes {

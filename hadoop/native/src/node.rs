@@ -22,7 +22,7 @@ use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::producer::StreamProducer;
 use crate::pull::{BUFFERED_WINDOWS, Pull, PullSettings};
-use crate::status;
+use crate::status::{self, Opened};
 use crate::totals::Ended;
 
 /// Waits between attempts to reach the router: a router that restarts is found
@@ -48,15 +48,6 @@ pub struct NamedNode {
     pulled: Arc<Budget>,
     opened: Mutex<Opened>,
     ended: Arc<Ended>,
-}
-
-/// What is open, for the status and the close.
-#[derive(Default)]
-pub(crate) struct Opened {
-    pub producers: Vec<Weak<StreamProducer>>,
-    pub pulls: Vec<Weak<Pull>>,
-    pub fixed: Vec<Weak<FixedData>>,
-    pub sources: Vec<Weak<BlockSource>>,
 }
 
 fn remember<T>(list: &mut Vec<Weak<T>>, new: &Arc<T>) {

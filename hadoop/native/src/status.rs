@@ -6,10 +6,21 @@ use ndn_forwarder::FacePersistency;
 use ndn_io::{FaceStatus, NodeStatus};
 use serde::Serialize;
 
-use crate::blocks::BlockSourceStats;
+use crate::blocks::{BlockSource, BlockSourceStats};
 use crate::config::NodeSettings;
-use crate::node::Opened;
+use crate::fixed::FixedData;
+use crate::producer::StreamProducer;
+use crate::pull::Pull;
 use crate::totals::{Ended, ProducerTotals, PullTotals};
+
+/// What is open, for the status and the close.
+#[derive(Default)]
+pub(crate) struct Opened {
+    pub producers: Vec<Weak<StreamProducer>>,
+    pub pulls: Vec<Weak<Pull>>,
+    pub fixed: Vec<Weak<FixedData>>,
+    pub sources: Vec<Weak<BlockSource>>,
+}
 
 #[derive(Serialize)]
 pub(crate) struct Status<'a> {

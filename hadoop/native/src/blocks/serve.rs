@@ -6,7 +6,9 @@ use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use ndn_packet::{ComponentBuf, Data, Interest, NackReason, Name, NetPacket, PitToken, SigningKey};
+use ndn_packet::{
+    ComponentBuf, Data, Interest, NackReason, Name, NetPacket, PitToken, SigningKey, sha256,
+};
 
 use super::METADATA_FRESHNESS;
 use super::counters::count;
@@ -114,7 +116,7 @@ fn make(
             let version = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
-            let made = BlockMetadata::of(replica)?.packet(
+            let made = metadata(replica)?.packet(
                 &name.parent(),
                 version.as_micros() as u64,
                 METADATA_FRESHNESS,
@@ -151,4 +153,19 @@ fn make(
             Ok(Some(builder.content(part).sign(&SigningKey::DigestSha256)))
         }
     }
+}
+
+/// The facts of a replica.
+///
+/// # Errors
+/// When its checksum file does not read.
+fn metadata(replica: &Replica) -> std::io::Result<BlockMetadata> {
+    Ok(BlockMetadata {
+        genstamp: replica.genstamp(),
+        length: replica.length(),
+        segment_bytes: replica.segment_bytes().into(),
+        checksum_type: replica.checksum() as u64,
+        bytes_per_checksum: replica.bytes_per_checksum().into(),
+        manifest_digest: replica.manifest()?.map(|manifest| sha256(&manifest)),
+    })
 }
