@@ -9,7 +9,7 @@ use std::time::Duration;
 fuzz_target!(|bytes: &[u8]| {
     let config = ReassemblerConfig {
         max_packets: 4,
-        max_bytes: 256,
+        max_bytes: 2048,
         max_fragments: 8,
         max_packet_size: 128,
         timeout: Duration::from_millis(20),
@@ -37,13 +37,13 @@ fuzz_target!(|bytes: &[u8]| {
                         .is_some_and(|f| f.len() <= config.max_packet_size)
             );
         }
-        assert!(reassembler.buffered_bytes() <= config.max_bytes);
+        assert!(reassembler.memory() <= config.max_bytes);
         reassembler.on_deadline(now);
         assert!(reassembler.deadline().is_none_or(|deadline| deadline > now));
     }
     reassembler.on_deadline(now + config.timeout);
     assert_eq!(
-        (reassembler.buffered_bytes(), reassembler.deadline()),
+        (reassembler.memory(), reassembler.deadline()),
         (0, None)
     );
 });

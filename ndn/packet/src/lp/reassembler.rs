@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct ReassemblerConfig {
     /// Incomplete packets kept at once; the oldest gives way. Default 128.
     pub max_packets: usize,
-    /// Bytes of incomplete packets kept at once; the oldest give way. Default 4 MiB.
+    /// Bytes of memory that incomplete packets may take at once, tables included; the oldest give way. Default 4 MiB.
     pub max_bytes: usize,
     /// Fragments that one packet may have. Default 400.
     pub max_fragments: u64,
@@ -44,6 +44,9 @@ pub enum ReassemblyError {
     /// More bytes than allowed.
     #[error("packet of more than {0} bytes exceeds the limit")]
     TooLarge(usize),
+    /// It does not fit into the bytes that incomplete packets may take, even alone.
+    #[error("no room for it in the {0} bytes of incomplete packets")]
+    NoRoom(usize),
     /// It contradicts an earlier fragment of the same packet, which is dropped too.
     #[error("fragment contradicts an earlier one of the same packet")]
     Mismatch,
@@ -66,7 +69,8 @@ pub struct ReassemblyCounters {
 #[derive(Debug)]
 pub struct Reassembler {
     config: ReassemblerConfig,
-    partial: HashMap<(u64, u64), Partial>,
+    partial: HashMap<(u64, u64), Box<Partial>>,
+    /// Memory of all incomplete packets.
     bytes: usize,
     /// No incomplete packet expires before this.
     earliest: Duration,
@@ -85,8 +89,15 @@ struct Partial {
     count: u64,
     /// Bytes of all fragments that came.
     received: usize,
+    /// Bytes of the fragments in `aside`.
+    aside_bytes: usize,
     expires: Duration,
 }
+
+/// What an incomplete packet takes beside its bytes: itself and its place in the table.
+const PARTIAL_COST: usize = size_of::<Partial>() + 64;
+/// What a fragment set aside takes beside its bytes: its place in the table, its buffer's own.
+const ASIDE_COST: usize = 2 * size_of::<(u64, Bytes)>() + 32;
 
 impl Reassembler {
     /// A reassembler with these bounds.
@@ -105,9 +116,15 @@ impl Reassembler {
         self.counters
     }
 
-    /// Bytes of incomplete packets that are kept now.
-    pub fn buffered_bytes(&self) -> usize {
+    /// Bytes of memory that incomplete packets take now: what came of them, what is set aside for the rest, tables.
+    pub fn memory(&self) -> usize {
         self.bytes
+    }
+
+    /// Changes the bytes of memory that incomplete packets may take; with the next fragment the oldest give way. For
+    /// reassemblers that share a budget.
+    pub fn set_max_bytes(&mut self, bytes: usize) {
+        self.config.max_bytes = bytes;
     }
 
     /// Changes the greatest size of a packet in bytes, as when a face agrees to jumbo packets.
@@ -134,23 +151,30 @@ impl Reassembler {
             return Err(ReassemblyError::TooManyFragments(packet.frag_count));
         }
         let key = (sender, sequence.wrapping_sub(packet.frag_index));
-        let fragment_len = packet.fragment.as_ref().map_or(0, Bytes::len);
         self.on_deadline(now);
-        self.make_room(key, fragment_len);
+        let known = self.partial.get(&key);
+        let fresh = known.is_none();
+        let more = match known {
+            Some(partial) if partial.has(packet.frag_index) => 0,
+            _ => self.most_cost(&packet, fresh),
+        };
+        if !self.make_room(key, more) {
+            self.counters.evicted += u64::from(self.remove(key).is_some());
+            return Err(ReassemblyError::NoRoom(self.config.max_bytes));
+        }
         let expires = now + self.config.timeout;
         self.earliest = self.earliest.min(expires);
         let partial = self
             .partial
             .entry(key)
-            .or_insert_with(|| Partial::new(packet.frag_count, expires));
-        let before = partial.received;
+            .or_insert_with(|| Box::new(Partial::new(packet.frag_count, expires)));
+        let before = if fresh { 0 } else { partial.memory() };
         let taken = partial.take(packet, expires, self.config.max_packet_size);
-        let after = partial.received;
-        self.bytes += after - before;
+        self.bytes = self.bytes + partial.memory() - before;
         match taken {
             Ok(Taken::Complete) => {
                 self.counters.completed += 1;
-                Ok(self.remove(key).map(Partial::into_packet))
+                Ok(self.remove(key).map(|partial| partial.into_packet()))
             }
             Ok(Taken::Incomplete) => Ok(None),
             Ok(Taken::Duplicate) => {
@@ -178,28 +202,44 @@ impl Reassembler {
         self.partial.retain(|_, p| {
             let keep = p.expires > now;
             if !keep {
-                *bytes -= p.received;
+                *bytes -= p.memory();
                 counters.timed_out += 1;
             }
             keep
         });
         let next = self.partial.values().map(|p| p.expires).min();
         self.earliest = next.unwrap_or(Duration::MAX);
+        if self.partial.is_empty() {
+            self.partial.shrink_to_fit();
+        }
     }
 
-    fn remove(&mut self, key: (u64, u64)) -> Option<Partial> {
+    fn remove(&mut self, key: (u64, u64)) -> Option<Box<Partial>> {
         let partial = self.partial.remove(&key)?;
-        self.bytes -= partial.received;
+        self.bytes -= partial.memory();
         Some(partial)
     }
 
-    /// Drops the packets that waited longest until `more` bytes for the packet `key` fit.
-    fn make_room(&mut self, key: (u64, u64), more: usize) {
+    /// The most memory that a fragment can add.
+    fn most_cost(&self, packet: &LpPacket, fresh: bool) -> usize {
+        let len = packet.fragment.as_ref().map_or(0, Bytes::len);
+        let own = if packet.frag_index == 0 {
+            let whole = len.saturating_mul(packet.frag_count as usize);
+            let announced = packet.prefix_announcement.as_ref().map_or(0, Bytes::len);
+            whole.min(self.config.max_packet_size) + announced
+        } else {
+            len + ASIDE_COST
+        };
+        own + if fresh { PARTIAL_COST } else { 0 }
+    }
+
+    /// Drops the packets that waited longest until `more` bytes for the packet `key` fit; false where they cannot.
+    fn make_room(&mut self, key: (u64, u64), more: usize) -> bool {
         loop {
             let another = !self.partial.contains_key(&key);
             let full = another && self.partial.len() >= self.config.max_packets.max(1);
             if !full && self.bytes + more <= self.config.max_bytes {
-                return;
+                return true;
             }
             let oldest = self
                 .partial
@@ -207,7 +247,7 @@ impl Reassembler {
                 .filter(|(k, _)| **k != key)
                 .min_by_key(|(_, p)| p.expires);
             let Some(oldest) = oldest.map(|(k, _)| *k) else {
-                return;
+                return false;
             };
             self.remove(oldest);
             self.counters.evicted += 1;
@@ -230,8 +270,28 @@ impl Partial {
             aside: HashMap::new(),
             count,
             received: 0,
+            aside_bytes: 0,
             expires,
         }
+    }
+
+    /// Whether this fragment has come.
+    fn has(&self, index: u64) -> bool {
+        index < self.in_order || self.aside.contains_key(&index)
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory(&self) -> usize {
+        let announced = self
+            .header
+            .prefix_announcement
+            .as_ref()
+            .map_or(0, Bytes::len);
+        PARTIAL_COST
+            + announced
+            + self.data.capacity()
+            + self.aside_bytes
+            + self.aside.len() * ASIDE_COST
     }
 
     fn take(
@@ -244,7 +304,7 @@ impl Partial {
         if packet.frag_count != self.count {
             return Err(ReassemblyError::Mismatch);
         }
-        if index < self.in_order || self.aside.contains_key(&index) {
+        if self.has(index) {
             return Ok(Taken::Duplicate);
         }
         let fragment = packet.fragment.clone().unwrap_or_default();
@@ -262,13 +322,17 @@ impl Partial {
             self.in_order += 1;
             while let Some(next) = self.aside.remove(&self.in_order) {
                 self.data.extend_from_slice(&next);
+                self.aside_bytes -= next.len();
                 self.in_order += 1;
             }
         } else {
+            self.aside_bytes += fragment.len();
             self.aside.insert(index, Bytes::copy_from_slice(&fragment));
         }
         if index == 0 {
+            let announced = packet.prefix_announcement.as_deref();
             self.header = LpPacket {
+                prefix_announcement: announced.map(Bytes::copy_from_slice),
                 fragment: None,
                 sequence: None,
                 frag_index: 0,

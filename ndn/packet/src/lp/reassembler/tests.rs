@@ -26,11 +26,13 @@ fn fragments(packet: &LpPacket, first_sequence: u64, mtu: usize) -> Vec<LpPacket
     out
 }
 
-/// Room for two packets of up to 3000 bytes.
+/// Bytes for one packet of up to 3000 bytes and the beginning of another.
+const SMALL: usize = 6000;
+
 fn small() -> Reassembler {
     Reassembler::new(ReassemblerConfig {
         max_packets: 2,
-        max_bytes: 4000,
+        max_bytes: SMALL,
         max_fragments: 8,
         max_packet_size: 3000,
         timeout: 10 * MS,
@@ -48,7 +50,7 @@ fn any_order_gives_the_packet_back() {
             let result = reassembler.receive(MS, 0, pieces[i].clone()).unwrap();
             assert_eq!(result, (n == 2).then(|| packet.clone()), "{order:?}");
         }
-        assert_eq!(reassembler.buffered_bytes(), 0);
+        assert_eq!(reassembler.memory(), 0);
         assert_eq!(reassembler.counters().completed, 1);
         assert_eq!(reassembler.deadline(), None);
     }
@@ -110,10 +112,7 @@ fn incomplete_packets_time_out() {
         "each fragment renews the time"
     );
     reassembler.on_deadline(16 * MS);
-    assert_eq!(
-        (reassembler.deadline(), reassembler.buffered_bytes()),
-        (None, 0)
-    );
+    assert_eq!((reassembler.deadline(), reassembler.memory()), (None, 0));
     assert_eq!(reassembler.counters().timed_out, 1);
     assert_eq!(reassembler.receive(17 * MS, 0, pieces[2].clone()), Ok(None));
 }
@@ -127,10 +126,57 @@ fn the_oldest_gives_way_to_keep_the_bounds() {
             reassembler
                 .receive(n as u32 * MS, 0, piece.clone())
                 .unwrap();
-            assert!(reassembler.buffered_bytes() <= 4000);
+            assert!(reassembler.memory() <= SMALL);
         }
     }
     assert!(reassembler.counters().evicted >= 7);
+}
+
+#[test]
+fn what_is_set_aside_for_a_packet_counts() {
+    // The first fragment says that there are eight: 8 * 375 bytes are kept free for them.
+    let one = LpPacket {
+        sequence: Some(0),
+        frag_count: 8,
+        ..LpPacket::bare(vec![1; 375].into())
+    };
+    let mut reassembler = small();
+    reassembler.receive(MS, 0, one.clone()).unwrap();
+    assert!(reassembler.memory() >= 3000, "{}", reassembler.memory());
+    // So do fragments without their predecessors, however small.
+    let mut reassembler = small();
+    for index in 1..8 {
+        let tiny = LpPacket {
+            sequence: Some(index),
+            frag_index: index,
+            frag_count: 8,
+            ..LpPacket::bare(vec![1].into())
+        };
+        let before = reassembler.memory();
+        reassembler.receive(MS, 0, tiny).unwrap();
+        assert!(reassembler.memory() - before > 64);
+    }
+}
+
+#[test]
+fn a_smaller_bound_holds_from_the_next_fragment_on() {
+    let mut reassembler = small();
+    for n in 0..2 {
+        let piece = fragments(&packet(1500), n * 100, 1000).swap_remove(0);
+        reassembler.receive(n as u32 * MS, 0, piece).unwrap();
+    }
+    assert!(reassembler.memory() > 3000);
+    reassembler.set_max_bytes(3000);
+    let piece = fragments(&packet(1500), 500, 1000).swap_remove(0);
+    reassembler.receive(3 * MS, 0, piece.clone()).unwrap();
+    assert!(reassembler.memory() <= 3000, "{}", reassembler.memory());
+    assert_eq!(reassembler.counters().evicted, 2);
+    reassembler.set_max_bytes(100);
+    assert_eq!(
+        reassembler.receive(3 * MS, 1, piece),
+        Err(ReassemblyError::NoRoom(100))
+    );
+    assert_eq!(reassembler.memory(), 0);
 }
 
 #[test]
@@ -149,7 +195,7 @@ fn what_is_dropped() {
         reassembler.receive(MS, 0, large[3].clone()),
         Err(ReassemblyError::TooLarge(3000))
     );
-    assert_eq!(reassembler.buffered_bytes(), 0);
+    assert_eq!(reassembler.memory(), 0);
 
     let mut other = fragments(&packet(2500), 0, 1000);
     reassembler.receive(MS, 0, other[0].clone()).unwrap();
@@ -158,5 +204,5 @@ fn what_is_dropped() {
         reassembler.receive(MS, 0, other[1].clone()),
         Err(ReassemblyError::Mismatch)
     );
-    assert_eq!(reassembler.buffered_bytes(), 0);
+    assert_eq!(reassembler.memory(), 0);
 }
