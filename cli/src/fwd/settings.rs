@@ -9,7 +9,7 @@ pub const SCHEMA: Schema = Schema {
 };
 
 /// The sections in the order in which they are explained.
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 15] = [
     Section {
         name: "face",
         many: true,
@@ -31,9 +31,34 @@ const SECTIONS: [Section; 10] = [
         help: "A strategy for a prefix. The longest prefix that fits a name decides.",
     },
     Section {
+        name: "memory",
+        many: false,
+        help: "What the router takes in memory at most: the parts below, and some MiB for the program itself.",
+    },
+    Section {
         name: "send_queues",
         many: false,
         help: "What waits to be sent on all links together.",
+    },
+    Section {
+        name: "outputs",
+        many: false,
+        help: "Packets on their way from the tables to the links.",
+    },
+    Section {
+        name: "receive_buffers",
+        many: false,
+        help: "What is read from all links, and what packets that are kept lie in.",
+    },
+    Section {
+        name: "reassembly",
+        many: false,
+        help: "Split packets of all links of which pieces are missing.",
+    },
+    Section {
+        name: "faces",
+        many: false,
+        help: "The links themselves.",
     },
     Section {
         name: "content_store",
@@ -174,7 +199,7 @@ const SETTINGS: &[Setting] = &[
         key: "scope",
         kind: Kind::Choice(&["local", "non-local"]),
         default: None,
-        help: "Whether the other end counts as being on this host and may use /localhost. The address tells where it is not given.",
+        help: "Whether the other end counts as being on this host and may use /localhost. Where it is not given, Unix sockets do, and TCP by loopback where listen or connect names a loopback address.",
     },
     Setting {
         section: "face",
@@ -192,6 +217,16 @@ const SETTINGS: &[Setting] = &[
         },
         default: Some("4096"),
         help: "With listen: connections that may be open here at once; more are refused and counted.",
+    },
+    Setting {
+        section: "face",
+        key: "max_faces_per_address",
+        kind: Kind::Count {
+            min: 1,
+            max: 1_000_000,
+        },
+        default: None,
+        help: "With listen on TCP or UDP: how many of them peers with one IPv4 address, or in one IPv6 network of 64 bits, may have. A quarter where it is not given.",
     },
     Setting {
         section: "face",
@@ -367,6 +402,16 @@ const SETTINGS: &[Setting] = &[
         help: "best-route, multicast, self-learning, or a strategy's full name. Needed.",
     },
     Setting {
+        section: "memory",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 33_554_432,
+            max: 70_368_744_177_664,
+        },
+        default: None,
+        help: "Bytes that all parts may come to; a configuration whose parts come to more is refused. What the parts come to where it is not given.",
+    },
+    Setting {
         section: "send_queues",
         key: "capacity",
         kind: Kind::Size {
@@ -377,6 +422,46 @@ const SETTINGS: &[Setting] = &[
         help: "Bytes that may wait for all links. The shorter the room, the shorter each queue may be: packets for the longest are dropped first, and counted.",
     },
     Setting {
+        section: "outputs",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 8_388_608,
+            max: 17_592_186_044_416,
+        },
+        default: Some("64MiB"),
+        help: "Bytes that may wait; links are read no further while 4 MiB do, and what comes beyond all of them is dropped and counted.",
+    },
+    Setting {
+        section: "receive_buffers",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 16_777_216,
+            max: 17_592_186_044_416,
+        },
+        default: None,
+        help: "Bytes of buffers. When packets hold on to most of them, more packets are copied out of theirs. As much as the content store and 128 MiB where it is not given.",
+    },
+    Setting {
+        section: "reassembly",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 1_048_576,
+            max: 17_592_186_044_416,
+        },
+        default: Some("64MiB"),
+        help: "Bytes that they may take. The link with most of them is the first whose oldest are given up.",
+    },
+    Setting {
+        section: "faces",
+        key: "capacity",
+        kind: Kind::Size {
+            min: 1_048_576,
+            max: 17_592_186_044_416,
+        },
+        default: Some("256MiB"),
+        help: "Bytes that they may take: 24 KiB each, 56 KiB more for a stream with jumbo packets, two rings for one with shared memory. Beyond, peers are refused and counted, and get neither of the two.",
+    },
+    Setting {
         section: "content_store",
         key: "capacity",
         kind: Kind::Size {
@@ -384,7 +469,7 @@ const SETTINGS: &[Setting] = &[
             max: 17_592_186_044_416,
         },
         default: Some("256MiB"),
-        help: "Bytes of packets kept. 0 keeps nothing.",
+        help: "Bytes of packets kept, with the store's own entries. 0 keeps nothing.",
     },
     Setting {
         section: "content_store",
@@ -397,7 +482,7 @@ const SETTINGS: &[Setting] = &[
         section: "content_store",
         key: "copy_below",
         kind: Kind::Size {
-            min: 0,
+            min: 1_024,
             max: 66_560,
         },
         default: Some("4KiB"),

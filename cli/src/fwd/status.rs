@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ndn_forwarder::mgmt::{CsInfo, GeneralStatus, PacketCounters};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::cs;
 use crate::args::AskArgs;
@@ -65,9 +65,31 @@ fn facts(general: &GeneralStatus, store: &CsInfo) -> Value {
             "dropped_queues_full".to_owned(),
             general.dropped_queues_full.into(),
         ),
+        ("memory".to_owned(), memory(general)),
         ("content_store".to_owned(), cs::facts(store)),
     ]);
     Value::Object(facts)
+}
+
+/// What is held in memory and may be: by part, and all together.
+fn memory(general: &GeneralStatus) -> Value {
+    let part = |bytes: u64, capacity: u64| json!({"bytes": bytes, "capacity_bytes": capacity});
+    let parts = general.memory.iter();
+    let mut facts: Map<String, Value> = parts
+        .map(|p| (p.name.clone(), part(p.bytes, p.capacity_bytes)))
+        .collect();
+    let (bytes, capacity) = memory_sum(general);
+    facts.insert("all".to_owned(), part(bytes, capacity));
+    Value::Object(facts)
+}
+
+fn memory_sum(general: &GeneralStatus) -> (u64, u64) {
+    general.memory.iter().fold((0, 0), |(bytes, capacity), p| {
+        (
+            bytes.saturating_add(p.bytes),
+            capacity.saturating_add(p.capacity_bytes),
+        )
+    })
 }
 
 /// Packets in, out and dropped, by name.
@@ -93,7 +115,7 @@ pub fn packets(p: &PacketCounters) -> Map<String, Value> {
 
 fn lines(general: &GeneralStatus, store: &CsInfo) -> String {
     let p = &general.packets;
-    [
+    let lines = [
         format!("version          {}", general.version),
         format!(
             "uptime           {}",
@@ -124,10 +146,17 @@ fn lines(general: &GeneralStatus, store: &CsInfo) -> String {
             p.dropped_unsolicited,
             general.dropped_queues_full
         ),
+    ];
+    let (bytes, capacity) = memory_sum(general);
+    let sum = format!("memory           {bytes} of {capacity} bytes");
+    let parts = general.memory.iter().map(|part| {
         format!(
-            "send queues      {} of {} bytes",
-            general.queued_bytes, general.queue_capacity_bytes
-        ),
-    ]
-    .join("\n")
+            "  {:<15}{} of {} bytes",
+            part.name.replace('_', " "),
+            part.bytes,
+            part.capacity_bytes
+        )
+    });
+    let lines: Vec<String> = lines.into_iter().chain([sum]).chain(parts).collect();
+    lines.join("\n")
 }

@@ -34,6 +34,7 @@ pub struct Forwarder {
     pub(crate) strategy_choices: StrategyChoices,
     pub(crate) manager: Manager,
     queues: Queues,
+    driver_memory: Vec<(&'static str, MemoryUse)>,
     /// For nonces; not for secrets.
     pub(crate) random: fastrand::Rng,
     /// Room for the names of the packets in progress.
@@ -78,6 +79,7 @@ impl Forwarder {
             strategy_choices: StrategyChoices::new(config.default_strategy.index()),
             manager: Manager::new(config.commands.clone(), config.unix_time_at_zero),
             queues: Queues::default(),
+            driver_memory: Vec::new(),
             random,
             hashes: NameHashes::default(),
             places: Vec::new(),
@@ -219,6 +221,21 @@ impl Forwarder {
         self.state.outputs.bytes()
     }
 
+    /// Tells what the driver itself holds and may hold in memory, by name, for who asks for the status.
+    pub fn set_driver_memory(
+        &mut self,
+        parts: impl IntoIterator<Item = (&'static str, MemoryUse)>,
+    ) {
+        self.driver_memory.clear();
+        self.driver_memory.extend(parts);
+    }
+
+    /// Memory of the tables, and of what the driver has told of itself, by name.
+    pub fn memory_parts(&self) -> impl Iterator<Item = (&'static str, MemoryUse)> + '_ {
+        let tables = self.memory().tables().into_iter();
+        tables.chain(self.driver_memory.iter().copied())
+    }
+
     /// Tells what waits to be sent now, for who asks for the status.
     pub fn set_queues(&mut self, queues: Queues) {
         self.queues = queues;
@@ -231,6 +248,11 @@ impl Forwarder {
             self.process(slot, &packet);
         }
         self.run_management();
+    }
+
+    /// How many outputs wait for the driver. While there are many it had better take them than bring more packets.
+    pub fn pending_outputs(&self) -> usize {
+        self.state.outputs.len()
     }
 
     /// What the driver must do next, if anything.

@@ -34,6 +34,11 @@ impl Outputs {
         }
     }
 
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Bytes of outputs and their packets that wait for the driver.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -13,7 +13,7 @@ use ndn_packet::NetPacket;
 use crate::app::App;
 use crate::app_handle::AppWaker;
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
-use crate::driver::{Core, Driver, DriverOptions};
+use crate::driver::{Budgets, Core, Driver, DriverOptions};
 use crate::error::ClientError;
 use crate::face::link::{Link, LinkCounters};
 use crate::uri::FaceUri;
@@ -21,8 +21,8 @@ use crate::uri::FaceUri;
 /// Bytes that the application's answers to one batch may come to before they are written, so
 /// that the other end has them while the rest is answered.
 const WRITE_BYTES: usize = 256 * 1024;
-/// Receive buffers that packets may hold on to before they are copied out instead.
-const MAX_LIVE_BYTES: usize = 512 << 20;
+/// Bytes of receive buffers; where packets hold on to most of them, they are copied out.
+const RECEIVE_BUFFERS: usize = 512 << 20;
 /// How often the caller is asked whether it is done while nothing happens.
 const ASK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -135,8 +135,7 @@ impl Client {
             error,
         };
         let driver = DriverOptions {
-            max_live_bytes: MAX_LIVE_BYTES,
-            send_queues_bytes: usize::MAX,
+            budgets: Budgets::of_one_face(RECEIVE_BUFFERS),
             managed_faces: LinkOptions::default(),
             epoch: Instant::now(),
         };

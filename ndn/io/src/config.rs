@@ -7,6 +7,7 @@ use std::time::Duration;
 use ndn_forwarder::{FacePersistency, FaceScope, StrategyKind};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
+use crate::driver::Budgets;
 use crate::uri::{FaceUri, Host};
 
 /// Settings that configured faces, accepted faces and management-made faces have in common.
@@ -73,6 +74,9 @@ pub struct ListenConfig {
     pub idle_timeout: Duration,
     /// Most faces that may be open here at once; more are refused and counted.
     pub max_faces: usize,
+    /// How many of them peers with one address may have: one IPv4 address, or one IPv6 network of 64 bits. `None` is a
+    /// quarter of all. No meaning on Unix sockets.
+    pub max_faces_per_address: Option<usize>,
     /// Permission bits of a Unix socket, such as `0o660`; `None` leaves the umask's.
     pub unix_mode: Option<u32>,
 }
@@ -85,8 +89,15 @@ impl ListenConfig {
             link: LinkOptions::default(),
             idle_timeout: Duration::from_secs(600),
             max_faces: 4096,
+            max_faces_per_address: None,
             unix_mode: None,
         }
+    }
+
+    pub(crate) fn max_faces_of_one_address(&self) -> usize {
+        self.max_faces_per_address
+            .unwrap_or(self.max_faces / 4)
+            .max(1)
     }
 }
 
@@ -124,9 +135,6 @@ impl FaceConfig {
     }
 }
 
-/// Least room for what waits to be sent on all faces: some packets of the greatest size.
-const MIN_SEND_QUEUES: usize = 1 << 20;
-
 /// What a [`crate::Node`] is made of.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
@@ -142,9 +150,41 @@ pub struct NodeConfig {
     pub strategies: Vec<(Name, StrategyKind)>,
     /// Settings of faces that management commands make.
     pub managed_faces: LinkOptions,
-    /// Most bytes that may wait to be sent on all faces together, at least 1 MiB. When room runs short, the longest
-    /// queues are the first whose packets are dropped and counted.
+    /// What all faces together may take in memory.
+    pub memory: MemoryConfig,
+}
+
+/// Bounds of what the faces of a node take in memory together, beside the tables of its forwarder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryConfig {
+    /// Most bytes that the parts may come to, those of the forwarder included: a node whose parts come to more does not
+    /// start. `None` takes what they come to.
+    pub capacity_bytes: Option<usize>,
+    /// Most bytes that may wait to be sent on all faces, tables of the queues included, at least 1 MiB. When they run
+    /// short, the longest queues are the first whose packets are dropped and counted.
     pub send_queues_bytes: usize,
+    /// Most bytes of the buffers that sockets are read into. Packets in the content store, in queues and in
+    /// applications hold on to them; when they run short, packets are copied out. At least 16 MiB; best as much as the
+    /// content store and 128 MiB.
+    pub receive_buffers_bytes: usize,
+    /// Most bytes that incomplete packets may take on all faces, at least 1 MiB. When they run short, the face that holds
+    /// most is the first whose oldest packets are given up.
+    pub reassembly_bytes: usize,
+    /// Most bytes of faces themselves, at least 1 MiB: 24 KiB each, 56 KiB more for a stream with jumbo packets, two
+    /// rings for one with shared memory. When they run short, no more peers are taken in, and no more is agreed to.
+    pub faces_bytes: usize,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self {
+            capacity_bytes: None,
+            send_queues_bytes: 256 << 20,
+            receive_buffers_bytes: 384 << 20,
+            reassembly_bytes: 64 << 20,
+            faces_bytes: 256 << 20,
+        }
+    }
 }
 
 impl Default for NodeConfig {
@@ -156,7 +196,7 @@ impl Default for NodeConfig {
             faces: Vec::new(),
             strategies: Vec::new(),
             managed_faces: LinkOptions::default(),
-            send_queues_bytes: 256 << 20,
+            memory: MemoryConfig::default(),
         }
     }
 }
@@ -258,17 +298,85 @@ impl NodeConfig {
             }
         }
         self.managed_faces.check("managed_faces", &mut errors);
-        if self.send_queues_bytes < MIN_SEND_QUEUES {
+        self.memory.check(&mut errors);
+        if let Some(capacity) = self.memory.capacity_bytes
+            && self.memory_bytes() > capacity
+        {
+            let parts = self.memory_parts();
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|(name, bytes)| format!("{name} {bytes}"))
+                .collect();
             errors.add(
-                "send_queues_bytes".to_owned(),
-                format_args!("{} bytes are too few for all faces", self.send_queues_bytes),
-                "use at least 1048576, better 16 MiB for each busy face",
+                "memory: capacity_bytes".to_owned(),
+                format_args!(
+                    "{capacity} bytes are less than the {} that its parts come to ({})",
+                    self.memory_bytes(),
+                    parts.join(", ")
+                ),
+                "make the parts smaller, or this larger",
             );
         }
         if errors.0.is_empty() {
             Ok(())
         } else {
             Err(errors)
+        }
+    }
+}
+
+impl NodeConfig {
+    /// What the parts of the node may take in memory at most, in bytes, by the names that status shows them by.
+    pub fn memory_parts(&self) -> Vec<(&'static str, usize)> {
+        let tables = ndn_forwarder::Forwarder::new(self.forwarder.clone()).memory();
+        let faces = Budgets::new(&self.memory).uses();
+        let parts = tables.tables().into_iter().chain(faces);
+        parts
+            .map(|(name, part)| (name, part.capacity_bytes))
+            .collect()
+    }
+
+    /// What all parts together may take in memory, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let parts = self.memory_parts();
+        parts
+            .iter()
+            .fold(0, |sum: usize, (_, bytes)| sum.saturating_add(*bytes))
+    }
+}
+
+impl MemoryConfig {
+    fn check(&self, errors: &mut ConfigErrors) {
+        for (name, bytes, least, better) in [
+            (
+                "send_queues_bytes",
+                self.send_queues_bytes,
+                1 << 20,
+                "use at least 1048576, better 16 MiB for each busy face",
+            ),
+            (
+                "receive_buffers_bytes",
+                self.receive_buffers_bytes,
+                16 << 20,
+                "use at least 16777216, better as much as the content store and 128 MiB",
+            ),
+            (
+                "reassembly_bytes",
+                self.reassembly_bytes,
+                1 << 20,
+                "use at least 1048576, better 64 MiB",
+            ),
+            (
+                "faces_bytes",
+                self.faces_bytes,
+                1 << 20,
+                "use at least 1048576, better 80 KiB for each face",
+            ),
+        ] {
+            if bytes < least {
+                let problem = format_args!("{bytes} bytes are too few for all faces");
+                errors.add(format!("memory: {name}"), problem, better);
+            }
         }
     }
 }

@@ -37,7 +37,9 @@ mod uri;
 pub use app::App;
 pub use app_handle::{AppHandle, AppWaker};
 pub use client::{Client, ClientOptions};
-pub use config::{ConfigErrors, FaceConfig, LinkOptions, ListenConfig, NodeConfig, SettingError};
+pub use config::{
+    ConfigErrors, FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig, SettingError,
+};
 pub use error::{ClientError, NodeError, StartError};
 pub use face::link::LinkCounters;
 pub use find::find_forwarder;

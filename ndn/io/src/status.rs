@@ -18,6 +18,8 @@ pub struct NodeStatus {
     pub listeners: Vec<ListenerStatus>,
     /// The forwarder's tables and counters.
     pub forwarder: ndn_forwarder::Status,
+    /// What is held in memory and may be, part by part.
+    pub memory: Vec<(&'static str, ndn_forwarder::MemoryUse)>,
 }
 
 /// One face at one moment.
@@ -50,4 +52,6 @@ pub struct ListenerStatus {
     pub open_faces: usize,
     /// Peers refused because too many faces were open, or the system had no room.
     pub refused: u64,
+    /// Datagrams of strangers that were no packet, and made no face.
+    pub malformed: u64,
 }

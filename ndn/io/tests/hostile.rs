@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
-use ndn_io::{ClientOptions, Node, NodeConfig};
+use ndn_io::{ClientOptions, MemoryConfig, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
 use ndn_packet::{Interest, MAX_PACKET, tlv};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -105,6 +105,7 @@ fn malformed_frames_are_counted_and_the_face_stays() {
 fn noise_in_datagrams() {
     let mut listener = listen("udp://127.0.0.1:0");
     listener.max_faces = 10;
+    listener.max_faces_per_address = Some(10);
     let node = node(vec![listener]);
     let _source = serve(&node, 1000);
     let mut good = client(&node.listening()[0], &ClientOptions::default());
@@ -328,7 +329,10 @@ fn peers_that_read_nothing_cost_a_bound_together_and_leave_room_for_others() {
     const ROOM: usize = 1 << 20;
     let node = Node::start(NodeConfig {
         listeners: vec![listen("tcp://127.0.0.1:0")],
-        send_queues_bytes: ROOM,
+        memory: MemoryConfig {
+            send_queues_bytes: ROOM,
+            ..MemoryConfig::default()
+        },
         ..NodeConfig::default()
     })
     .unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
 use ndn_forwarder::FacePersistency;
 use ndn_io::{
-    App, AppHandle, Client, ClientError, ClientOptions, FaceConfig, Node, NodeConfig, NodeError,
-    StartError,
+    App, AppHandle, Client, ClientError, ClientOptions, FaceConfig, MemoryConfig, Node, NodeConfig,
+    NodeError, StartError,
 };
 use ndn_packet::NetPacket;
 
@@ -232,7 +232,13 @@ fn all_mistakes_are_named_at_once() {
     let config = NodeConfig {
         listeners: vec![listener],
         faces: vec![face],
-        send_queues_bytes: 1000,
+        memory: MemoryConfig {
+            send_queues_bytes: 1000,
+            receive_buffers_bytes: 1000,
+            reassembly_bytes: 1000,
+            faces_bytes: 1000,
+            ..MemoryConfig::default()
+        },
         ..NodeConfig::default()
     };
     let text = config.validate().unwrap_err().to_string();
@@ -244,16 +250,20 @@ fn all_mistakes_are_named_at_once() {
         "literal address",
         "send_queue_bytes",
         "send_queues_bytes",
+        "receive_buffers_bytes",
+        "reassembly_bytes",
+        "faces_bytes",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
-    assert_eq!(text.lines().count(), 7);
+    assert_eq!(text.lines().count(), 10);
 }
 
 #[test]
 fn a_listener_takes_so_many_and_no_more() {
     let mut listener = listen("tcp://127.0.0.1:0");
     listener.max_faces = 2;
+    listener.max_faces_per_address = Some(2);
     let node = node(vec![listener]);
     let _source = serve(&node, 100);
     let place = node.listening()[0].clone();

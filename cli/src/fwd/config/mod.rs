@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ndn_forwarder::mgmt::Trust;
 use ndn_forwarder::{CachePolicy, FaceScope, StrategyKind};
-use ndn_io::{FaceConfig, LinkOptions, ListenConfig, NodeConfig};
+use ndn_io::{FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig};
 use ndn_packet::Name;
 
 use super::{SCHEMA, strategy};
@@ -56,10 +56,7 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
         route(&table, &mut node)?;
     }
     node.managed_faces = link(&document.table("managed_faces"))?;
-    set(
-        &mut node.send_queues_bytes,
-        size(&document.table("send_queues"), "capacity")?,
-    );
+    node.memory = memory(&document, node.forwarder.cs_capacity_bytes)?;
     node.validate().map_err(|errors| {
         let said: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
         CliError::usage(path.display().to_string(), said.join("\n"))
@@ -87,11 +84,16 @@ fn face(table: &Table<'_>, node: &mut NodeConfig) -> Result<(), CliError> {
             listener.link = link;
             set(&mut listener.idle_timeout, table.time("idle_timeout")?);
             set(&mut listener.max_faces, count(table, "max_faces")?);
+            listener.max_faces_per_address = count(table, "max_faces_per_address")?;
             listener.unix_mode = table.mode("mode")?;
             node.listeners.push(listener);
         }
         (None, Some(uri)) => {
-            only_with(table, "listen", &["max_faces", "idle_timeout", "mode"])?;
+            only_with(
+                table,
+                "listen",
+                &["max_faces", "max_faces_per_address", "idle_timeout", "mode"],
+            )?;
             let mut face = FaceConfig::new(uri);
             face.link = link;
             face.local_bind = table.address("local_address")?;
@@ -226,6 +228,8 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
         count(&management, "max_routes")?,
     );
     set(&mut config.routes_max_bytes, size(&management, "memory")?);
+    let outputs = document.table("outputs");
+    set(&mut config.outputs_max_bytes, size(&outputs, "capacity")?);
     config.commands.localhop_rib = management
         .switch("localhop")?
         .unwrap_or(false)
@@ -233,6 +237,26 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
     set(&mut config.commands.max_age, management.time("max_age")?);
     config.version = concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned();
     Ok(config)
+}
+
+/// Receive buffers beside those that the content store's packets lie in.
+const BUFFERS_BESIDE_STORE: usize = 128 << 20;
+
+fn memory(document: &Document<'_>, content_store: usize) -> Result<MemoryConfig, CliError> {
+    let capacity = |section| size(&document.table(section), "capacity");
+    let mut memory = MemoryConfig {
+        capacity_bytes: capacity("memory")?,
+        receive_buffers_bytes: content_store.saturating_add(BUFFERS_BESIDE_STORE),
+        ..MemoryConfig::default()
+    };
+    set(&mut memory.send_queues_bytes, capacity("send_queues")?);
+    set(
+        &mut memory.receive_buffers_bytes,
+        capacity("receive_buffers")?,
+    );
+    set(&mut memory.reassembly_bytes, capacity("reassembly")?);
+    set(&mut memory.faces_bytes, capacity("faces")?);
+    Ok(memory)
 }
 
 fn size(table: &Table<'_>, key: &str) -> Result<Option<usize>, CliError> {

@@ -235,11 +235,11 @@ fn faces_made_by_commands_have_settings() {
 fn what_waits_for_all_links_is_bounded() {
     let with = |text: &str| read(&format!("[[face]]\nlisten = \"unix:///a\"\n{text}"));
     let node = with("").expect("a configuration").node;
-    assert_eq!(node.send_queues_bytes, 256 << 20);
+    assert_eq!(node.memory.send_queues_bytes, 256 << 20);
     let node = with("[send_queues]\ncapacity = \"1GiB\"\n")
         .expect("a configuration")
         .node;
-    assert_eq!(node.send_queues_bytes, 1 << 30);
+    assert_eq!(node.memory.send_queues_bytes, 1 << 30);
     let error = with("[send_queues]\ncapacity = \"4KiB\"\n")
         .err()
         .expect("too little")

@@ -5,7 +5,7 @@ use crate::forwarder::Forwarder;
 use crate::manager::{FRESHNESS, Request};
 use crate::mgmt::{
     ChannelStatus, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus, FibEntry,
-    GeneralStatus, NextHopRecord, RibEntry, Route, StrategyChoice,
+    GeneralStatus, MemoryPart, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
 use crate::strategy::StrategyKind;
 use bytes::{Bytes, BytesMut};
@@ -173,6 +173,14 @@ impl Forwarder {
             queued_bytes: status.queues.bytes as u64,
             queue_capacity_bytes: status.queues.capacity_bytes as u64,
             dropped_queues_full: status.queues.refused,
+            memory: self
+                .memory_parts()
+                .map(|(name, part)| MemoryPart {
+                    name: name.to_owned(),
+                    bytes: part.bytes as u64,
+                    capacity_bytes: part.capacity_bytes as u64,
+                })
+                .collect(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The general status of a forwarder.
 
-use super::element::{each, put, put_text, text};
+use super::element::{each, put, put_nested, put_text, text};
 use super::face_status::PacketCounters;
 use super::types;
 use bytes::BytesMut;
@@ -41,6 +41,43 @@ pub struct GeneralStatus {
     pub queue_capacity_bytes: u64,
     /// Packets dropped because all faces together had too much waiting (this forwarder only).
     pub dropped_queues_full: u64,
+    /// The memory account, part by part (this forwarder only).
+    pub memory: Vec<MemoryPart>,
+}
+
+/// A part of what a forwarder takes in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryPart {
+    /// Its name, such as `pit`.
+    pub name: String,
+    /// Bytes held.
+    pub bytes: u64,
+    /// Bytes that may be held.
+    pub capacity_bytes: u64,
+}
+
+impl MemoryPart {
+    fn put(&self, buf: &mut BytesMut) {
+        put_nested(buf, types::MEMORY_PART, |buf| {
+            put_text(buf, types::MEMORY_PART_NAME, &self.name);
+            put(buf, types::N_MEMORY_BYTES, self.bytes);
+            put(buf, types::MEMORY_CAPACITY, self.capacity_bytes);
+        });
+    }
+
+    fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        let mut part = MemoryPart::default();
+        each(value, |e| {
+            match e.typ {
+                types::MEMORY_PART_NAME => part.name = text(e.value),
+                types::N_MEMORY_BYTES => part.bytes = e.nonneg()?,
+                types::MEMORY_CAPACITY => part.capacity_bytes = e.nonneg()?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(part)
+    }
 }
 
 impl GeneralStatus {
@@ -70,6 +107,7 @@ impl GeneralStatus {
         put(buf, types::N_QUEUED_BYTES, self.queued_bytes);
         put(buf, types::QUEUE_CAPACITY, self.queue_capacity_bytes);
         put(buf, types::N_DROPPED_QUEUES_FULL, self.dropped_queues_full);
+        self.memory.iter().for_each(|part| part.put(buf));
     }
 
     /// Reads the dataset; unknown fields are passed over.
@@ -85,6 +123,10 @@ impl GeneralStatus {
             let number = match e.typ {
                 types::NFD_VERSION => {
                     status.version = text(e.value);
+                    return Ok(());
+                }
+                types::MEMORY_PART => {
+                    status.memory.push(MemoryPart::decode(e.value)?);
                     return Ok(());
                 }
                 types::START_TIMESTAMP => &mut status.start_ms,

@@ -31,7 +31,7 @@ pub use dataset::{
 };
 pub use face_query::{FaceEvent, FaceEventKind, FaceQueryFilter};
 pub use face_status::{FaceStatus, PacketCounters};
-pub use general_status::GeneralStatus;
+pub use general_status::{GeneralStatus, MemoryPart};
 pub use parameters::{
     ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LOCAL_FIELDS,
     FLAG_LP_RELIABILITY,

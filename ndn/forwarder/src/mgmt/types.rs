@@ -134,3 +134,11 @@ pub const N_DROPPED_QUEUES_FULL: u32 = 64792;
 pub const N_DROPPED_OUTPUTS_FULL: u32 = 64794;
 /// A number that makes a FaceQueryFilter unlike others. Not one of NFD's: even and above 31, thus passed over.
 pub const QUERY_NUMBER: u32 = 0xf520;
+/// General status, ours: a part of the memory account, with the three elements below in it.
+pub const MEMORY_PART: u32 = 64796;
+/// Part of the memory account: its name.
+pub const MEMORY_PART_NAME: u32 = 64798;
+/// Part of the memory account: bytes held.
+pub const N_MEMORY_BYTES: u32 = 64800;
+/// Part of the memory account: bytes that may be held.
+pub const MEMORY_CAPACITY: u32 = 64802;

@@ -81,16 +81,18 @@ impl Driver<Forwarder> {
         let listeners = self.slots.iter().filter_map(|(_, slot)| match slot {
             Slot::Listener(listener) => Some(ListenerStatus {
                 uri: listener.config.uri.clone(),
-                open_faces: listener.open_faces,
-                refused: listener.refused,
+                open_faces: listener.admission.open(),
+                refused: listener.admission.refused,
+                malformed: listener.admission.malformed,
             }),
             Slot::Port(Port {
                 owner: PortOwner::Listener(listener),
                 ..
             }) => Some(ListenerStatus {
                 uri: listener.config.uri.clone(),
-                open_faces: listener.peers.len(),
-                refused: listener.refused,
+                open_faces: listener.admission.open(),
+                refused: listener.admission.refused,
+                malformed: listener.admission.malformed,
             }),
             _ => None,
         });
@@ -99,6 +101,10 @@ impl Driver<Forwarder> {
             faces,
             listeners: listeners.collect(),
             forwarder: self.core.status(),
+            memory: {
+                self.core.set_driver_memory(self.budgets.uses());
+                self.core.memory_parts().collect()
+            },
         }
     }
 

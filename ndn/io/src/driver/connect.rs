@@ -156,7 +156,8 @@ impl<C: Core> Driver<C> {
             io,
             Side::Connector,
             &connector.config.link,
-            self.send_budget.share(),
+            &self.budgets,
+            self.lines.clone(),
         );
         stream.link.local_fields = *local_fields;
         *state = StreamState::Up(stream);
@@ -185,7 +186,9 @@ impl<C: Core> Driver<C> {
         stream.past = stream.counters();
         stream.state = StreamState::Waiting;
         let StreamOrigin::Connected(connector) = &mut stream.origin else {
-            tracing::info!(face = id.0, %error, "face closed");
+            if self.may_log() {
+                tracing::info!(face = id.0, %error, "face closed");
+            }
             self.remove_face(at);
             return;
         };

@@ -55,9 +55,12 @@ pub(crate) trait Core {
     );
 }
 
+/// Bytes of packets that may wait to be handed to their faces while more packets are read.
+const MAX_PENDING_BYTES: usize = 4 << 20;
+
 impl Core for Forwarder {
     fn takes_more(&self) -> bool {
-        true
+        self.outputs_bytes() < MAX_PENDING_BYTES
     }
 
     fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {

@@ -40,9 +40,18 @@ impl<C: Core> Driver<C> {
             Timer::Idle(id) => self.check_idle(id),
             Timer::Link(id) => self.on_link_timer(id),
             Timer::Accept(at) => {
-                if matches!(self.slots.get(at), Some(Slot::Listener(_))) {
+                if let Some(Slot::Listener(listener)) = self.slots.get_mut(at) {
+                    listener.accepts_later = false;
                     self.accept(at);
                 }
+            }
+            Timer::Lines => {
+                self.lines_timer = false;
+                let left_out = self.lines.take_left_out();
+                tracing::info!(
+                    left_out,
+                    "lines about peers that came, went or sent malformed packets were left out"
+                );
             }
         }
     }
@@ -57,11 +66,11 @@ impl<C: Core> Driver<C> {
         let FaceKind::Udp(udp) = &mut face.kind else {
             return;
         };
-        if udp.origin != UdpOrigin::Opened || !udp.face.say_hello() {
+        if udp.origin != UdpOrigin::Opened || !udp.face.say_hello(true) {
             return;
         }
         udp.hellos += 1;
-        let unanswered = !udp.face.link.is_jumbo() && udp.hellos < HASTY_HELLOS;
+        let unanswered = !udp.face.link.is_settled() && udp.hellos < HASTY_HELLOS;
         let wait = if unanswered {
             HELLO_AGAIN
         } else {

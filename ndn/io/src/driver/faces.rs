@@ -7,26 +7,20 @@ use std::sync::Arc;
 use ndn_forwarder::{FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
 use rustc_hash::FxHashMap;
 
+use super::admission::Admission;
 use super::slots::{
     AppSlot, Connector, Face, FaceKind, Listener, Port, PortOwner, Slot, Stream, StreamOrigin,
     StreamState, Udp, UdpListener, UdpOrigin,
 };
-use super::timers::Timer;
-use super::{Core, Driver, random_u64};
+use super::{Core, Driver, FACE_BYTES, random_u64};
 use crate::config::{FaceConfig, LinkOptions, ListenConfig};
+use crate::face::budget::Share;
 use crate::face::datagram::DatagramFace;
-use crate::face::io::{DatagramIo, Side};
+use crate::face::io::DatagramIo;
 use crate::face::link::LinkCounters;
-use crate::face::stream::StreamFace;
 use crate::rate_limit::RateLimit;
-use crate::transport::{Accepted, DatagramTransport, FaceType, Opened, unknown_type};
+use crate::transport::{DatagramTransport, FaceType, Opened, unknown_type};
 use crate::uri::{Address, FaceUri};
-
-/// A listener without room for a peer looks again after this long.
-const ACCEPT_AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
-/// Peers taken in at once; those behind them wait until the others' faces have had their turn.
-const ACCEPT_AT_ONCE: usize = 64;
-const ACCEPT_SOON: std::time::Duration = std::time::Duration::from_millis(1);
 
 impl<C: Core> Driver<C> {
     pub(super) fn open_listener(&mut self, mut config: ListenConfig) -> io::Result<()> {
@@ -42,9 +36,9 @@ impl<C: Core> Driver<C> {
                 let listener = UdpListener {
                     config,
                     peers: FxHashMap::default(),
-                    refused: 0,
+                    admission: Admission::default(),
                 };
-                self.add_port(port, PortOwner::Listener(listener))
+                self.add_port(port, PortOwner::Listener(Box::new(listener)))
                     .map(|_| ())
             }
             FaceType::Stream(transport) => {
@@ -55,8 +49,8 @@ impl<C: Core> Driver<C> {
                 let at = self.slots.insert(Slot::Listener(Listener {
                     socket,
                     config,
-                    open_faces: 0,
-                    refused: 0,
+                    admission: Admission::default(),
+                    accepts_later: false,
                     complaints: RateLimit::default(),
                 }));
                 self.register(fd, at)
@@ -74,88 +68,29 @@ impl<C: Core> Driver<C> {
         self.register(fd, at).map(|()| at)
     }
 
-    /// Takes in whoever waits at a stream listener.
-    pub(super) fn accept(&mut self, at: usize) {
-        for _ in 0..ACCEPT_AT_ONCE {
-            let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
-                return;
-            };
-            match listener.socket.accept() {
-                Ok(peer) if listener.open_faces >= listener.config.max_faces => {
-                    listener.refused += 1;
-                    drop(peer);
-                }
-                Ok(peer) => {
-                    listener.open_faces += 1;
-                    if let Err(error) = self.accepted(at, peer) {
-                        tracing::debug!(%error, "a connection ended before its face was added");
-                        self.left_listener(at);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => {
-                    listener.refused += 1;
-                    if listener.complaints.allows(self.now) {
-                        tracing::warn!(%error, uri = %listener.config.uri, "accept failed");
-                    }
-                    self.timers.set(self.now + ACCEPT_AGAIN, Timer::Accept(at));
-                    return;
-                }
-            }
-        }
-        self.timers.set(self.now + ACCEPT_SOON, Timer::Accept(at));
-    }
-
-    fn accepted(&mut self, listener_at: usize, peer: Accepted) -> io::Result<()> {
-        let Some(Slot::Listener(listener)) = self.slots.get(listener_at) else {
-            return Ok(());
-        };
-        let link = &listener.config.link;
-        let spec = spec(
-            peer.remote_uri,
-            peer.local_uri,
-            peer.is_local,
-            FacePersistency::OnDemand,
-            link,
-        );
-        let fd = peer.io.fd();
-        let share = self.send_budget.share();
-        let stream = Stream {
-            state: StreamState::Up(StreamFace::new(peer.io, Side::Listener, link, share)),
-            past: LinkCounters::default(),
-            origin: StreamOrigin::Accepted(listener_at),
-            local_fields: false,
-        };
-        let at = self.add_face(spec, FaceKind::Stream(stream));
-        if let Err(error) = self.register(fd, at) {
-            self.forget_face(at);
-            return Err(error);
-        }
-        Ok(())
-    }
-
-    /// A face that came in at this listener has gone.
-    pub(super) fn left_listener(&mut self, at: usize) {
-        if let Some(Slot::Listener(listener)) = self.slots.get_mut(at) {
-            listener.open_faces = listener.open_faces.saturating_sub(1);
-        }
-    }
-
-    pub(super) fn add_face(&mut self, spec: FaceSpec, kind: FaceKind) -> usize {
+    pub(super) fn add_face(&mut self, spec: FaceSpec, kind: FaceKind, cost: Share) -> usize {
         let persistency = spec.persistency;
-        tracing::info!(
-            remote = spec.remote_uri,
-            local = spec.local_uri,
-            "face added"
-        );
+        if persistency != FacePersistency::OnDemand || self.may_log() {
+            tracing::info!(
+                remote = spec.remote_uri,
+                local = spec.local_uri,
+                "face added"
+            );
+        }
         let id = self.core.add_face(self.now, spec);
         let at = self
             .slots
-            .insert(Slot::Face(Face::new(id, kind, persistency)));
+            .insert(Slot::Face(Face::new(id, kind, persistency, cost)));
         self.by_face.insert(id.0, at);
         at
+    }
+
+    /// What a face takes of the memory for faces. One of our own has its place whatever others have taken; of a
+    /// stranger's, it is asked before.
+    fn own_face_cost(&self) -> Share {
+        let mut cost = self.budgets.faces.share();
+        cost.set(FACE_BYTES);
+        cost
     }
 
     /// Opens a face; returns its slot.
@@ -187,6 +122,7 @@ impl<C: Core> Driver<C> {
             &config.link,
         );
         let backoff = config.reconnect.0;
+        let cost = self.own_face_cost();
         let at = self.add_face(
             spec,
             FaceKind::Stream(Stream {
@@ -202,6 +138,7 @@ impl<C: Core> Driver<C> {
                 })),
                 local_fields: false,
             }),
+            cost,
         );
         if let Some(Slot::Face(face)) = self.slots.get(at) {
             self.core.face_down(self.now, face.id);
@@ -268,8 +205,8 @@ impl<C: Core> Driver<C> {
             speaker,
             peer,
             link,
-            self.send_budget.share(),
-            random_u64().ok()?,
+            &self.budgets,
+            [random_u64().ok()?, random_u64().ok()?],
         );
         let multicast = peer.ip().is_multicast();
         let (remote, local_uri) = (
@@ -290,12 +227,14 @@ impl<C: Core> Driver<C> {
             own: multicast.then_some(local),
             hellos: 0,
         };
-        Some(self.add_face(spec, FaceKind::Udp(udp)))
+        let cost = self.own_face_cost();
+        Some(self.add_face(spec, FaceKind::Udp(udp), cost))
     }
 
     pub(super) fn add_app(&mut self, name: &str, slot: AppSlot) -> FaceId {
         let uri = format!("internal://{name}");
-        let at = self.add_face(FaceSpec::local(uri.clone(), uri), FaceKind::App(slot));
+        let (spec, cost) = (FaceSpec::local(uri.clone(), uri), self.own_face_cost());
+        let at = self.add_face(spec, FaceKind::App(slot), cost);
         self.apps.push(at);
         self.with_app(at, |_, _, _| {});
         match &self.slots[at] {
@@ -318,8 +257,11 @@ impl<C: Core> Driver<C> {
     /// Ends a face: in the forwarder and here.
     pub(super) fn remove_face(&mut self, at: usize) {
         if let Some(Slot::Face(face)) = self.slots.get(at) {
-            tracing::info!(face = face.id.0, "face removed");
-            self.core.remove_face(self.now, face.id);
+            let id = face.id;
+            if face.persistency != FacePersistency::OnDemand || self.may_log() {
+                tracing::info!(face = id.0, "face removed");
+            }
+            self.core.remove_face(self.now, id);
             self.forget_face(at);
         }
     }
@@ -339,10 +281,10 @@ impl<C: Core> Driver<C> {
         }
         match face.kind {
             FaceKind::Stream(Stream {
-                origin: StreamOrigin::Accepted(listener),
+                origin: StreamOrigin::Accepted(listener, address),
                 ..
             }) => {
-                self.left_listener(listener);
+                self.left_listener(listener, address);
             }
             FaceKind::Udp(udp) => {
                 let own = match self.slots.get_mut(udp.port) {
@@ -351,6 +293,7 @@ impl<C: Core> Driver<C> {
                         ..
                     })) => {
                         listener.peers.remove(&udp.face.peer);
+                        listener.admission.left(Some(udp.face.peer.ip()));
                         false
                     }
                     Some(Slot::Port(_)) => true,
@@ -367,7 +310,7 @@ impl<C: Core> Driver<C> {
 }
 
 /// What the forwarder is told of a face.
-fn spec(
+pub(super) fn spec(
     remote_uri: String,
     local_uri: String,
     is_local: bool,

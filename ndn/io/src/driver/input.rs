@@ -4,14 +4,17 @@ use std::hash::BuildHasher;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use ndn_forwarder::FacePersistency;
+use ndn_forwarder::{FaceId, FacePersistency};
 use ndn_packet::NetPacket;
 use rustc_hash::FxBuildHasher;
 
 use super::slots::{Face, FaceKind, PortOwner, Slot, StreamState, UdpOrigin};
 use super::timers::Timer;
-use super::{Core, Driver};
-use crate::face::link::Received;
+use super::{
+    BURST_OUTPUTS, Core, Driver, FACE_BYTES, MAX_BURST, MOST_BURST_OUTPUTS, TURN_PACKETS, TURN_SENT,
+};
+use crate::face::link::{self, Received};
+use crate::face::stream::{Progress, Turn};
 
 impl<C: Core> Driver<C> {
     pub(super) fn on_event(&mut self, event: &mio::event::Event) {
@@ -58,25 +61,36 @@ impl<C: Core> Driver<C> {
         }
     }
 
-    /// Reads every ready face once, and calls `after_each` when it is read.
-    pub fn read_ready(&mut self, mut after_each: impl FnMut(&mut Self)) {
-        if !self.core.takes_more() {
-            return;
+    /// Reads every ready face for a turn, and calls `after` when packets of it have been handed over.
+    pub fn read_ready(&mut self, mut after: impl FnMut(&mut Self)) {
+        // There is work: the loop has not been about to sleep. Until it is, peers by shared memory need not ring, and
+        // are looked at in every round.
+        while let Some(at) = self.unarmed.pop() {
+            if let Some(Slot::Face(face)) = self.slots.get_mut(at) {
+                face.unarmed = false;
+                self.make_ready(at);
+            }
         }
         let mut ready = std::mem::take(&mut self.ready);
-        for &at in &ready {
+        for (i, &at) in ready.iter().enumerate() {
+            if !self.core.takes_more() {
+                // Those who had no turn are the first to have one.
+                let late = std::mem::take(&mut self.ready);
+                self.ready.extend_from_slice(&ready[i..]);
+                self.ready.extend(late);
+                return;
+            }
             match self.slots.get_mut(at) {
                 Some(Slot::Face(face)) => {
                     face.ready = false;
-                    self.read_face(at);
+                    self.read_face(at, &mut after);
                 }
                 Some(Slot::Port(port)) => {
                     port.ready = false;
-                    self.read_port(at);
+                    self.read_port(at, &mut after);
                 }
                 _ => {}
             }
-            after_each(self);
         }
         ready.clear();
         // What became ready meanwhile was pushed to the list that took this one's place.
@@ -85,40 +99,93 @@ impl<C: Core> Driver<C> {
         }
     }
 
-    fn read_face(&mut self, at: usize) {
-        let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+    /// A turn of the face in this slot: it ends when all has been read, or when the face has used up its bytes, its
+    /// packets, or the packets that others may be sent because of it.
+    fn read_face(&mut self, at: usize, after: &mut impl FnMut(&mut Self)) {
+        let Some(Slot::Face(Face { id, .. })) = self.slots.get(at) else {
             return;
         };
-        let id = face.id;
-        let Some(stream) = face.stream_up() else {
-            return;
+        let (id, end) = (*id, self.sent + TURN_SENT);
+        let mut left = TURN_PACKETS;
+        let mut turn = Turn {
+            bytes: self.read_budget,
+            read: self.read_budget,
+            burst: self.burst(),
         };
-        let packets = &mut self.packets;
-        let read = stream.receive(self.now, &mut self.buffers, self.read_budget, |packet| {
-            packets.push(packet)
-        });
-        let queued = stream.queued() > 0;
-        let by_memory = stream.conn.memory_use().reads;
-        if let Ok(more) = read
-            && by_memory
-            && !more
-            && !std::mem::replace(&mut face.unarmed, true)
-        {
-            self.unarmed.push(at);
-        }
-        self.note_agreement(at);
-        self.core.receive_batch(self.now, id, &mut self.packets);
-        match read {
-            Ok(more) => {
-                if more {
-                    self.make_ready(at);
+        loop {
+            let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
+                return;
+            };
+            // What was carried out may have been the end of it.
+            if face.id != id {
+                return;
+            }
+            let Some(stream) = face.stream_up() else {
+                return;
+            };
+            let read = stream.receive(self.now, &mut self.buffers, &mut turn, &mut self.packets);
+            // Greetings and agreements are queued while reading.
+            let queued = stream.queued() > 0;
+            let progress = match read {
+                Ok(Progress::Burst) => {
+                    left = left.saturating_sub(turn.burst);
+                    if stream.must_finish(&self.buffers) || left > 0 && self.sent < end {
+                        Progress::Burst
+                    } else {
+                        Progress::Spent
+                    }
                 }
-                // Greetings and agreements are queued while reading.
-                if queued {
-                    self.make_dirty(at);
+                Ok(progress) => progress,
+                Err(error) => {
+                    self.hand_over(id, after);
+                    self.stream_failed(at, error);
+                    return;
+                }
+            };
+            let by_memory = stream.conn.memory_use().reads;
+            if progress != Progress::Burst {
+                stream.end_turn(&self.buffers, progress == Progress::Spent);
+            }
+            match progress {
+                Progress::Burst => {}
+                Progress::Spent => self.make_ready(at),
+                Progress::Drained => {
+                    if by_memory && !std::mem::replace(&mut face.unarmed, true) {
+                        self.unarmed.push(at);
+                    }
                 }
             }
-            Err(error) => self.stream_failed(at, error),
+            if queued {
+                self.make_dirty(at);
+            }
+            self.note_agreement(at);
+            self.hand_over(id, after);
+            if progress != Progress::Burst {
+                return;
+            }
+            turn.burst = self.burst();
+        }
+    }
+
+    /// How many packets may be handed over at once.
+    fn burst(&self) -> usize {
+        let faces = self.by_face.len().max(1);
+        self.burst.min(MOST_BURST_OUTPUTS / faces).max(1)
+    }
+
+    /// Hands over the packets that came on a face, and has what comes of them carried out.
+    fn hand_over(&mut self, face: FaceId, after: &mut impl FnMut(&mut Self)) {
+        let count = self.packets.len();
+        if count == 0 {
+            return;
+        }
+        let before = self.sent;
+        self.core.receive_batch(self.now, face, &mut self.packets);
+        after(self);
+        if self.sent - before > BURST_OUTPUTS {
+            self.burst = (count / 2).max(1);
+        } else if (self.sent - before) * 2 <= BURST_OUTPUTS {
+            self.burst = (self.burst * 2).min(MAX_BURST);
         }
     }
 
@@ -145,7 +212,8 @@ impl<C: Core> Driver<C> {
         all
     }
 
-    fn read_port(&mut self, at: usize) {
+    fn read_port(&mut self, at: usize, after: &mut impl FnMut(&mut Self)) {
+        let end = self.sent + TURN_SENT;
         let mut left = self.read_budget;
         loop {
             let Some(Slot::Port(port)) = self.slots.get_mut(at) else {
@@ -160,45 +228,52 @@ impl<C: Core> Driver<C> {
                 },
             );
             let more = port.port.is_readable();
-            self.receive_datagrams(at, &mut datagrams);
+            self.receive_datagrams(at, &mut datagrams, after);
             self.datagrams = datagrams;
             if !more {
                 return;
             }
             left = left.saturating_sub(n);
-            if left == 0 {
-                self.make_ready(at);
+            if left == 0 || self.sent >= end {
+                if matches!(self.slots.get(at), Some(Slot::Port(_))) {
+                    self.make_ready(at);
+                }
                 return;
             }
         }
     }
 
     /// Takes what a port has received; packets that came from one peer in a row go on together.
-    fn receive_datagrams(&mut self, port: usize, datagrams: &mut Vec<(SocketAddr, Bytes)>) {
-        let mut packets = std::mem::take(&mut self.packets);
+    fn receive_datagrams(
+        &mut self,
+        port: usize,
+        datagrams: &mut Vec<(SocketAddr, Bytes)>,
+        after: &mut impl FnMut(&mut Self),
+    ) {
         let mut last = None;
         for (from, datagram) in datagrams.drain(..) {
             let Some(at) = self.face_of_peer(port, from, &datagram) else {
                 continue;
             };
-            if let Some(before) = last.replace(at)
-                && before != at
+            let Some(Slot::Face(Face { id, .. })) = self.slots.get(at) else {
+                continue;
+            };
+            let id = *id;
+            if let Some(before) = last.replace(id)
+                && (before != id || self.packets.len() >= self.burst())
             {
-                self.hand_over(before, &mut packets);
+                self.hand_over(before, after);
             }
-            packets.extend(self.receive_datagram(at, from, datagram));
+            // What was handed over may have been the end of the face.
+            if matches!(self.slots.get(at), Some(Slot::Face(face)) if face.id == id)
+                && let Some(packet) = self.receive_datagram(at, from, datagram)
+            {
+                self.packets.push(packet);
+            }
         }
         if let Some(last) = last {
-            self.hand_over(last, &mut packets);
+            self.hand_over(last, after);
         }
-        self.packets = packets;
-    }
-
-    fn hand_over(&mut self, at: usize, packets: &mut Vec<NetPacket>) {
-        if let Some(Slot::Face(face)) = self.slots.get(at) {
-            self.core.receive_batch(self.now, face.id, packets);
-        }
-        packets.clear();
     }
 
     fn receive_datagram(
@@ -229,9 +304,9 @@ impl<C: Core> Driver<C> {
         let has_timer = *link_timer;
         match udp.face.link.receive(now, sender, datagram) {
             Received::Packet(packet) => return Some(packet),
-            Received::Hello(_) => {
+            Received::Hello { answer, .. } => {
                 // On a multicast link there is nobody in particular to agree with.
-                if !udp.multicast && !udp.face.link.said_hello() && udp.face.say_hello() {
+                if !udp.multicast && answer && udp.face.say_hello(false) {
                     self.make_dirty(at);
                 }
                 self.note_agreement(at);
@@ -246,7 +321,7 @@ impl<C: Core> Driver<C> {
     }
 
     /// The face for a datagram: the port's own, or its sender's, made now if need be.
-    fn face_of_peer(&mut self, at: usize, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
+    fn face_of_peer(&mut self, at: usize, from: SocketAddr, datagram: &Bytes) -> Option<usize> {
         let Some(Slot::Port(port)) = self.slots.get_mut(at) else {
             return None;
         };
@@ -257,13 +332,15 @@ impl<C: Core> Driver<C> {
         if let Some(face) = listener.peers.get(&from) {
             return Some(*face);
         }
-        // Noise from the Internet makes no face.
-        if !matches!(datagram.first(), Some(0x05 | 0x06 | 0x64)) {
-            listener.refused += 1;
+        if !link::opens_face(datagram) {
+            listener.admission.malformed += 1;
             return None;
         }
-        if listener.peers.len() >= listener.config.max_faces {
-            listener.refused += 1;
+        if !listener.admission.admits(Some(from.ip()), &listener.config) {
+            return None;
+        }
+        if !self.budgets.faces.share().grows(FACE_BYTES) {
+            listener.admission.refused += 1;
             return None;
         }
         let link = listener.config.link.clone();
@@ -281,6 +358,7 @@ impl<C: Core> Driver<C> {
             && let PortOwner::Listener(listener) = &mut port.owner
         {
             listener.peers.insert(from, face);
+            listener.admission.came(Some(from.ip()));
         }
         if let Some(Slot::Face(face)) = self.slots.get(face) {
             self.timers.set(self.now + idle, Timer::Idle(face.id));

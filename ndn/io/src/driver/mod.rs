@@ -8,6 +8,9 @@
 //! Whom the faces serve is a [`Core`]: the forwarder of a [`crate::Node`], whose loop has a thread
 //! of its own (`node_loop`), or the one application of a [`crate::Client`].
 
+mod accept;
+mod admission;
+mod budgets;
 mod commands;
 mod connect;
 mod core;
@@ -36,16 +39,16 @@ use ndn_packet::NetPacket;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
+pub(crate) use self::budgets::Budgets;
 pub(crate) use self::core::Core;
 use crate::config::LinkOptions;
 use crate::driver::shared::{Command, Shared, poll_and_shared};
 use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;
-use crate::face::send_budget::SendBudget;
-use crate::rate_limit::RateLimit;
+use crate::rate_limit::{PeerLines, RateLimit};
 use slots::{Face, FaceKind, Slot};
-use timers::Timers;
+use timers::{Timer, Timers};
 
 /// Token of the waker; slots have the small ones.
 const WAKER: Token = Token(usize::MAX);
@@ -55,12 +58,27 @@ const EVENTS: usize = 1024;
 /// Bytes read from one face before the next one's turn.
 const READ_BUDGET: usize = 256 * 1024;
 
+/// Packets read from one face before the next one's turn, and packets sent on because of them.
+const TURN_PACKETS: usize = 1024;
+const TURN_SENT: u64 = 1024;
+/// Packets handed over at once, at most: what the forwarder looks up together.
+const MAX_BURST: usize = 64;
+/// Packets that may come of those handed over at once, about.
+const BURST_OUTPUTS: u64 = 1024;
+/// Packets that may come of those handed over at once when each of them is sent on to every face.
+const MOST_BURST_OUTPUTS: usize = 16 << 10;
+
+/// What a face takes at most beside its queue, what it agrees to with its peer, and what it puts together: its state
+/// here and in the forwarder, names of both ends, the beginning of a packet.
+pub(crate) const FACE_BYTES: usize = 24 << 10;
+
+/// Time until it is said how many log lines were left out.
+const LINES_INTERVAL: Duration = Duration::from_secs(10);
+
 /// What a loop is made with.
 pub(crate) struct DriverOptions {
-    /// Bytes of receive buffers that packets may hold on to; beyond, they are copied out.
-    pub max_live_bytes: usize,
-    /// Most bytes that may wait to be sent on all faces.
-    pub send_queues_bytes: usize,
+    /// What all faces may take in memory.
+    pub budgets: Budgets,
     /// Settings of faces that management commands make.
     pub managed_faces: LinkOptions,
     /// Where the loop's clock is zero.
@@ -91,8 +109,14 @@ pub(crate) struct Driver<C> {
     buffers: ReadBuffers,
     datagram_buffers: DatagramBuffers,
     managed_faces: LinkOptions,
-    /// For what waits to be sent on all faces.
-    send_budget: Arc<SendBudget>,
+    budgets: Budgets,
+    /// Log lines about peers.
+    lines: Arc<PeerLines>,
+    lines_timer: bool,
+    /// Packets sent on all faces.
+    sent: u64,
+    /// Packets handed over at once: fewer when each of them is sent on to many faces.
+    burst: usize,
     commands: Vec<Command>,
     packets: Vec<NetPacket>,
     datagrams: Vec<(SocketAddr, Bytes)>,
@@ -110,6 +134,7 @@ impl<C: Core> Driver<C> {
     /// Where the system has no descriptors left to wait with.
     pub fn new(core: C, options: DriverOptions) -> io::Result<Self> {
         let (poll, shared) = poll_and_shared(WAKER)?;
+        let budgets = options.budgets;
         Ok(Self {
             core,
             poll,
@@ -128,10 +153,14 @@ impl<C: Core> Driver<C> {
                 heap: BinaryHeap::new(),
                 issued: 0,
             },
-            buffers: ReadBuffers::new(options.max_live_bytes),
-            datagram_buffers: DatagramBuffers::new(options.max_live_bytes),
+            buffers: ReadBuffers::new(&budgets.receive_buffers),
+            datagram_buffers: DatagramBuffers::new(&budgets.receive_buffers),
+            budgets,
+            lines: Arc::new(PeerLines::default()),
+            lines_timer: false,
+            sent: 0,
+            burst: MAX_BURST,
             managed_faces: options.managed_faces,
-            send_budget: SendBudget::new(options.send_queues_bytes),
             commands: Vec::new(),
             packets: Vec::new(),
             datagrams: Vec::new(),
@@ -219,7 +248,7 @@ impl<C: Core> Driver<C> {
 
     /// Bytes waiting to be sent on all faces.
     pub fn queued(&self) -> usize {
-        self.send_budget.used()
+        self.budgets.send_queues.used()
     }
 
     /// The link of a face that is up.
@@ -243,6 +272,15 @@ impl<C: Core> Driver<C> {
             }) => Some(udp.face.link.counters()),
             _ => None,
         }
+    }
+
+    /// Whether a log line that a peer has brought about may be written.
+    fn may_log(&mut self) -> bool {
+        let allows = self.lines.allows(self.now);
+        if !allows && !std::mem::replace(&mut self.lines_timer, true) {
+            self.timers.set(self.now + LINES_INTERVAL, Timer::Lines);
+        }
+        allows
     }
 
     fn register(&self, fd: RawFd, at: usize) -> io::Result<()> {

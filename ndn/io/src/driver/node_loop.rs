@@ -4,21 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ndn_forwarder::{FaceId, Forwarder, Output, Queues};
+use ndn_packet::Data;
 
 use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
-use super::{Driver, DriverOptions, random_u64};
-use ndn_packet::Data;
-
+use super::{Budgets, Driver, DriverOptions, random_u64};
 use crate::config::NodeConfig;
 use crate::error::StartError;
 use crate::uri::FaceUri;
 
-/// Outputs carried out before faces are written and events looked at again.
+/// Outputs carried out at once where applications answer to them with more.
 const OUTPUTS_A_ROUND: usize = 4096;
-/// Packets may hold on to receive buffers of twice the content store and of this many bytes;
-/// beyond, they are copied out.
-const LIVE_BESIDE_STORE: usize = 256 << 20;
 
 impl Driver<Forwarder> {
     /// Opens what the configuration names.
@@ -32,12 +28,7 @@ impl Driver<Forwarder> {
                 .unwrap_or_default();
         }
         let options = DriverOptions {
-            max_live_bytes: config
-                .forwarder
-                .cs_capacity_bytes
-                .saturating_mul(2)
-                .saturating_add(LIVE_BESIDE_STORE),
-            send_queues_bytes: config.send_queues_bytes,
+            budgets: Budgets::new(&config.memory),
             managed_faces: config.managed_faces,
             epoch: Instant::now(),
         };
@@ -103,8 +94,9 @@ impl Driver<Forwarder> {
             self.run_commands();
             self.run_deadlines();
             self.core.set_queues(self.queues());
-            self.read_ready(|driver| driver.carry_out(OUTPUTS_A_ROUND));
-            self.carry_out(OUTPUTS_A_ROUND);
+            self.core.set_driver_memory(self.budgets.uses());
+            self.read_ready(Self::carry_out);
+            self.carry_out();
             self.flush();
         }
     }
@@ -121,9 +113,10 @@ impl Driver<Forwarder> {
         }
     }
 
-    /// Carries out what the forwarder asks, `most` outputs at most. What applications answer
-    /// enters the forwarder at once.
-    fn carry_out(&mut self, most: usize) {
+    /// Carries out all that the forwarder asks, and some of what applications answer to it, which
+    /// enters the forwarder at once: two that answer each other without end are not to hold the loop.
+    fn carry_out(&mut self) {
+        let most = self.core.pending_outputs().max(OUTPUTS_A_ROUND);
         for _ in 0..most {
             match self.core.poll_output() {
                 None => return,
@@ -159,9 +152,9 @@ impl Driver<Forwarder> {
     /// What waits to be sent on all faces, and what may.
     pub(super) fn queues(&self) -> Queues {
         Queues {
-            bytes: self.send_budget.used(),
-            capacity_bytes: self.send_budget.capacity(),
-            refused: self.send_budget.refused(),
+            bytes: self.budgets.send_queues.used(),
+            capacity_bytes: self.budgets.send_queues.capacity(),
+            refused: self.budgets.send_queues.refused(),
         }
     }
 

@@ -13,6 +13,7 @@ impl<C: Core> Driver<C> {
     /// Sends a packet on a face: to its application, or into its send queue.
     pub fn send(&mut self, id: FaceId, packet: NetPacket) {
         let now = self.now;
+        self.sent += 1;
         let Some(&at) = self.by_face.get(&id.0) else {
             return;
         };

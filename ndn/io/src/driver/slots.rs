@@ -1,6 +1,6 @@
 //! What the loop holds under its tokens: listeners, UDP ports, faces.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use ndn_forwarder::{FaceId, FacePersistency};
 use ndn_packet::MAX_PACKET;
 use rustc_hash::FxHashMap;
 
+use super::admission::Admission;
 use crate::app::App;
 use crate::config::{FaceConfig, ListenConfig};
+use crate::face::budget::Share;
 use crate::face::datagram::DatagramFace;
 use crate::face::io::{DatagramIo, StreamIo};
 use crate::face::link::{Link, LinkCounters};
@@ -33,8 +35,9 @@ pub(super) enum Slot {
 pub(super) struct Listener {
     pub socket: Box<dyn Acceptor>,
     pub config: ListenConfig,
-    pub open_faces: usize,
-    pub refused: u64,
+    pub admission: Admission,
+    /// Somebody may still wait to be accepted, and a timer is set for that.
+    pub accepts_later: bool,
     /// Complaints about accepting.
     pub complaints: RateLimit,
 }
@@ -50,13 +53,13 @@ pub(super) enum PortOwner {
     /// The face in this slot has the socket for itself.
     Face(usize),
     /// Any peer may speak; each has a face, made on demand.
-    Listener(UdpListener),
+    Listener(Box<UdpListener>),
 }
 
 pub(super) struct UdpListener {
     pub config: ListenConfig,
     pub peers: FxHashMap<SocketAddr, usize>,
-    pub refused: u64,
+    pub admission: Admission,
 }
 
 /// A face, from its first attempt to connect to its end.
@@ -66,6 +69,8 @@ pub(super) struct Face {
     pub persistency: FacePersistency,
     /// Largest packet that it takes, as the core knows it.
     pub max_packet: usize,
+    /// What it takes of the memory for faces.
+    _cost: Share,
     /// Bytes were put in its queue since it was last flushed.
     pub dirty: bool,
     /// It is in the list of faces that may have something to read.
@@ -102,8 +107,8 @@ pub(super) enum StreamState {
 }
 
 pub(super) enum StreamOrigin {
-    /// Came in at the listener in this slot.
-    Accepted(usize),
+    /// Came in at the listener in this slot, from this address.
+    Accepted(usize, Option<IpAddr>),
     /// We connect, and connect again.
     Connected(Box<Connector>),
 }
@@ -151,12 +156,14 @@ pub(super) struct AppSlot {
 }
 
 impl Face {
-    pub fn new(id: FaceId, kind: FaceKind, persistency: FacePersistency) -> Self {
+    /// `cost` is what the face takes of the memory for faces.
+    pub fn new(id: FaceId, kind: FaceKind, persistency: FacePersistency, cost: Share) -> Self {
         Self {
             id,
             kind,
             persistency,
             max_packet: MAX_PACKET,
+            _cost: cost,
             dirty: false,
             ready: false,
             unarmed: false,

@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Link(FaceId),
     /// The listener in this slot had no room for a peer; there may be some now.
     Accept(usize),
+    /// Log lines were left out: it is time to say how many.
+    Lines,
 }
 
 /// Timers by time. They are not cancelled: whoever they concern looks whether they still do.

@@ -13,11 +13,75 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 
-/// Frames up to this many bytes are moved out of the chunk, so that an Interest waiting in
+/// Frames below this many bytes are moved out of the chunk, so that an Interest waiting in
 /// the PIT for seconds holds on to a small block of its like and not to a whole chunk.
-const SMALL_FRAME: usize = 1024;
+pub(crate) const SMALL_FRAME: usize = 1024;
 /// Small frames share blocks of this size.
 const SMALL_BLOCK: usize = 8 * 1024;
+
+/// Bytes of chunks that one loop's readers may need at once whatever packets hold on to: a packet is copied out of its
+/// chunk when less than this is left.
+pub(crate) const READING_BYTES: usize = 12 << 20;
+
+/// The bytes that all pools of a loop may take together.
+#[derive(Debug)]
+pub(crate) struct BufferBudget {
+    capacity: usize,
+    /// Bytes of chunks in use and kept for use.
+    used: AtomicUsize,
+    /// Readers that keep a chunk from one turn to the next.
+    holders: AtomicUsize,
+}
+
+impl BufferBudget {
+    /// A budget of `capacity` bytes.
+    pub fn new(capacity: usize) -> Arc<Self> {
+        Arc::new(Self {
+            capacity,
+            used: AtomicUsize::new(0),
+            holders: AtomicUsize::new(0),
+        })
+    }
+
+    /// Bytes of chunks that there are.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of chunks that there may be.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether packets hold on to so many chunks that the next ones are to be copied out.
+    fn is_stretched(&self) -> bool {
+        self.used().saturating_add(READING_BYTES) > self.capacity
+    }
+
+    /// Lets a reader keep its chunk until its next turn, as long as fewer than `most` do.
+    pub fn hold(self: &Arc<Self>, most: usize) -> Option<Hold> {
+        if self.holders.load(Ordering::Relaxed) >= most {
+            return None;
+        }
+        self.holders.fetch_add(1, Ordering::Relaxed);
+        Some(Hold(self.clone()))
+    }
+
+    /// Readers that keep a chunk.
+    pub fn holders(&self) -> usize {
+        self.holders.load(Ordering::Relaxed)
+    }
+}
+
+/// The right to keep a chunk from one turn to the next.
+#[derive(Debug)]
+pub(crate) struct Hold(Arc<BufferBudget>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.holders.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// A pool of equally large chunks.
 #[derive(Clone)]
@@ -28,7 +92,7 @@ pub(crate) struct ChunkPool {
 struct Shared {
     chunk_bytes: usize,
     max_idle: usize,
-    max_live: usize,
+    budget: Arc<BufferBudget>,
     live: AtomicUsize,
     idle: Mutex<Vec<Box<[u8]>>>,
 }
@@ -40,24 +104,27 @@ pub(crate) struct Chunk {
 }
 
 impl ChunkPool {
-    /// A pool that keeps at most `max_idle` unused chunks, and is stretched while chunks of more
-    /// than `max_live_bytes` are in use.
-    pub fn new(chunk_bytes: usize, max_idle: usize, max_live_bytes: usize) -> Self {
-        let idle = Mutex::new(Vec::with_capacity(max_idle));
+    /// A pool that keeps at most `max_idle` unused chunks, all within `budget`.
+    pub fn new(chunk_bytes: usize, max_idle: usize, budget: &Arc<BufferBudget>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 chunk_bytes,
                 max_idle,
-                max_live: max_live_bytes / chunk_bytes,
+                budget: budget.clone(),
                 live: AtomicUsize::new(0),
-                idle,
+                idle: Mutex::new(Vec::with_capacity(max_idle)),
             }),
         }
     }
 
     /// Whether packets hold on to so many chunks that the next ones are to be copied out.
     pub fn is_stretched(&self) -> bool {
-        self.shared.live.load(Ordering::Relaxed) > self.shared.max_live
+        self.shared.budget.is_stretched()
+    }
+
+    /// The budget of this pool and others.
+    pub fn budget(&self) -> &Arc<BufferBudget> {
+        &self.shared.budget
     }
 
     /// Chunks in use.
@@ -67,17 +134,21 @@ impl ChunkPool {
     }
 
     pub fn take(&self) -> Chunk {
-        self.shared.live.fetch_add(1, Ordering::Relaxed);
-        let idle = self
-            .shared
+        let shared = &self.shared;
+        shared.live.fetch_add(1, Ordering::Relaxed);
+        let idle = shared
             .idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let memory = idle.unwrap_or_else(|| vec![0; self.shared.chunk_bytes].into_boxed_slice());
+        let memory = idle.unwrap_or_else(|| {
+            let used = &shared.budget.used;
+            used.fetch_add(shared.chunk_bytes, Ordering::Relaxed);
+            vec![0; shared.chunk_bytes].into_boxed_slice()
+        });
         Chunk {
             memory: Some(memory),
-            home: self.shared.clone(),
+            home: shared.clone(),
         }
     }
 }
@@ -112,8 +183,11 @@ impl Drop for Chunk {
                 .idle
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < self.home.max_idle {
+            if idle.len() < self.home.max_idle && !self.home.budget.is_stretched() {
                 idle.push(memory);
+            } else {
+                let used = &self.home.budget.used;
+                used.fetch_sub(memory.len(), Ordering::Relaxed);
             }
         }
     }
@@ -128,7 +202,7 @@ pub(crate) struct SmallFrames {
 impl SmallFrames {
     /// Whether a frame of this length is worth moving.
     pub fn takes(len: usize) -> bool {
-        len <= SMALL_FRAME
+        len < SMALL_FRAME
     }
 
     pub fn copy(&mut self, frame: &[u8]) -> Bytes {
@@ -146,7 +220,8 @@ mod tests {
 
     #[test]
     fn a_chunk_returns_when_its_last_slice_goes() {
-        let pool = ChunkPool::new(4096, 1, 1 << 20);
+        let budget = BufferBudget::new(READING_BYTES + (1 << 20));
+        let pool = ChunkPool::new(4096, 1, &budget);
         let mut chunk = pool.take();
         chunk.as_mut()[..3].copy_from_slice(b"abc");
         let whole = chunk.freeze(3);
@@ -158,6 +233,22 @@ mod tests {
         assert_eq!(pool.shared.idle.lock().unwrap().len(), 1);
         drop((pool.take(), pool.take()));
         assert_eq!(pool.shared.idle.lock().unwrap().len(), 1);
+        assert_eq!(budget.used(), 4096, "what is kept counts");
+    }
+
+    #[test]
+    fn pools_share_one_budget() {
+        let budget = BufferBudget::new(READING_BYTES + 10 * 4096);
+        let (small, large) = (
+            ChunkPool::new(4096, 4, &budget),
+            ChunkPool::new(8192, 4, &budget),
+        );
+        let held: Vec<_> = (0..3).map(|_| (small.take(), large.take())).collect();
+        assert!(!small.is_stretched());
+        let more = large.take();
+        assert!(small.is_stretched() && large.is_stretched());
+        drop((held, more));
+        assert!(!small.is_stretched() && budget.used() <= 10 * 4096);
     }
 
     #[test]

@@ -10,11 +10,18 @@ use ndn_packet::NetPacket;
 use ndn_packet::lp::{Fragmenter, LpPacket};
 
 use crate::config::LinkOptions;
+use crate::driver::Budgets;
 use crate::face::backlog::Backlog;
+use crate::face::budget::Share;
 use crate::face::io::DatagramIo;
 use crate::face::link::Link;
-use crate::face::send_budget::QueueShare;
 
+/// Datagrams that were sent are cleared away at the latest when this many bytes of them have gathered, and are half of
+/// the queue.
+const COMPACT_AT: usize = 64 * 1024;
+/// An empty queue keeps this many bytes and entries for the next datagrams.
+const KEPT_BYTES: usize = 2048;
+const KEPT_ENTRIES: usize = 64;
 /// Largest payload of one send, and of one datagram.
 const MAX_SEND_BYTES: usize = 65507;
 
@@ -34,17 +41,19 @@ pub(crate) struct DatagramFace {
 }
 
 impl DatagramFace {
-    /// `first_sequence` is best a random number: the peer must not take the fragments of this
-    /// face for those of one before it.
+    /// Both numbers are best random: the peer must not take the fragments of this face for those
+    /// of one before it, and only who receives at the peer's address may know the challenge.
     pub fn new(
         port: Arc<dyn DatagramIo>,
         peer: SocketAddr,
         options: &LinkOptions,
-        share: QueueShare,
-        first_sequence: u64,
+        budgets: &Budgets,
+        [first_sequence, challenge]: [u64; 2],
     ) -> Self {
+        let incomplete = budgets.reassembly.share();
+        let share = budgets.send_queues.share();
         Self {
-            link: Link::new(options, true),
+            link: Link::by_datagrams(options, challenge, incomplete),
             peer,
             port,
             backlog: Backlog::default(),
@@ -71,13 +80,17 @@ impl DatagramFace {
         self.queue.bytes()
     }
 
-    /// Queues what we say of ourselves; false where there is nothing to say.
-    pub fn say_hello(&mut self) -> bool {
-        let hello = self.link.hello(false);
-        if let Some(hello) = hello {
-            self.queue.push(&[&hello.encode()]);
+    /// Queues what we say of ourselves, if there is room for it; false where there is nothing to
+    /// say. `asks` where it is not said in answer.
+    pub fn say_hello(&mut self, asks: bool) -> bool {
+        let Some(hello) = self.link.hello(false, asks) else {
+            return false;
+        };
+        let hello = hello.encode();
+        if self.queue.has_room(hello.len()) {
+            self.queue.push(&[&hello]);
         }
-        hello.is_some()
+        true
     }
 
     /// Puts a packet into the send queue, or drops and counts it.
@@ -148,13 +161,13 @@ impl DatagramFace {
 struct DatagramQueue {
     bytes: Vec<u8>,
     head: usize,
-    lengths: VecDeque<usize>,
+    lengths: VecDeque<u32>,
     limit: usize,
-    share: QueueShare,
+    share: Share,
 }
 
 impl DatagramQueue {
-    fn new(limit: usize, share: QueueShare) -> Self {
+    fn new(limit: usize, share: Share) -> Self {
         Self {
             bytes: Vec::new(),
             head: 0,
@@ -177,32 +190,53 @@ impl DatagramQueue {
     }
 
     fn push(&mut self, parts: &[&[u8]]) {
+        self.reserve(parts.iter().map(|part| part.len()).sum());
         let before = self.bytes.len();
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
-        let added = self.bytes.len() - before;
-        self.lengths.push_back(added);
-        self.share.take(added);
+        self.pushed(before);
     }
 
     fn push_packet(&mut self, lp: &LpPacket) -> usize {
         let payload = lp.fragment.as_deref().unwrap_or_default();
+        self.reserve(lp.header_len(payload.len()) + payload.len());
         let before = self.bytes.len();
         lp.put_header(&mut self.bytes, payload.len());
         self.bytes.extend_from_slice(payload);
+        self.pushed(before)
+    }
+
+    /// Makes room by a part of what there is: what is counted is not to jump.
+    fn reserve(&mut self, len: usize) {
+        if self.bytes.capacity() - self.bytes.len() < len {
+            let more = len.max(self.bytes.len() / 4).max(KEPT_BYTES);
+            self.bytes.reserve_exact(more);
+        }
+    }
+
+    fn pushed(&mut self, before: usize) -> usize {
         let added = self.bytes.len() - before;
-        self.lengths.push_back(added);
-        self.share.take(added);
+        self.lengths.push_back(added as u32);
+        self.share.set(self.memory());
         added
+    }
+
+    /// Bytes of memory that it takes; what an empty one keeps is the face's.
+    fn memory(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        self.bytes.capacity() + self.lengths.capacity() * size_of::<u32>()
     }
 
     /// The longest run from the front that one send takes: datagrams of one size, the last of
     /// them perhaps shorter. Returns the run and that size.
     fn front(&self, max_segments: usize) -> (&[u8], usize) {
-        let segment = self.lengths.front().copied().unwrap_or(0);
+        let segment = self.lengths.front().map_or(0, |&len| len as usize);
         let mut total = 0;
-        for &len in self.lengths.iter().take(max_segments) {
+        for len in self.lengths.iter().take(max_segments) {
+            let len = *len as usize;
             if len > segment || total + len > MAX_SEND_BYTES {
                 break;
             }
@@ -216,31 +250,38 @@ impl DatagramQueue {
 
     fn advance(&mut self, mut sent: usize) {
         self.head += sent;
-        self.share.give_back(sent);
         while sent > 0 {
             let Some(len) = self.lengths.pop_front() else {
                 break;
             };
-            sent -= len.min(sent);
+            sent -= (len as usize).min(sent);
         }
         if self.lengths.is_empty() {
-            self.bytes.clear();
             self.head = 0;
-        } else if self.head >= 1 << 20 {
+            self.bytes.clear();
+            if self.bytes.capacity() > KEPT_BYTES {
+                self.bytes = Vec::new();
+            }
+            if self.lengths.capacity() > KEPT_ENTRIES {
+                self.lengths = VecDeque::new();
+            }
+        } else if self.head >= COMPACT_AT.max(self.bytes.len() / 2) {
             self.bytes.drain(..self.head);
             self.head = 0;
+            self.bytes.shrink_to(self.bytes.len() * 2);
         }
+        self.share.set(self.memory());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::send_budget::SendBudget;
+    use crate::face::budget::Budget;
 
     #[test]
     fn runs_of_equal_datagrams() {
-        let mut queue = DatagramQueue::new(1 << 20, SendBudget::new(usize::MAX).share());
+        let mut queue = DatagramQueue::new(1 << 20, Budget::new(usize::MAX).share());
         for len in [100, 100, 40, 100, 200, 50, 30_000, 30_000, 30_000] {
             queue.push(&[&vec![len as u8; len]]);
         }

@@ -1,6 +1,8 @@
 //! Buffers that datagrams are received into.
 
-use crate::face::chunk::{Chunk, ChunkPool};
+use std::sync::Arc;
+
+use crate::face::chunk::{BufferBudget, Chunk, ChunkPool};
 
 /// One buffer takes the largest datagram, or what the kernel has coalesced.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
@@ -14,10 +16,10 @@ pub(crate) struct DatagramBuffers {
 }
 
 impl DatagramBuffers {
-    /// Chunks of `max_live_bytes` may be held on to by packets; beyond, packets are copied.
-    pub fn new(max_live_bytes: usize) -> Self {
+    /// Chunks within `budget`; where packets hold on to most of it, they are copied out.
+    pub fn new(budget: &Arc<BufferBudget>) -> Self {
         Self {
-            pool: ChunkPool::new(BUFFER_BYTES, 4 * BATCH, max_live_bytes),
+            pool: ChunkPool::new(BUFFER_BYTES, BATCH, budget),
             chunks: Vec::new(),
         }
     }

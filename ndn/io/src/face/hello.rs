@@ -13,7 +13,8 @@
 //!    | <----------------------------------- switch ---- |  listener's bytes now in ring 1
 //!    | -- switch -------------------------------------> |  connector's bytes now in ring 0
 //! ```
-//! Where any step is left out the face stays as it is: 8800 bytes, by socket.
+//! Where any step is left out the face stays as it is: 8800 bytes, by socket. Faces by datagrams prove their addresses
+//! besides, see `address_proof`.
 
 use bytes::Bytes;
 use ndn_packet::DecodeError;
@@ -27,6 +28,11 @@ const SHM_OFFER: u32 = 0x3b8;
 /// The sender's bytes after this packet go through its ring.
 const SHM_SWITCH: u32 = 0x3bc;
 
+/// A number that the receiver is to bring back, on faces by datagrams.
+const CHALLENGE: u32 = 0x3a8;
+/// The number of the receiver's last challenge.
+const ECHO: u32 = 0x3ac;
+
 /// Idle packets of this size at most are looked into.
 pub(crate) const MAX_HELLO_BYTES: usize = 64;
 
@@ -39,11 +45,20 @@ pub(crate) struct Hello {
     /// Bytes of one ring.
     pub shm_offer: Option<u64>,
     pub shm_switch: bool,
+    /// See [`crate::face::address_proof`].
+    pub challenge: Option<u64>,
+    pub echo: Option<u64>,
 }
 
 impl Hello {
     pub fn encode(&self) -> Vec<u8> {
         let mut fields = Vec::with_capacity(MAX_HELLO_BYTES);
+        if let Some(challenge) = self.challenge {
+            tlv::write_nonneg_tlv(&mut fields, CHALLENGE, challenge);
+        }
+        if let Some(echo) = self.echo {
+            tlv::write_nonneg_tlv(&mut fields, ECHO, echo);
+        }
         if let Some(max) = self.max_packet {
             tlv::write_nonneg_tlv(&mut fields, MAX_PACKET_SIZE, max);
         }
@@ -72,6 +87,8 @@ impl Hello {
                 SHM_ABLE => hello.shm_able = true,
                 SHM_OFFER => hello.shm_offer = Some(element.nonneg()?),
                 SHM_SWITCH => hello.shm_switch = true,
+                CHALLENGE => hello.challenge = Some(element.nonneg()?),
+                ECHO => hello.echo = Some(element.nonneg()?),
                 _ => {}
             }
         }
@@ -98,6 +115,12 @@ mod tests {
             },
             Hello {
                 shm_switch: true,
+                ..Hello::default()
+            },
+            Hello {
+                max_packet: Some(66560),
+                challenge: Some(u64::MAX),
+                echo: Some(u64::MAX - 1),
                 ..Hello::default()
             },
             Hello::default(),

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_forwarder::CongestionMarker;
-use ndn_packet::lp::{LpPacket, Reassembler, ReassemblerConfig};
+use ndn_packet::lp::{LpPacket, Reassembler, ReassemblerConfig, ReassemblyError};
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
 
 use crate::config::LinkOptions;
+use crate::face::address_proof::AddressProof;
+use crate::face::budget::Share;
 use crate::face::hello::{Hello, MAX_HELLO_BYTES};
 
 /// An incomplete packet is given up this long after its last fragment.
@@ -63,15 +65,41 @@ impl LinkCounters {
 }
 
 /// What came out of one frame.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly all are of the large kind"
-)]
 pub(crate) enum Received {
     Packet(NetPacket),
-    Hello(Hello),
+    /// The peer introduces itself, and is to be answered or not.
+    Hello {
+        hello: Hello,
+        answer: bool,
+    },
     /// A fragment that was kept, or something dropped and counted.
     Nothing,
+}
+
+/// Incomplete packets of one face, within the face's bound and its share of the node's.
+struct Reassembly {
+    reassembler: Reassembler,
+    max_bytes: usize,
+    share: Share,
+}
+
+impl Reassembly {
+    fn receive(
+        &mut self,
+        now: Duration,
+        sender: u64,
+        lp: LpPacket,
+    ) -> Result<Option<LpPacket>, ReassemblyError> {
+        let most = self.max_bytes.min(self.share.allowance());
+        self.reassembler.set_max_bytes(most);
+        let whole = self.reassembler.receive(now, sender, lp);
+        self.count();
+        whole
+    }
+
+    fn count(&mut self) {
+        self.share.set(self.reassembler.memory());
+    }
 }
 
 /// Link service of one face.
@@ -81,30 +109,44 @@ pub(crate) struct Link {
     pub local_fields: bool,
     said_hello: bool,
     peer_max: Option<usize>,
-    reassembler: Option<Reassembler>,
+    /// By datagrams: whether the peer receives where it sends from.
+    proof: Option<AddressProof>,
+    reassembly: Option<Reassembly>,
     marker: CongestionMarker,
     pub counters: LinkCounters,
 }
 
 impl Link {
-    /// The service of a stream face (no fragments) or of a datagram face.
-    pub fn new(options: &LinkOptions, datagrams: bool) -> Self {
-        let reassembler = datagrams.then(|| {
-            Reassembler::new(ReassemblerConfig {
-                max_packets: options.reassembly_messages,
-                max_bytes: options.reassembly_bytes,
-                timeout: REASSEMBLY_TIMEOUT,
-                ..ReassemblerConfig::default()
-            })
-        });
+    /// The service of a stream face: no fragments.
+    pub fn new(options: &LinkOptions) -> Self {
         Self {
             jumbo: options.jumbo,
             local_fields: false,
             said_hello: false,
             peer_max: None,
-            reassembler,
+            proof: None,
+            reassembly: None,
             marker: CongestionMarker::new(options.mark_threshold_bytes),
             counters: LinkCounters::default(),
+        }
+    }
+
+    /// The service of a face by datagrams. `challenge` must be a number that nobody can guess; incomplete packets take
+    /// `share` of the node's bytes for them.
+    pub fn by_datagrams(options: &LinkOptions, challenge: u64, share: Share) -> Self {
+        Self {
+            proof: Some(AddressProof::new(challenge)),
+            reassembly: Some(Reassembly {
+                reassembler: Reassembler::new(ReassemblerConfig {
+                    max_packets: options.reassembly_messages,
+                    max_bytes: options.reassembly_bytes,
+                    timeout: REASSEMBLY_TIMEOUT,
+                    ..ReassemblerConfig::default()
+                }),
+                max_bytes: options.reassembly_bytes,
+                share,
+            }),
+            ..Self::new(options)
         }
     }
 
@@ -116,35 +158,51 @@ impl Link {
         }
     }
 
-    /// What we say of ourselves; `None` where there is nothing to offer.
-    pub fn hello(&mut self, shm_able: bool) -> Option<Hello> {
+    /// Largest frame, in bytes, that may be sent: a peer that may be anywhere gets none beyond the standard's.
+    fn limit_out(&self) -> usize {
+        match &self.proof {
+            Some(proof) if !proof.is_proven() => MAX_PACKET,
+            _ => self.limit(),
+        }
+    }
+
+    /// What we say of ourselves; `None` where there is nothing to offer. `asks` where it is not said in answer.
+    pub fn hello(&mut self, shm_able: bool, asks: bool) -> Option<Hello> {
         if !self.jumbo && !shm_able {
             return None;
         }
         self.said_hello = true;
         self.agree();
-        let max_packet = self.jumbo.then_some(MAX_JUMBO_PACKET as u64);
-        Some(Hello {
-            max_packet,
+        let mut hello = Hello {
+            max_packet: self.jumbo.then_some(MAX_JUMBO_PACKET as u64),
             shm_able,
             ..Hello::default()
-        })
+        };
+        if let Some(proof) = &self.proof {
+            proof.put(&mut hello, asks);
+        }
+        Some(hello)
     }
 
-    /// Whether we have introduced ourselves on this connection.
-    pub fn said_hello(&self) -> bool {
-        self.said_hello
+    /// Offers no jumbo packets from now on: there is no memory for them.
+    pub fn refuse_jumbo(&mut self) {
+        self.jumbo = false;
     }
 
-    /// Whether the peer has agreed to more than the standard packet size.
+    /// Whether the peer has agreed to more than the standard packet size, and is where it says it is.
     pub fn is_jumbo(&self) -> bool {
-        self.limit() > MAX_PACKET
+        self.limit_out() > MAX_PACKET
+    }
+
+    /// Whether nothing is left to be said in hellos.
+    pub fn is_settled(&self) -> bool {
+        self.is_jumbo() && self.proof.as_ref().is_none_or(AddressProof::is_settled)
     }
 
     fn agree(&mut self) {
         let limit = self.limit();
-        if let Some(reassembler) = &mut self.reassembler {
-            reassembler.set_max_packet_size(limit);
+        if let Some(reassembly) = &mut self.reassembly {
+            reassembly.reassembler.set_max_packet_size(limit);
         }
     }
 
@@ -205,20 +263,26 @@ impl Link {
             self.peer_max = Some(usize::try_from(max).unwrap_or(usize::MAX));
             self.agree();
         }
-        Received::Hello(hello)
+        let asked = self
+            .proof
+            .as_mut()
+            .is_some_and(|proof| proof.on_hello(&hello));
+        Received::Hello {
+            answer: asked || !self.said_hello,
+            hello,
+        }
     }
 
     fn reassemble(&mut self, now: Duration, sender: u64, lp: LpPacket) -> Option<LpPacket> {
         if lp.frag_count == 1 {
             return Some(lp);
         }
-        let Some(reassembler) = &mut self.reassembler else {
+        let Some(reassembly) = &mut self.reassembly else {
             self.counters.malformed += 1;
             return None;
         };
-        let whole = reassembler.receive(now, sender, lp);
-        let done = reassembler.counters();
-        self.counters.reassembled = done.completed;
+        let whole = reassembly.receive(now, sender, lp);
+        self.counters.reassembled = reassembly.reassembler.counters().completed;
         match whole {
             Ok(whole) => whole,
             Err(_) => {
@@ -245,21 +309,23 @@ impl Link {
 
     /// When [`Link::on_deadline`] has something to do.
     pub fn deadline(&self) -> Option<Duration> {
-        self.reassembler.as_ref().and_then(Reassembler::deadline)
+        let reassembly = self.reassembly.as_ref()?;
+        reassembly.reassembler.deadline()
     }
 
     /// Gives up packets whose fragments did not come.
     pub fn on_deadline(&mut self, now: Duration) {
-        if let Some(reassembler) = &mut self.reassembler {
-            reassembler.on_deadline(now);
+        if let Some(reassembly) = &mut self.reassembly {
+            reassembly.reassembler.on_deadline(now);
+            reassembly.count();
         }
     }
 
     /// The counters, those of reassembly included.
     pub fn counters(&self) -> LinkCounters {
         let mut counters = self.counters;
-        if let Some(reassembler) = &self.reassembler {
-            let done = reassembler.counters();
+        if let Some(reassembly) = &self.reassembly {
+            let done = reassembly.reassembler.counters();
             counters.reassembly_drops += done.timed_out + done.evicted;
         }
         counters
@@ -274,7 +340,7 @@ impl Link {
             lp.next_hop_face = None;
         }
         let len = packet.wire().len();
-        if len + lp.header_len(len) > self.limit() {
+        if len + lp.header_len(len) > self.limit_out() {
             self.counters.oversize_out += 1;
             return None;
         }
@@ -287,13 +353,35 @@ impl Link {
     }
 }
 
+/// Whether a stranger's datagram is worth a face: a packet that decodes, a piece of one, or a hello. Noise is not.
+pub(crate) fn opens_face(datagram: &Bytes) -> bool {
+    if datagram.first() != Some(&(ndn_packet::tlv::types::LP_PACKET as u8)) {
+        return Packet::parse(datagram.clone()).is_ok();
+    }
+    match LpPacket::decode(datagram.clone()) {
+        Err(_) => false,
+        Ok(lp) if lp.frag_count > 1 => true,
+        Ok(lp) if lp.fragment.is_some() => matches!(NetPacket::from_lp(lp), Ok(Some(_))),
+        Ok(_) => {
+            datagram.len() <= MAX_HELLO_BYTES
+                && Hello::decode(datagram).is_ok_and(|hello| hello.max_packet.is_some())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::budget::Budget;
     use ndn_packet::{Data, Interest, Name, PitToken, SigningKey};
 
     fn link() -> Link {
-        Link::new(&LinkOptions::default(), true)
+        Link::new(&LinkOptions::default())
+    }
+
+    fn by_datagrams(challenge: u64) -> Link {
+        let share = Budget::unbounded().share();
+        Link::by_datagrams(&LinkOptions::default(), challenge, share)
     }
 
     fn name() -> Name {
@@ -311,14 +399,14 @@ mod tests {
     fn jumbo_needs_both() {
         let (mut a, mut b) = (link(), link());
         assert!(a.wrap(Duration::ZERO, &big_data(60_000), 0).is_none());
-        let hello = Bytes::from(a.hello(false).unwrap().encode());
+        let hello = Bytes::from(a.hello(false, true).unwrap().encode());
         assert!(!a.is_jumbo());
         assert!(matches!(
             b.receive(Duration::ZERO, 0, hello),
-            Received::Hello(_)
+            Received::Hello { answer: true, .. }
         ));
         assert!(!b.is_jumbo());
-        let hello = Bytes::from(b.hello(false).unwrap().encode());
+        let hello = Bytes::from(b.hello(false, false).unwrap().encode());
         assert!(b.is_jumbo());
         a.receive(Duration::ZERO, 0, hello);
         assert!(a.is_jumbo());
@@ -341,6 +429,91 @@ mod tests {
             Received::Nothing
         ));
         assert_eq!(b.counters.oversize_in, 1);
+    }
+
+    /// Somebody who cannot hear what is sent to the address that he uses gets no jumbo packets, whatever he says.
+    #[test]
+    fn a_datagram_peer_gets_jumbo_packets_when_its_address_is_proven() {
+        let (mut peer, mut own) = (by_datagrams(7), by_datagrams(8));
+        let said = |link: &mut Link, asks| Bytes::from(link.hello(false, asks).unwrap().encode());
+        let hello = said(&mut peer, true);
+        for _ in 0..3 {
+            let received = own.receive(Duration::ZERO, 0, hello.clone());
+            assert!(matches!(received, Received::Hello { answer: true, .. }));
+            let answer = said(&mut own, false);
+            assert!(answer.len() <= MAX_HELLO_BYTES);
+            assert!(!own.is_jumbo());
+            let big = own.wrap(Duration::ZERO, &big_data(60_000), 0);
+            assert!(big.is_none());
+        }
+        let answer = said(&mut own, false);
+        peer.receive(Duration::ZERO, 0, answer);
+        assert!(peer.is_jumbo() && !peer.is_settled());
+        // The proven side may send at once: the other has offered to take it.
+        let frame = peer.wrap(Duration::ZERO, &big_data(60_000), 0).unwrap();
+        let received = own.receive(Duration::ZERO, 0, frame.encode());
+        assert!(matches!(received, Received::Packet(_)));
+        let echo = said(&mut peer, false);
+        let received = own.receive(Duration::ZERO, 0, echo);
+        assert!(matches!(received, Received::Hello { answer: false, .. }));
+        assert!(own.is_jumbo());
+        assert!(own.wrap(Duration::ZERO, &big_data(60_000), 0).is_some());
+    }
+
+    #[test]
+    fn reassembly_of_all_faces_shares_a_budget() {
+        let budget = Budget::new(200_000);
+        let mut links: Vec<Link> = (0..20)
+            .map(|n| Link::by_datagrams(&LinkOptions::default(), n, budget.share()))
+            .collect();
+        for turn in 0..50 {
+            for link in &mut links {
+                let piece = LpPacket {
+                    sequence: Some(turn * 100),
+                    frag_count: 8,
+                    ..LpPacket::bare(vec![1; 1000].into())
+                };
+                link.receive(Duration::ZERO, 0, piece.encode());
+                assert!(budget.used() <= budget.capacity());
+            }
+        }
+        assert!(budget.used() > budget.capacity() / 2);
+        assert!(
+            links
+                .iter()
+                .all(|link| link.counters().reassembly_drops > 0)
+        );
+        for link in &mut links {
+            link.on_deadline(REASSEMBLY_TIMEOUT);
+        }
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn only_what_decodes_opens_a_face() {
+        let interest = Interest::builder(&name()).nonce(1).build();
+        let mut fragment = LpPacket::bare(interest.slice(..4));
+        (fragment.sequence, fragment.frag_count) = (Some(1), 2);
+        let hello = link().hello(true, true).unwrap().encode();
+        for good in [
+            interest.clone(),
+            LpPacket::bare(interest.clone()).encode(),
+            fragment.encode(),
+            hello.into(),
+        ] {
+            assert!(opens_face(&good), "{good:?}");
+        }
+        for bad in [
+            &b""[..],
+            b"\x05\x02\x07\x00",
+            b"\x06\x00",
+            b"\x64\x00",
+            b"\x64\x04\x50\x02\x05\x00",
+            b"\x64\x03\x50\x01\x05",
+            &interest[..10],
+        ] {
+            assert!(!opens_face(&Bytes::copy_from_slice(bad)), "{bad:?}");
+        }
     }
 
     #[test]

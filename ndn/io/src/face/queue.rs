@@ -14,21 +14,31 @@ use std::io::IoSlice;
 
 use bytes::{Buf, Bytes};
 
-use crate::face::send_budget::QueueShare;
+use crate::face::budget::Share;
+use crate::face::chunk::SMALL_FRAME;
 
-/// Payloads up to this many bytes are small: they are copied into the run of small bytes.
+/// Payloads up to this many bytes are small: they are copied into blocks of small bytes.
 const INLINE_PAYLOAD: usize = 512;
+/// Up to this many bytes they are copied, too, but do not overtake: kept by reference they would hold on to the block
+/// of small frames that they were received in.
+const COPIED_PAYLOAD: usize = SMALL_FRAME;
 /// Bytes of small packets that may overtake before a byte of large ones is written: the Interests
 /// of some pulls at once.
 const MOST_OVERTAKING: usize = 64 << 10;
 /// Pieces that one gathered write takes.
 pub(crate) const GATHER: usize = 64;
-/// Spent small bytes are cleared away at the latest when this many have gathered.
-const COMPACT_AT: usize = 64 * 1024;
+/// No link header is longer.
+const MOST_HEADER: usize = 128;
+/// Size of a block of small bytes. Whole blocks are given back as soon as they are written: a queue that was long once
+/// keeps nothing of it.
+const BLOCK_BYTES: usize = 16 * 1024;
+/// An empty queue keeps this many bytes and entries for the next packets.
+const KEPT_BYTES: usize = 2048;
+const KEPT_ENTRIES: usize = 64;
 
 enum Piece {
-    /// This many bytes of the run of small bytes.
-    Inline(usize),
+    /// This many of the small bytes, all in one block.
+    Inline(u32),
     Shared(Bytes),
 }
 
@@ -36,37 +46,62 @@ enum Piece {
 #[derive(Default)]
 struct Lane {
     pieces: VecDeque<Piece>,
-    small: Vec<u8>,
-    small_head: usize,
+    /// Small bytes, of which the first `head` of the first block are written.
+    blocks: VecDeque<Vec<u8>>,
+    head: usize,
+    /// Bytes of all blocks, spare ones included.
+    block_bytes: usize,
+    /// Bytes of shared payloads.
+    shared_bytes: usize,
 }
 
 impl Lane {
     /// Adds a packet; returns its bytes.
     fn push(&mut self, header: impl FnOnce(&mut Vec<u8>), payload: Bytes) -> usize {
-        let before = self.small.len();
-        header(&mut self.small);
-        let shared = payload.len() > INLINE_PAYLOAD;
+        let shared = payload.len() > COPIED_PAYLOAD;
+        let wanted = MOST_HEADER + if shared { 0 } else { payload.len() };
+        let fits = self
+            .blocks
+            .back()
+            .is_some_and(|block| block.len() + wanted <= BLOCK_BYTES);
+        if !fits {
+            self.blocks.push_back(Vec::new());
+        }
+        let Some(block) = self.blocks.back_mut() else {
+            return 0;
+        };
+        let (before, capacity) = (block.len(), block.capacity());
+        header(block);
         if !shared {
-            self.small.extend_from_slice(&payload);
+            block.extend_from_slice(&payload);
         }
-        let mut added = self.small.len() - before;
+        self.block_bytes += block.capacity() - capacity;
+        let small = block.len() - before;
         match self.pieces.back_mut() {
-            _ if added == 0 => {}
-            Some(Piece::Inline(len)) => *len += added,
-            _ => self.pieces.push_back(Piece::Inline(added)),
+            _ if small == 0 => {}
+            Some(Piece::Inline(len)) if fits => *len += small as u32,
+            _ => self.pieces.push_back(Piece::Inline(small as u32)),
         }
-        if shared {
-            added += payload.len();
-            self.pieces.push_back(Piece::Shared(payload));
+        if !shared {
+            return small;
         }
-        added
+        let large = payload.len();
+        self.shared_bytes += large;
+        self.pieces.push_back(Piece::Shared(payload));
+        small + large
     }
 
     fn slices(&self) -> impl Iterator<Item = &[u8]> {
-        let mut small = &self.small[self.small_head..];
+        let mut blocks = self.blocks.iter();
+        let mut small: &[u8] = blocks.next().map_or(&[], |block| &block[self.head..]);
         self.pieces.iter().map(move |piece| match piece {
             Piece::Inline(len) => {
-                let (this, rest) = small.split_at(*len);
+                while small.is_empty()
+                    && let Some(next) = blocks.next()
+                {
+                    small = next;
+                }
+                let (this, rest) = small.split_at((*len as usize).min(small.len()));
                 small = rest;
                 this
             }
@@ -79,17 +114,19 @@ impl Lane {
         while written > 0 {
             match self.pieces.front_mut() {
                 Some(Piece::Inline(len)) => {
-                    let taken = written.min(*len);
-                    *len -= taken;
-                    self.small_head += taken;
+                    let taken = written.min(*len as usize);
+                    *len -= taken as u32;
+                    let left = *len > 0;
                     written -= taken;
-                    if *len > 0 {
+                    self.advance_small(taken);
+                    if left {
                         break;
                     }
                 }
                 Some(Piece::Shared(bytes)) => {
                     let taken = written.min(bytes.len());
                     bytes.advance(taken);
+                    self.shared_bytes -= taken;
                     written -= taken;
                     if !bytes.is_empty() {
                         break;
@@ -99,13 +136,44 @@ impl Lane {
             }
             self.pieces.pop_front();
         }
-        if self.small_head == self.small.len() {
-            self.small.clear();
-            self.small_head = 0;
-        } else if self.small_head >= COMPACT_AT {
-            self.small.drain(..self.small_head);
-            self.small_head = 0;
+        if self.pieces.is_empty() && self.pieces.capacity() > KEPT_ENTRIES {
+            self.pieces = VecDeque::new();
         }
+    }
+
+    fn advance_small(&mut self, taken: usize) {
+        while let Some(block) = self.blocks.front()
+            && self.head == block.len()
+        {
+            self.drop_block();
+        }
+        self.head += taken;
+        let alone = self.blocks.len() == 1;
+        if let Some(block) = self.blocks.front_mut()
+            && self.head == block.len()
+        {
+            if alone && block.capacity() <= KEPT_BYTES {
+                block.clear();
+                self.head = 0;
+            } else {
+                self.drop_block();
+            }
+        }
+    }
+
+    fn drop_block(&mut self) {
+        if let Some(block) = self.blocks.pop_front() {
+            self.block_bytes -= block.capacity();
+        }
+        self.head = 0;
+    }
+
+    /// Bytes of memory that it takes; what an empty one keeps is the face's.
+    fn memory(&self) -> usize {
+        if self.pieces.is_empty() {
+            return 0;
+        }
+        self.block_bytes + self.shared_bytes + self.pieces.capacity() * size_of::<Piece>()
     }
 }
 
@@ -119,7 +187,7 @@ impl Lane {
 pub(crate) struct SendQueue {
     large: Lane,
     /// Lengths of the packets in `large`, but for the one begun; none where nothing overtakes.
-    lengths: VecDeque<usize>,
+    lengths: VecDeque<u32>,
     /// Bytes left of the first packet in `large`, part of which is written.
     begun: usize,
     express: Box<Lane>,
@@ -130,13 +198,13 @@ pub(crate) struct SendQueue {
     may_overtake: usize,
     bytes: usize,
     limit: usize,
-    share: QueueShare,
+    share: Share,
 }
 
 impl SendQueue {
     /// A queue that holds at most `limit` bytes (but always one packet) and what `share` admits; `overtaking` lets small
     /// packets go first.
-    pub fn new(limit: usize, share: QueueShare, overtaking: bool) -> Self {
+    pub fn new(limit: usize, share: Share, overtaking: bool) -> Self {
         Self {
             large: Lane::default(),
             lengths: VecDeque::new(),
@@ -178,13 +246,21 @@ impl SendQueue {
         } else {
             let added = self.large.push(header, payload);
             if self.overtaking {
-                self.lengths.push_back(added);
+                self.lengths.push_back(added as u32);
             }
             added
         };
         self.bytes += added;
-        self.share.take(added);
+        self.share.set(self.memory());
         added
+    }
+
+    /// Bytes of memory that it takes.
+    fn memory(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        self.large.memory() + self.express.memory() + self.lengths.capacity() * size_of::<u32>()
     }
 
     /// Adds a short message of the link itself, whatever the limit.
@@ -217,13 +293,16 @@ impl SendQueue {
     /// Takes `written` bytes off the front, of what [`Self::gather`] has given since the last push.
     pub fn advance(&mut self, written: usize) {
         self.bytes -= written;
-        self.share.give_back(written);
         let finishing = written.min(self.begun);
         self.advance_large(finishing);
         let express = (written - finishing).min(self.express_bytes);
         self.express.advance(express);
         self.express_bytes -= express;
         self.advance_large(written - finishing - express);
+        if self.is_empty() && self.lengths.capacity() > KEPT_ENTRIES {
+            self.lengths = VecDeque::new();
+        }
+        self.share.set(self.memory());
     }
 
     fn has_large(&self) -> bool {
@@ -239,7 +318,7 @@ impl SendQueue {
                 let Some(next) = self.lengths.pop_front() else {
                     return;
                 };
-                self.begun = next;
+                self.begun = next as usize;
             }
             let taken = left.min(self.begun);
             self.begun -= taken;
@@ -279,7 +358,7 @@ fn fill<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::send_budget::SendBudget;
+    use crate::face::budget::Budget;
 
     fn drain(queue: &mut SendQueue, step: usize) -> Vec<u8> {
         let mut all = Vec::new();
@@ -300,11 +379,11 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_kernel_takes() {
         for step in [1, 7, 600, 1500, 100_000] {
-            let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), false);
+            let mut queue = SendQueue::new(1 << 20, Budget::new(usize::MAX).share(), false);
             let mut sent = Vec::new();
             for i in 0..200usize {
                 let header = vec![i as u8; i % 5];
-                let payload = Bytes::from(vec![!(i as u8); if i % 3 == 0 { 700 } else { i }]);
+                let payload = Bytes::from(vec![!(i as u8); [1700, i, 700][i % 3]]);
                 sent.extend_from_slice(&header);
                 sent.extend_from_slice(&payload);
                 assert!(queue.has_room(header.len() + payload.len()));
@@ -312,13 +391,14 @@ mod tests {
             }
             assert_eq!(queue.bytes(), sent.len());
             assert_eq!(drain(&mut queue, step), sent);
-            assert!(queue.large.small.is_empty() && queue.large.pieces.is_empty());
+            assert!(queue.large.pieces.is_empty());
+            assert!(queue.large.block_bytes <= KEPT_BYTES && queue.large.shared_bytes == 0);
         }
     }
 
     #[test]
     fn bounded_but_one_packet_always_fits() {
-        let mut queue = SendQueue::new(1000, SendBudget::new(usize::MAX).share(), true);
+        let mut queue = SendQueue::new(1000, Budget::new(usize::MAX).share(), true);
         assert!(queue.has_room(5000));
         queue.push(
             |small| small.extend_from_slice(b"hh"),
@@ -327,6 +407,31 @@ mod tests {
         assert!(!queue.has_room(1));
         drain(&mut queue, 100);
         assert!(queue.is_empty() && queue.has_room(5000));
+    }
+
+    #[test]
+    fn what_a_queue_takes_is_counted_and_given_back() {
+        let budget = Budget::new(1 << 20);
+        for (len, overtaking) in [(27, true), (27, false), (1000, true), (5000, true)] {
+            let mut queue = SendQueue::new(usize::MAX, budget.share(), overtaking);
+            while queue.has_room(len) {
+                queue.push(|small| small.extend_from_slice(b"hh"), vec![0; len].into());
+            }
+            let most = queue.memory();
+            assert!(most >= queue.bytes() && most <= 1 << 20, "{most}");
+            assert_eq!(budget.used(), most);
+            let half = queue.bytes() / 2;
+            while queue.bytes() > half {
+                take(&mut queue, 1 << 16);
+            }
+            assert!(
+                queue.memory() < most * 3 / 4,
+                "{} of {most}",
+                queue.memory()
+            );
+            drain(&mut queue, usize::MAX);
+            assert_eq!(budget.used(), 0);
+        }
     }
 
     /// What one write of `step` bytes at most takes.
@@ -341,7 +446,7 @@ mod tests {
 
     #[test]
     fn small_packets_go_before_large_ones_that_have_not_begun() {
-        let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
+        let mut queue = SendQueue::new(1 << 20, Budget::new(usize::MAX).share(), true);
         let mut push = |byte: u8, len| queue.push(|_| {}, Bytes::from(vec![byte; len]));
         push(1, 1000);
         push(2, 1000);
@@ -359,7 +464,7 @@ mod tests {
 
     #[test]
     fn small_packets_do_not_keep_large_ones_back_for_ever() {
-        let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
+        let mut queue = SendQueue::new(1 << 20, Budget::new(usize::MAX).share(), true);
         let large = 100 * 1000;
         for _ in 0..100 {
             queue.push(|_| {}, Bytes::from(vec![1; 1000]));
@@ -383,7 +488,7 @@ mod tests {
     #[test]
     fn no_packet_is_split_by_one_that_overtakes() {
         for step in [1, 7, 33, 600, 1500] {
-            let mut queue = SendQueue::new(1 << 20, SendBudget::new(usize::MAX).share(), true);
+            let mut queue = SendQueue::new(1 << 20, Budget::new(usize::MAX).share(), true);
             let mut wire = Vec::new();
             for i in 0..120u8 {
                 let len: u16 = if i % 3 == 0 { 900 } else { 20 };

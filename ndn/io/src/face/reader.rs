@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use ndn_packet::{DecodeError, tlv};
 
-use crate::face::chunk::{Chunk, ChunkPool, SmallFrames};
+use crate::face::chunk::{BufferBudget, Chunk, ChunkPool, Hold, SmallFrames};
+use std::sync::Arc;
 
 /// Size of the chunks that streams are read into.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
@@ -13,6 +14,9 @@ const FREEZE_FROM: usize = CHUNK_BYTES / 4;
 /// A frame above the agreed size is skipped up to this length; beyond, it is no frame at all.
 const MAX_SKIP: u64 = 16 << 20;
 
+/// Readers that may keep a chunk from turn to turn: 8 MiB in all. The others keep the beginning of a frame alone.
+const HOLDERS: usize = 32;
+
 /// The buffers that all readers of a loop share.
 pub(crate) struct ReadBuffers {
     pub pool: ChunkPool,
@@ -20,25 +24,30 @@ pub(crate) struct ReadBuffers {
 }
 
 impl ReadBuffers {
-    /// Chunks of `max_live_bytes` may be held on to by packets; beyond, packets are copied.
-    pub fn new(max_live_bytes: usize) -> Self {
+    /// Chunks within `budget`; where packets hold on to most of it, they are copied out.
+    pub fn new(budget: &Arc<BufferBudget>) -> Self {
         Self {
-            pool: ChunkPool::new(CHUNK_BYTES, 64, max_live_bytes),
+            pool: ChunkPool::new(CHUNK_BYTES, 16, budget),
             small: SmallFrames::default(),
         }
     }
 }
 
-/// Reads one stream.
+/// Reads one stream, in turns. Between turns it keeps the beginning of a frame at most, or it is one of the few that
+/// keep a chunk with frames still to be cut.
 pub(crate) struct FrameReader {
     state: State,
     /// Bytes of a frame above the limit that are still to come.
     skip: usize,
+    /// Its chunk is one of the few that are kept from turn to turn.
+    hold: Option<Hold>,
 }
 
 enum State {
     /// Nothing is held.
     Empty,
+    /// The beginning of a frame, while nothing more comes.
+    Begun(Box<[u8]>),
     /// A chunk whose first bytes (the number) are filled, with no whole frame before `at`.
     Filling {
         chunk: Chunk,
@@ -63,22 +72,65 @@ impl FrameReader {
         Self {
             state: State::Empty,
             skip: 0,
+            hold: None,
         }
     }
 
-    /// Spare bytes to read into; never none.
-    pub fn spare(&mut self, pool: &ChunkPool) -> &mut [u8] {
-        if let State::Empty = self.state {
+    /// Whether whole frames may be left in the chunk at a turn's end. Where too many readers do so already, this one
+    /// reads little at once and cuts all of it.
+    pub fn may_keep(&self, pool: &ChunkPool) -> bool {
+        self.hold.is_some() || pool.budget().holders() < HOLDERS
+    }
+
+    /// Ends a turn. `more` says that frames may lie in the chunk uncut; else there is the beginning of one at most.
+    pub fn end_turn(&mut self, pool: &ChunkPool, more: bool) {
+        if self.hold.is_none() {
+            let most = if more { HOLDERS } else { HOLDERS / 2 };
+            self.hold = pool.budget().hold(most);
+        }
+        match &self.state {
+            State::Empty | State::Begun(_) => self.hold = None,
+            State::Filling { filled: 0, .. } => self.clear_chunk(),
+            State::Filling { chunk, at, filled } if self.hold.is_none() => {
+                let begun = chunk.as_ref()[*at..*filled].into();
+                self.state = State::Begun(begun);
+            }
+            State::Cutting { bytes, at } if self.hold.is_none() => {
+                let begun = bytes[*at..].into();
+                self.state = State::Begun(begun);
+            }
+            State::Filling { .. } | State::Cutting { .. } => {}
+        }
+    }
+
+    fn clear_chunk(&mut self) {
+        self.state = State::Empty;
+        self.hold = None;
+    }
+
+    /// Spare bytes to read into, `most` of them; never none.
+    pub fn spare(&mut self, pool: &ChunkPool, most: usize) -> &mut [u8] {
+        if matches!(self.state, State::Empty | State::Begun(_)) {
+            let mut chunk = pool.take();
+            let mut filled = 0;
+            if let State::Begun(begun) = &self.state {
+                filled = begun.len();
+                chunk.as_mut()[..filled].copy_from_slice(begun);
+            }
             self.state = State::Filling {
-                chunk: pool.take(),
+                chunk,
                 at: 0,
-                filled: 0,
+                filled,
             };
         }
         match &mut self.state {
-            State::Filling { chunk, filled, .. } => &mut chunk.as_mut()[*filled..],
+            State::Filling { chunk, filled, .. } => {
+                let spare = &mut chunk.as_mut()[*filled..];
+                let most = most.min(spare.len());
+                &mut spare[..most]
+            }
             // `next` has said `More` before anybody reads on, and that leaves no chunk uncut.
-            State::Empty | State::Cutting { .. } => &mut [],
+            State::Empty | State::Begun(_) | State::Cutting { .. } => &mut [],
         }
     }
 
@@ -89,16 +141,9 @@ impl FrameReader {
         }
     }
 
-    /// Gives an unused chunk back while nothing comes.
-    pub fn rest(&mut self) {
-        if let State::Filling { filled: 0, .. } = self.state {
-            self.state = State::Empty;
-        }
-    }
-
     /// Forgets what is held: the rest of what was read is no frame.
     pub fn clear(&mut self) {
-        self.state = State::Empty;
+        self.clear_chunk();
         self.skip = 0;
     }
 
@@ -108,7 +153,7 @@ impl FrameReader {
     /// The bytes are no TLV stream; there is no way to find the next frame.
     pub fn next(&mut self, limit: usize, buffers: &mut ReadBuffers) -> Result<Next, DecodeError> {
         let held = match &self.state {
-            State::Empty => return Ok(Next::More),
+            State::Empty | State::Begun(_) => return Ok(Next::More),
             State::Filling { chunk, at, filled } => &chunk.as_ref()[*at..*filled],
             State::Cutting { bytes, at } => &bytes[*at..],
         };
@@ -162,14 +207,14 @@ impl FrameReader {
                 self.large(len, pool)
             }
             State::Cutting { bytes, at } => bytes.slice(*at..*at + len),
-            State::Empty => Bytes::new(),
+            State::Empty | State::Begun(_) => Bytes::new(),
         }
     }
 
     fn advance(&mut self, len: usize) {
         match &mut self.state {
             State::Filling { at, .. } | State::Cutting { at, .. } => *at += len,
-            State::Empty => {}
+            State::Empty | State::Begun(_) => {}
         }
     }
 
@@ -200,7 +245,7 @@ impl FrameReader {
                     filled: rest.len(),
                 }
             }
-            State::Empty => State::Empty,
+            state @ (State::Empty | State::Begun(_)) => state,
         };
     }
 }
@@ -208,6 +253,7 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::chunk::READING_BYTES;
 
     fn frame(len: usize, fill: u8) -> Vec<u8> {
         let mut out = Vec::new();
@@ -217,12 +263,12 @@ mod tests {
 
     /// Feeds `stream` in reads of the given sizes and returns the frames' fill bytes and sizes.
     fn cut(stream: &[u8], reads: &[usize], limit: usize) -> (Vec<(u8, usize)>, usize) {
-        let mut buffers = ReadBuffers::new(usize::MAX);
+        let mut buffers = ReadBuffers::new(&BufferBudget::new(usize::MAX));
         let mut reader = FrameReader::new();
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
         while at < stream.len() {
-            let spare = reader.spare(&buffers.pool);
+            let spare = reader.spare(&buffers.pool, usize::MAX);
             let n = reads[turn % reads.len()]
                 .min(spare.len())
                 .min(stream.len() - at);
@@ -263,6 +309,35 @@ mod tests {
     }
 
     #[test]
+    fn readers_without_number_that_wait_for_the_rest_of_a_frame_hold_few_chunks() {
+        let budget = BufferBudget::new(usize::MAX);
+        let mut buffers = ReadBuffers::new(&budget);
+        let wire = frame(5000, 7);
+        let mut readers: Vec<_> = (0..1000).map(|_| FrameReader::new()).collect();
+        for part in [&wire[..1], &wire[1..4000]] {
+            for reader in &mut readers {
+                reader.spare(&buffers.pool, usize::MAX)[..part.len()].copy_from_slice(part);
+                reader.filled(part.len());
+                assert!(matches!(reader.next(8800, &mut buffers), Ok(Next::More)));
+                reader.end_turn(&buffers.pool, false);
+            }
+            assert!(budget.used() <= READING_BYTES, "{}", budget.used());
+        }
+        for reader in &mut readers {
+            let part = &wire[4000..];
+            reader.spare(&buffers.pool, usize::MAX)[..part.len()].copy_from_slice(part);
+            reader.filled(part.len());
+            let Ok(Next::Frame(got)) = reader.next(8800, &mut buffers) else {
+                panic!("no frame")
+            };
+            assert_eq!(got[..], wire[..]);
+            assert!(matches!(reader.next(8800, &mut buffers), Ok(Next::More)));
+            reader.end_turn(&buffers.pool, false);
+        }
+        assert_eq!(budget.holders(), 0);
+    }
+
+    #[test]
     fn oversized_frames_are_passed_over() {
         let stream = [frame(100, 1), frame(1_000_000, 2), frame(100, 3)].concat();
         for reads in [&[CHUNK_BYTES][..], &[999]] {
@@ -274,13 +349,13 @@ mod tests {
 
     #[test]
     fn kept_packets_hold_a_bounded_number_of_chunks() {
-        let mut buffers = ReadBuffers::new(8 * CHUNK_BYTES);
+        let mut buffers = ReadBuffers::new(&BufferBudget::new(READING_BYTES + 8 * CHUNK_BYTES));
         let mut reader = FrameReader::new();
         let one = frame(5000, 1);
         let many = one.repeat(CHUNK_BYTES / one.len());
         let mut kept = Vec::new();
         for round in 0..100 {
-            reader.spare(&buffers.pool)[..many.len()].copy_from_slice(&many);
+            reader.spare(&buffers.pool, usize::MAX)[..many.len()].copy_from_slice(&many);
             reader.filled(many.len());
             let mut first = true;
             while let Next::Frame(frame) = reader.next(8800, &mut buffers).unwrap() {
@@ -298,14 +373,14 @@ mod tests {
 
     #[test]
     fn no_stream_of_frames() {
-        let mut buffers = ReadBuffers::new(usize::MAX);
+        let mut buffers = ReadBuffers::new(&BufferBudget::new(usize::MAX));
         for bytes in [
             &[0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff][..],
             &[0, 0],
             &[0x06, 0xfd, 0, 1],
         ] {
             let mut reader = FrameReader::new();
-            reader.spare(&buffers.pool)[..bytes.len()].copy_from_slice(bytes);
+            reader.spare(&buffers.pool, usize::MAX)[..bytes.len()].copy_from_slice(bytes);
             reader.filled(bytes.len());
             assert!(reader.next(8800, &mut buffers).is_err(), "{bytes:?}");
         }

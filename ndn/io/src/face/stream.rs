@@ -1,17 +1,55 @@
 //! A face over one stream connection: frames in, frames out, and the agreements with the peer.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ndn_packet::NetPacket;
+use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetPacket};
 
 use crate::config::LinkOptions;
+use crate::driver::Budgets;
+use crate::face::budget::Share;
 use crate::face::hello::Hello;
 use crate::face::io::{MemoryUse, Side, StreamIo};
 use crate::face::link::{Link, Received};
 use crate::face::queue::SendQueue;
 use crate::face::reader::{FrameReader, Next, ReadBuffers};
-use crate::face::send_budget::QueueShare;
+use crate::rate_limit::PeerLines;
+
+/// Bytes read at once where the reader may not keep its chunk: so many that their frames are a turn's work at most.
+const SMALL_READ: usize = 16 << 10;
+
+/// What a face may keep of a jumbo packet beyond what it may of any.
+const JUMBO_BYTES: usize = MAX_JUMBO_PACKET - MAX_PACKET;
+
+fn no_memory_left() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::OutOfMemory,
+        "the memory for faces is used up; raise faces.capacity",
+    )
+}
+
+/// What a face may still read in its turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// Bytes, about.
+    pub bytes: usize,
+    /// Bytes to read at once, at most.
+    pub read: usize,
+    /// Frames to take at once.
+    pub burst: usize,
+}
+
+/// How far a face has come with reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All that has come is taken.
+    Drained,
+    /// The bytes of its turn are used up, and all that was read is taken.
+    Spent,
+    /// As many frames as may be taken at once; there may be more.
+    Burst,
+}
 
 /// A stream face that is connected.
 pub(crate) struct StreamFace {
@@ -22,6 +60,9 @@ pub(crate) struct StreamFace {
     side: Side,
     /// Bytes of one ring, where shared memory is wanted and possible.
     ring_bytes: Option<usize>,
+    /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings.
+    cost: Share,
+    lines: Arc<PeerLines>,
 }
 
 impl StreamFace {
@@ -30,17 +71,21 @@ impl StreamFace {
         mut conn: Box<dyn StreamIo>,
         side: Side,
         options: &LinkOptions,
-        share: QueueShare,
+        budgets: &Budgets,
+        lines: Arc<PeerLines>,
     ) -> Self {
+        let share = budgets.send_queues.share();
         let by_memory = conn.memory().is_some();
         let mut face = Self {
-            link: Link::new(options, false),
+            link: Link::new(options),
             conn,
             // Where shared memory takes over, the bytes before the switch are to stay before it.
             queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
             reader: FrameReader::new(),
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
+            cost: budgets.faces.share(),
+            lines,
         };
         if side == Side::Connector {
             face.say_hello();
@@ -80,8 +125,8 @@ impl StreamFace {
         self.conn.flush(&mut self.queue)
     }
 
-    /// Reads about `budget` bytes at most and hands on the packets in them. True where there
-    /// may be more.
+    /// Reads on: takes frames from what has come, until `turn` allows no more in one burst, and puts the packets in them
+    /// into `packets`.
     ///
     /// # Errors
     /// The connection has ended, or the peer does not speak in frames.
@@ -89,58 +134,80 @@ impl StreamFace {
         &mut self,
         now: Duration,
         buffers: &mut ReadBuffers,
-        budget: usize,
-        mut sink: impl FnMut(NetPacket),
-    ) -> io::Result<bool> {
-        let mut left = budget;
+        turn: &mut Turn,
+        packets: &mut Vec<NetPacket>,
+    ) -> io::Result<Progress> {
+        let mut left = turn.burst;
         loop {
-            self.cut(now, buffers, &mut sink)?;
-            if left == 0 {
-                return Ok(true);
+            if !self.cut(now, buffers, &mut left, packets)? {
+                return Ok(Progress::Burst);
             }
-            let spare = self.reader.spare(&buffers.pool);
-            let most = spare.len().min(budget);
-            let n = self.conn.read(&mut spare[..most])?;
+            if turn.bytes == 0 {
+                return Ok(Progress::Spent);
+            }
+            if !self.reader.may_keep(&buffers.pool) {
+                turn.bytes = turn.bytes.min(SMALL_READ);
+                turn.read = turn.bytes;
+            }
+            let most = turn.read;
+            let spare = self.reader.spare(&buffers.pool, most);
+            let n = self.conn.read(spare)?;
             if n == 0 {
-                self.reader.rest();
-                return Ok(false);
+                return Ok(Progress::Drained);
             }
             self.reader.filled(n);
-            left = left.saturating_sub(n);
+            turn.bytes = turn.bytes.saturating_sub(n);
         }
     }
 
+    /// Whether the turn must go on until all that was read is cut.
+    pub fn must_finish(&self, buffers: &ReadBuffers) -> bool {
+        !self.reader.may_keep(&buffers.pool)
+    }
+
+    /// Ends a turn; `more` where there may be more to take.
+    pub fn end_turn(&mut self, buffers: &ReadBuffers, more: bool) {
+        self.reader.end_turn(&buffers.pool, more);
+    }
+
+    /// Takes `left` frames at most; false where there may be more of them.
     fn cut(
         &mut self,
         now: Duration,
         buffers: &mut ReadBuffers,
-        sink: &mut impl FnMut(NetPacket),
-    ) -> io::Result<()> {
-        loop {
+        left: &mut usize,
+        packets: &mut Vec<NetPacket>,
+    ) -> io::Result<bool> {
+        while *left > 0 {
             match self.reader.next(self.link.limit(), buffers) {
                 Ok(Next::Frame(frame)) => match self.link.receive(now, 0, frame) {
-                    Received::Packet(packet) => sink(packet),
-                    Received::Hello(hello) => self.on_hello(&hello)?,
+                    Received::Packet(packet) => packets.push(packet),
+                    Received::Hello { hello, answer } => self.on_hello(now, &hello, answer)?,
                     Received::Nothing => {}
                 },
                 Ok(Next::Oversize) => self.link.counters.oversize_in += 1,
-                Ok(Next::More) => return Ok(()),
+                Ok(Next::More) => return Ok(true),
                 Err(error) => {
                     self.link.counters.malformed += 1;
                     return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                 }
             }
+            *left -= 1;
         }
+        Ok(false)
     }
 
     fn say_hello(&mut self) {
-        if let Some(hello) = self.link.hello(self.ring_bytes.is_some()) {
+        if !self.cost.grows(JUMBO_BYTES) {
+            self.link.refuse_jumbo();
+        }
+        if let Some(hello) = self.link.hello(self.ring_bytes.is_some(), true) {
             self.queue.push_message(&hello.encode());
         }
     }
 
-    fn on_hello(&mut self, hello: &Hello) -> io::Result<()> {
-        if !self.link.said_hello() {
+    fn on_hello(&mut self, now: Duration, hello: &Hello, answer: bool) -> io::Result<()> {
+        if answer {
             self.say_hello();
         }
         let Some(ring_bytes) = self.ring_bytes else {
@@ -151,21 +218,30 @@ impl StreamFace {
             return Ok(());
         };
         match self.side {
-            Side::Connector if hello.shm_able && !there => match memory.make(ring_bytes) {
-                Ok(()) => {
-                    let offer = Some(ring_bytes as u64);
-                    let offer = Hello {
-                        shm_offer: offer,
-                        ..Hello::default()
-                    };
-                    self.queue.push_message(&offer.encode());
+            Side::Connector if hello.shm_able && !there => {
+                let made = if self.cost.grows(ring_bytes.saturating_mul(2)) {
+                    memory.make(ring_bytes)
+                } else {
+                    Err(no_memory_left())
+                };
+                match made {
+                    Ok(()) => {
+                        let offer = Some(ring_bytes as u64);
+                        let offer = Hello {
+                            shm_offer: offer,
+                            ..Hello::default()
+                        };
+                        self.queue.push_message(&offer.encode());
+                    }
+                    // The socket still serves.
+                    Err(error) => {
+                        self.ring_bytes = None;
+                        if self.lines.allows(now) {
+                            tracing::warn!(%error, "no shared memory for a Unix face");
+                        }
+                    }
                 }
-                // The socket still serves.
-                Err(error) => {
-                    self.ring_bytes = None;
-                    tracing::warn!(%error, "no shared memory for a Unix face");
-                }
-            },
+            }
             Side::Connector if hello.shm_switch && there && !reads => {
                 self.switch_incoming();
                 self.switch_outgoing();
@@ -174,12 +250,20 @@ impl StreamFace {
                 let Some(ring_bytes) = hello.shm_offer else {
                     return Ok(());
                 };
-                match memory.accept(usize::try_from(ring_bytes).unwrap_or(0)) {
+                let ring_bytes = usize::try_from(ring_bytes).unwrap_or(0);
+                let accepted = if self.cost.grows(ring_bytes.saturating_mul(2)) {
+                    memory.accept(ring_bytes)
+                } else {
+                    Err(no_memory_left())
+                };
+                match accepted {
                     Ok(()) => self.switch_outgoing(),
                     Err(error) => {
                         // Once: further offers of this peer are not looked at.
                         self.ring_bytes = None;
-                        tracing::warn!(%error, "a peer's shared memory was refused");
+                        if self.lines.allows(now) {
+                            tracing::warn!(%error, "a peer's shared memory was refused");
+                        }
                     }
                 }
             }

@@ -384,8 +384,8 @@ impl Drop for Conn {
 mod tests {
     use super::*;
     use crate::config::LinkOptions;
+    use crate::driver::Budgets;
     use crate::face::io::Side;
-    use crate::face::send_budget::SendBudget;
     use crate::face::stream::StreamFace;
     use ndn_packet::{Data, Name, NetPacket, SigningKey};
     use socket2::{Domain, Type};
@@ -399,9 +399,9 @@ mod tests {
             mark_threshold_bytes: 20_000,
             ..LinkOptions::default()
         };
-        let share = SendBudget::new(usize::MAX).share();
+        let (budgets, lines) = (Budgets::of_one_face(usize::MAX), Default::default());
         let conn = Box::new(Conn::new(own, false));
-        let mut face = StreamFace::new(conn, Side::Listener, &options, share);
+        let mut face = StreamFace::new(conn, Side::Listener, &options, &budgets, lines);
         let name: Name = "/a".parse().unwrap();
         let wire = Data::builder(&name)
             .content(&[7; 1000])

@@ -91,9 +91,11 @@ pub(crate) trait Acceptor: Send {
 /// A peer that has connected.
 pub(crate) struct Accepted {
     pub io: Box<dyn StreamIo>,
+    /// Its address, where it has one.
+    pub address: Option<IpAddr>,
     pub remote_uri: String,
     pub local_uri: String,
-    /// It is on this host for sure.
+    /// It is on this host for sure, and was let in as such.
     pub is_local: bool,
 }
 

@@ -100,9 +100,12 @@ impl Acceptor for TcpListener {
         let peer = ip_address(peer).map_err(aborted)?;
         Ok(Accepted {
             io: Box::new(Conn::new(socket, false)),
+            address: Some(peer.ip()),
             remote_uri: FaceUri::tcp(peer).to_string(),
             local_uri: FaceUri::tcp(own).to_string(),
-            is_local: is_loopback(&peer) && is_loopback(&own),
+            // Who listens on all addresses has not said that whoever comes by loopback is to be trusted like the
+            // host's own applications.
+            is_local: is_loopback(&peer) && self.uri.is_on_this_host(),
         })
     }
 }

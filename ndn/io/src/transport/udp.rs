@@ -296,8 +296,9 @@ mod tests {
     use ndn_packet::{Data, Name, NetPacket, SigningKey};
 
     use super::*;
+    use crate::driver::Budgets;
+    use crate::face::chunk::BufferBudget;
     use crate::face::datagram::DatagramFace;
-    use crate::face::send_budget::SendBudget;
 
     #[test]
     fn empty_datagrams_use_a_turn_up() {
@@ -310,7 +311,10 @@ mod tests {
             sender.send_to(&[], address).unwrap();
         }
         port.readable.store(true, Relaxed);
-        let (mut buffers, mut small) = (DatagramBuffers::new(1 << 30), SmallFrames::default());
+        let (mut buffers, mut small) = (
+            DatagramBuffers::new(&BufferBudget::new(usize::MAX)),
+            SmallFrames::default(),
+        );
         let mut cost = 0;
         while port.is_readable() {
             cost += port.receive(&mut buffers, &mut small, &mut |_, _| {
@@ -331,8 +335,8 @@ mod tests {
     fn face(peer: SocketAddr, options: &LinkOptions) -> DatagramFace {
         let socket = super::connect(peer, None, 0).unwrap();
         let port = Arc::new(UdpPort::new(socket).unwrap());
-        let share = SendBudget::new(usize::MAX).share();
-        DatagramFace::new(port, peer, options, share, 1)
+        let budgets = Budgets::of_one_face(usize::MAX);
+        DatagramFace::new(port, peer, options, &budgets, [1, 2])
     }
 
     #[test]

@@ -100,6 +100,7 @@ impl Acceptor for UnixListener {
         tune(&socket, &self.link).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
         Ok(Accepted {
             io: Box::new(Conn::new(socket, true)),
+            address: None,
             remote_uri,
             local_uri: self.uri.to_string(),
             is_local: true,

@@ -1,4 +1,4 @@
-//! The budget of a node for what waits to be sent on all its faces together.
+//! Bytes that all faces of a node share for one purpose: what waits to be sent, incomplete packets, faces themselves.
 //!
 //! A queue may be as long as the budget that is left (the dynamic thresholds of Choudhury and Hahne, "Dynamic queue
 //! length thresholds for shared-memory packet switches", 1998). So the longest queue is the first whose packets are
@@ -9,15 +9,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The send budget of one node. Only the node's own thread changes it.
+/// One budget of a node. Only the node's own thread changes it.
 #[derive(Debug)]
-pub(crate) struct SendBudget {
+pub(crate) struct Budget {
     capacity: usize,
     used: AtomicUsize,
     refused: AtomicU64,
 }
 
-impl SendBudget {
+impl Budget {
     /// A budget of `capacity` bytes.
     pub fn new(capacity: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -27,38 +27,43 @@ impl SendBudget {
         })
     }
 
-    /// Bytes that may wait.
+    /// Takes whatever is asked for: each face's own bound will do.
+    pub fn unbounded() -> Arc<Self> {
+        Self::new(usize::MAX)
+    }
+
+    /// Bytes that may be taken.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Bytes that wait.
+    /// Bytes that are taken.
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
     }
 
-    /// Packets that their face's own bound would have admitted and the budget did not.
+    /// How often a face's own bound would have admitted what the budget did not.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// The share of one more queue; empty so far.
-    pub fn share(self: &Arc<Self>) -> QueueShare {
-        QueueShare {
+    /// One more share; empty so far.
+    pub fn share(self: &Arc<Self>) -> Share {
+        Share {
             budget: self.clone(),
             own: 0,
         }
     }
 }
 
-/// What one queue takes of the budget; given back when the queue goes.
+/// What one face takes of the budget; given back when it goes.
 #[derive(Debug)]
-pub(crate) struct QueueShare {
-    budget: Arc<SendBudget>,
+pub(crate) struct Share {
+    budget: Arc<Budget>,
     own: usize,
 }
 
-impl QueueShare {
+impl Share {
     /// Whether `len` bytes more are within the budget; counted where they are not.
     pub fn admits(&self, len: usize) -> bool {
         let left = self.budget.capacity.saturating_sub(self.budget.used());
@@ -71,22 +76,35 @@ impl QueueShare {
         admitted
     }
 
-    /// Takes `bytes`, whether or not they were admitted.
-    pub fn take(&mut self, bytes: usize) {
-        self.own += bytes;
-        self.budget.used.store(self.budget.used() + bytes, Relaxed);
+    /// Takes `bytes` more if there are so many left, whatever the share has already. False, and counted, if not.
+    pub fn grows(&mut self, bytes: usize) -> bool {
+        let grows = bytes <= self.allowance();
+        if grows {
+            self.set(self.own + bytes);
+        } else {
+            self.budget
+                .refused
+                .store(self.budget.refused() + 1, Relaxed);
+        }
+        grows
     }
 
-    /// Gives `bytes` back.
-    pub fn give_back(&mut self, bytes: usize) {
-        self.own -= bytes;
-        self.budget.used.store(self.budget.used() - bytes, Relaxed);
+    /// Most bytes that may be held now.
+    pub fn allowance(&self) -> usize {
+        self.budget.capacity.saturating_sub(self.budget.used())
+    }
+
+    /// Says how many bytes are held now, whether or not they were admitted.
+    pub fn set(&mut self, bytes: usize) {
+        let others = self.budget.used() - self.own;
+        self.own = bytes;
+        self.budget.used.store(others + bytes, Relaxed);
     }
 }
 
-impl Drop for QueueShare {
+impl Drop for Share {
     fn drop(&mut self) {
-        self.give_back(self.own);
+        self.set(0);
     }
 }
 
@@ -95,13 +113,13 @@ mod tests {
     use super::*;
 
     /// Offers packets in turn to queues that send nothing, as long as any is let in.
-    fn fill(queues: &mut [QueueShare], len: usize) {
+    fn fill(queues: &mut [Share], len: usize) {
         let mut let_in = true;
         while let_in {
             let_in = false;
             for queue in queues.iter_mut() {
                 if queue.admits(len) {
-                    queue.take(len);
+                    queue.set(queue.own + len);
                     let_in = true;
                 }
             }
@@ -110,7 +128,7 @@ mod tests {
 
     #[test]
     fn full_queues_have_equal_shares_and_one_more_is_left() {
-        let budget = SendBudget::new(1_000_000);
+        let budget = Budget::new(1_000_000);
         let mut queues: Vec<_> = (0..9).map(|_| budget.share()).collect();
         fill(&mut queues, 100);
         for queue in &queues {
@@ -124,23 +142,23 @@ mod tests {
 
     #[test]
     fn the_longest_queue_is_the_first_to_be_refused() {
-        let budget = SendBudget::new(1_000);
+        let budget = Budget::new(1_000);
         let (mut long, mut short) = (budget.share(), budget.share());
-        long.take(400);
+        long.set(400);
         assert!(long.admits(200));
-        short.take(200);
+        short.set(200);
         assert!(!long.admits(100), "400 of its own, and 400 are left");
         assert!(short.admits(100));
         assert_eq!(budget.refused(), 1);
-        long.give_back(300);
+        long.set(100);
         assert!(long.admits(100));
     }
 
     #[test]
     fn a_queue_that_goes_gives_its_share_back() {
-        let budget = SendBudget::new(1_000);
+        let budget = Budget::new(1_000);
         let mut queue = budget.share();
-        queue.take(700);
+        queue.set(700);
         assert_eq!(budget.used(), 700);
         drop(queue);
         assert_eq!(budget.used(), 0);
@@ -148,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_budget_without_bound_refuses_nothing() {
-        let budget = SendBudget::new(usize::MAX);
+        let budget = Budget::new(usize::MAX);
         let mut queue = budget.share();
-        queue.take(1 << 40);
+        queue.set(1 << 40);
         assert!(queue.admits(1 << 40));
     }
 }

@@ -1,0 +1,62 @@
+//! What the faces of a loop may take in memory, and what they take.
+
+use std::sync::Arc;
+
+use ndn_forwarder::MemoryUse;
+
+use crate::config::MemoryConfig;
+use crate::face::budget::Budget;
+use crate::face::chunk::BufferBudget;
+
+/// The budgets that all faces of a loop share.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    /// What waits to be sent.
+    pub send_queues: Arc<Budget>,
+    /// What sockets are read into, and packets hold on to.
+    pub receive_buffers: Arc<BufferBudget>,
+    /// Packets whose fragments have not all come.
+    pub reassembly: Arc<Budget>,
+    /// Faces themselves.
+    pub faces: Arc<Budget>,
+}
+
+impl Budgets {
+    /// The budgets of a configuration.
+    pub fn new(config: &MemoryConfig) -> Self {
+        Self {
+            send_queues: Budget::new(config.send_queues_bytes),
+            receive_buffers: BufferBudget::new(config.receive_buffers_bytes),
+            reassembly: Budget::new(config.reassembly_bytes),
+            faces: Budget::new(config.faces_bytes),
+        }
+    }
+
+    /// What is held of each and may be, by the names that status shows them by.
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 4] {
+        let of = |budget: &Budget| MemoryUse {
+            bytes: budget.used(),
+            capacity_bytes: budget.capacity(),
+        };
+        let buffers = MemoryUse {
+            bytes: self.receive_buffers.used(),
+            capacity_bytes: self.receive_buffers.capacity(),
+        };
+        [
+            ("send_queues", of(&self.send_queues)),
+            ("receive_buffers", buffers),
+            ("reassembly", of(&self.reassembly)),
+            ("faces", of(&self.faces)),
+        ]
+    }
+
+    /// No bounds but those of each face: for a loop that serves its own process alone.
+    pub fn of_one_face(receive_buffers_bytes: usize) -> Self {
+        Self {
+            send_queues: Budget::unbounded(),
+            receive_buffers: BufferBudget::new(receive_buffers_bytes),
+            reassembly: Budget::unbounded(),
+            faces: Budget::unbounded(),
+        }
+    }
+}
