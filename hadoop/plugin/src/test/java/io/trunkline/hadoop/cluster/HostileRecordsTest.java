@@ -8,6 +8,7 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -17,6 +18,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -47,6 +50,7 @@ class HostileRecordsTest {
   private final AtomicInteger visits = new AtomicInteger();
   private final AtomicLong bytes = new AtomicLong();
   private final List<AutoCloseable> opened = new ArrayList<>();
+  private volatile byte[] says = "SSH-2.0-OpenSSH_9.2\r\n".getBytes(StandardCharsets.US_ASCII);
   private ServerSocket lure;
   private Configuration conf;
   private long openedByName;
@@ -68,6 +72,7 @@ class HostileRecordsTest {
     while (!lure.isClosed()) {
       try (Socket visitor = lure.accept()) {
         visits.incrementAndGet();
+        visitor.getOutputStream().write(says);
         visitor.setSoTimeout(5000);
         bytes.addAndGet(visitor.getInputStream().readNBytes(1 << 20).length);
       } catch (IOException e) {
@@ -118,6 +123,12 @@ class HostileRecordsTest {
     }
   }
 
+  private static byte[] bytesOf(ByteBuffer buffer) {
+    byte[] bytes = new byte[buffer.remaining()];
+    buffer.get(bytes);
+    return bytes;
+  }
+
   private static void putAndGet(FileSystem fs, String name) throws IOException {
     org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(name);
     try (FSDataOutputStream out = fs.create(path)) {
@@ -139,6 +150,19 @@ class HostileRecordsTest {
     assertEquals(0, cluster.count(Counter.NAMED_WRITES));
   }
 
+  /** A stranger may name any port of the DataNode's own host: no write is sent to what is there. */
+  @Test
+  void aPortThatIsNotThePluginsIsLeftAlone() throws Exception {
+    TestCluster cluster = cluster();
+    strangers(cluster, "", lure.getLocalPort());
+    putAndGet(cluster.fs(), "/other-port");
+    assertTrue(visits.get() > 0);
+    lure.close();
+    assertEquals(0, bytes.get());
+    assertTrue(cluster.count(Fallback.PLUGIN_UNREACHABLE) > 0);
+    assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+  }
+
   /** What a client's own configuration says goes before what any record says. */
   @Test
   void aClientThatKnowsOfTokensDoesNotAskAtAll() throws Exception {
@@ -157,6 +181,7 @@ class HostileRecordsTest {
     conf.setBoolean("dfs.block.access.token.enable", true);
     TestCluster cluster = cluster();
     strangers(cluster, "", lure.getLocalPort());
+    says = bytesOf(Welcome.encode());
     Configuration unaware = new Configuration(cluster.fs().getConf());
     unaware.unset("dfs.block.access.token.enable");
     try (FileSystem fs = FileSystem.newInstance(cluster.fs().getUri(), unaware)) {

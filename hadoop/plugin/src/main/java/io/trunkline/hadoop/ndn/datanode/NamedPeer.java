@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.transport.TransportPeer;
 import java.io.IOException;
 import java.io.InputStream;
@@ -32,6 +33,7 @@ final class NamedPeer extends TransportPeer {
         socket.getLocalSocketAddress(),
         node.settings().statsFile());
     socket.setTcpNoDelay(true);
+    Welcome.send(socket.getChannel());
     stock = new NioInetPeer(socket);
     out = new AnswerOutput(socket.getChannel());
     in =

@@ -6,6 +6,7 @@ import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.channel.TapChannel;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.ndn.write.WriteTap;
@@ -17,7 +18,9 @@ import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
@@ -77,7 +80,7 @@ public final class NdnTransport implements Transport {
       }
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
-              .connect(dial, dial::tcp);
+              .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs));
       WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
       return new TapChannel(
           dial.socket(),
@@ -88,6 +91,21 @@ public final class NdnTransport implements Transport {
             TransferStats.get().opened(TransportNames.TCP);
             return stock;
           });
+    }
+  }
+
+  /** Whether a plug-in listens where the record says is seen before anything is sent there. */
+  private static SocketChannel connect(Dial dial, InetSocketAddress plugin, int limitMs)
+      throws IOException {
+    long began = System.nanoTime();
+    SocketChannel channel = dial.tcp(plugin, limitMs);
+    try {
+      long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
+      Welcome.await(channel, (int) Math.max(1, limitMs - tookMs));
+      return channel;
+    } catch (IOException e) {
+      channel.close();
+      throw e;
     }
   }
 
