@@ -14,6 +14,8 @@ HBASE = paths.LAB / "hbase" / "pom.xml"
 YARN = paths.LAB / "yarn" / "pom.xml"
 VERSIONS = ("3.3.6", "3.4.3", "3.5.0")  # of Hadoop, that the plug-in's one jar is tested in
 NEWEST = VERSIONS[-1]  # what everything runs on that is not told another
+# WebHDFS of versions before 3.5 sets a class loader of the JDK open; without it a NameNode on Java 17 answers 500.
+WEBHDFS_ON_JAVA_17 = ("--add-opens=java.base/java.lang=ALL-UNNAMED",)
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 
 

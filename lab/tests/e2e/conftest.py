@@ -224,6 +224,7 @@ def a_bed(
     extra: Properties | None = None,
     without_plugin: tuple[int, ...] = (),
     hadoop: str = stock.NEWEST,
+    jvm: tuple[str, ...] = (),
 ) -> Iterator[Bed]:
     """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones.
 
@@ -238,7 +239,7 @@ def a_bed(
             properties = {**QUICK_TO_NOTICE, **(extra or {})}
             jars = stock.classpath(hadoop=hadoop)
             site = loopback.site(4)
-            cluster = Cluster(stage, directory, site, plane, extra=properties, jars=jars, jvm=QUICK_TO_START)
+            cluster = Cluster(stage, directory, site, plane, extra=properties, jars=jars, jvm=QUICK_TO_START + jvm)
             stocks = {number: planes.tcp() for number in without_plugin}
             cluster.start(stocks, formatted.with_name(f"{formatted.name}-{hadoop}"))
             yield Bed(stage, cluster, router, plane)
@@ -271,7 +272,8 @@ def bed(make_bed: Callable[..., Bed]) -> Bed:
 def shared_bed(request: pytest.FixtureRequest, plane: str, formatted: Path) -> Iterator[Bed]:
     """A cluster for all tests of a file that do it no harm."""
     hadoop = request.config.getoption("hadoop")
-    with a_bed(f"{request.module.__name__}-{plane}", plane, formatted, hadoop=hadoop) as bed:
+    jvm = () if hadoop == stock.NEWEST else stock.WEBHDFS_ON_JAVA_17
+    with a_bed(f"{request.module.__name__}-{plane}", plane, formatted, hadoop=hadoop, jvm=jvm) as bed:
         yield bed
 
 
