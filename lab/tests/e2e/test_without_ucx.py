@@ -74,7 +74,7 @@ def test_a_client_with_ucx_is_told_by_datanodes_without_it(make_bed, data, sourc
     bed.cluster.put(source, "/file", properties={**SMALL_BLOCKS, **has_ucx})
     if bed.plane.name == "ucx":
         said = fell_back(bed, ["client"], "not_served")
-        assert all("the DataNode does not take it" in line and WAY_OUT in line for line in said)
+        assert all("it is off on the DataNode" in line and WAY_OUT in line for line in said)
     bed.assert_whole("/file", data, tmp_path)
     bed.assert_all_alive()
     assert carried_by_ucx(bed) == 0
