@@ -13,8 +13,9 @@ use ndn_packet::NetPacket;
 use crate::app::App;
 use crate::app_handle::AppWaker;
 use crate::config::{FaceConfig, LinkOptions, NodeConfig};
-use crate::driver::{Budgets, Core, Driver, DriverOptions};
+use crate::driver::{Core, Driver, DriverOptions};
 use crate::error::ClientError;
+use crate::face::budgets::Budgets;
 use crate::face::link::{Link, LinkCounters};
 use crate::uri::FaceUri;
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use ndn_forwarder::{FacePersistency, FaceScope, StrategyKind};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
-use crate::driver::Budgets;
 use crate::uri::{FaceUri, Host};
 
 /// Settings that configured faces, accepted faces and management-made faces have in common.
@@ -153,6 +152,10 @@ pub struct NodeConfig {
     /// What all faces together may take in memory.
     pub memory: MemoryConfig,
 }
+
+/// What the faces of a node take memory for, by the names that status shows them by.
+pub(crate) const MEMORY_PARTS: [&str; 4] =
+    ["send_queues", "receive_buffers", "reassembly", "faces"];
 
 /// Bounds of what the faces of a node take in memory together, beside the tables of its forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -329,10 +332,10 @@ impl NodeConfig {
     /// What the parts of the node may take in memory at most, in bytes, by the names that status shows them by.
     pub fn memory_parts(&self) -> Vec<(&'static str, usize)> {
         let tables = ndn_forwarder::Forwarder::new(self.forwarder.clone()).memory();
-        let faces = Budgets::new(&self.memory).uses();
-        let parts = tables.tables().into_iter().chain(faces);
-        parts
-            .map(|(name, part)| (name, part.capacity_bytes))
+        let tables = tables.tables().into_iter();
+        tables
+            .map(|(name, table)| (name, table.capacity_bytes))
+            .chain(self.memory.parts())
             .collect()
     }
 
@@ -346,6 +349,17 @@ impl NodeConfig {
 }
 
 impl MemoryConfig {
+    /// What faces may take for each purpose, in bytes, by the names that status shows them by.
+    fn parts(&self) -> [(&'static str, usize); 4] {
+        let bytes = [
+            self.send_queues_bytes,
+            self.receive_buffers_bytes,
+            self.reassembly_bytes,
+            self.faces_bytes,
+        ];
+        std::array::from_fn(|i| (MEMORY_PARTS[i], bytes[i]))
+    }
+
     fn check(&self, errors: &mut ConfigErrors) {
         for (name, bytes, least, better) in [
             (

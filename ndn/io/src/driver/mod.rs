@@ -10,7 +10,6 @@
 
 mod accept;
 mod admission;
-mod budgets;
 mod commands;
 mod connect;
 mod core;
@@ -39,10 +38,10 @@ use ndn_packet::NetPacket;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-pub(crate) use self::budgets::Budgets;
 pub(crate) use self::core::Core;
 use crate::config::LinkOptions;
 use crate::driver::shared::{Command, Shared, poll_and_shared};
+use crate::face::budgets::Budgets;
 use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;

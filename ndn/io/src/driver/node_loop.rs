@@ -8,9 +8,10 @@ use ndn_packet::Data;
 
 use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
-use super::{Budgets, Driver, DriverOptions, random_u64};
+use super::{Driver, DriverOptions, random_u64};
 use crate::config::NodeConfig;
 use crate::error::StartError;
+use crate::face::budgets::Budgets;
 use crate::uri::FaceUri;
 
 /// Outputs carried out at once where applications answer to them with more.

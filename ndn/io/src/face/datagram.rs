@@ -10,9 +10,9 @@ use ndn_packet::NetPacket;
 use ndn_packet::lp::{Fragmenter, LpPacket};
 
 use crate::config::LinkOptions;
-use crate::driver::Budgets;
 use crate::face::backlog::Backlog;
 use crate::face::budget::Share;
+use crate::face::budgets::Budgets;
 use crate::face::io::DatagramIo;
 use crate::face::link::Link;
 

@@ -5,6 +5,7 @@
 pub(crate) mod address_proof;
 pub(crate) mod backlog;
 pub(crate) mod budget;
+pub(crate) mod budgets;
 pub(crate) mod chunk;
 pub(crate) mod datagram;
 pub(crate) mod datagram_buffers;

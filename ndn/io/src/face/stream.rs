@@ -7,8 +7,8 @@ use std::time::Duration;
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetPacket};
 
 use crate::config::LinkOptions;
-use crate::driver::Budgets;
 use crate::face::budget::Share;
+use crate::face::budgets::Budgets;
 use crate::face::hello::Hello;
 use crate::face::io::{MemoryUse, Side, StreamIo};
 use crate::face::link::{Link, Received};

@@ -384,7 +384,7 @@ impl Drop for Conn {
 mod tests {
     use super::*;
     use crate::config::LinkOptions;
-    use crate::driver::Budgets;
+    use crate::face::budgets::Budgets;
     use crate::face::io::Side;
     use crate::face::stream::StreamFace;
     use ndn_packet::{Data, Name, NetPacket, SigningKey};

@@ -296,7 +296,7 @@ mod tests {
     use ndn_packet::{Data, Name, NetPacket, SigningKey};
 
     use super::*;
-    use crate::driver::Budgets;
+    use crate::face::budgets::Budgets;
     use crate::face::chunk::BufferBudget;
     use crate::face::datagram::DatagramFace;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndn_forwarder::MemoryUse;
 
-use crate::config::MemoryConfig;
+use crate::config::{MEMORY_PARTS, MemoryConfig};
 use crate::face::budget::Budget;
 use crate::face::chunk::BufferBudget;
 
@@ -42,12 +42,13 @@ impl Budgets {
             bytes: self.receive_buffers.used(),
             capacity_bytes: self.receive_buffers.capacity(),
         };
-        [
-            ("send_queues", of(&self.send_queues)),
-            ("receive_buffers", buffers),
-            ("reassembly", of(&self.reassembly)),
-            ("faces", of(&self.faces)),
-        ]
+        let uses = [
+            of(&self.send_queues),
+            buffers,
+            of(&self.reassembly),
+            of(&self.faces),
+        ];
+        std::array::from_fn(|i| (MEMORY_PARTS[i], uses[i]))
     }
 
     /// No bounds but those of each face: for a loop that serves its own process alone.
