@@ -22,6 +22,7 @@ mod settings;
 mod sim;
 mod transfer;
 mod units;
+mod window;
 
 use std::process::ExitCode;
 

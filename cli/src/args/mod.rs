@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ndn_packet::Name;
 
 use crate::keys::{SignSpec, VerifySpec};
-use crate::transfer::WindowSpec;
 use crate::units::{parse_duration, parse_size};
+use crate::window::WindowSpec;
 
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,

@@ -10,8 +10,8 @@ use trunkline_store::Location;
 
 use super::{FaceArg, JsonArg};
 use crate::keys::{SignSpec, VerifySpec};
-use crate::transfer::WindowSpec;
 use crate::units::{parse_duration, parse_size};
+use crate::window::WindowSpec;
 
 /// `trunkline repo …`
 #[derive(Debug, Subcommand)]

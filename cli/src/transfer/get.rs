@@ -14,7 +14,6 @@ use ndn_packet::{Name, NetPacket};
 use ndn_repo::ManifestFile;
 use serde_json::json;
 
-use super::WindowSpec;
 use super::gather::{receive, send};
 use super::part::Part;
 use super::progress::Progress;
@@ -26,6 +25,7 @@ use crate::forwarder::{self, Stop};
 use crate::keys::VerifySpec;
 use crate::output;
 use crate::units::{as_ms, mbit_per_s, show_rate, show_size};
+use crate::window::WindowSpec;
 
 /// One object to be fetched.
 pub struct Job<'a> {
