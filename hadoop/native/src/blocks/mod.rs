@@ -18,6 +18,7 @@ mod known;
 mod replica;
 mod request;
 mod serve;
+mod shared;
 mod source;
 mod workers;
 

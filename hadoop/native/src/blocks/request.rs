@@ -1,6 +1,6 @@
 //! What an Interest below `/<root>/blocks` asks for.
 
-use ndn_packet::{Name, NameRef};
+use ndn_packet::{Interest, Name, NameRef, PitToken};
 
 /// A block by pool and id, as they stand in names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,13 @@ impl Asked {
             Asked::Segment { genstamp, .. } | Asked::Manifest { genstamp, .. } => Some(genstamp),
         }
     }
+}
+
+/// An Interest that waits for an answer of Java, or for its turn to be read.
+pub struct Wanted {
+    pub interest: Interest,
+    pub token: Option<PitToken>,
+    pub asked: Asked,
 }
 
 /// Reads the components after `prefix`: `<pool>/<block>/v=<gs>/seg=<n>`,

@@ -13,8 +13,8 @@ use ndn_packet::{
 use super::METADATA_FRESHNESS;
 use super::counters::count;
 use super::replica::Replica;
-use super::request::{self, Asked};
-use super::source::Shared;
+use super::request::{self, Asked, Wanted};
+use super::shared::Shared;
 use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::rate_limit::RateLimit;
@@ -23,13 +23,6 @@ use crate::wire;
 
 /// Said of block files that do not read, which may be asked for without end.
 static UNREADABLE: RateLimit = RateLimit::new();
-
-/// An Interest that waits for an answer of Java, or for its turn to be read.
-pub(super) struct Wanted {
-    pub interest: Interest,
-    pub token: Option<PitToken>,
-    pub asked: Asked,
-}
 
 /// Says that nobody here has what was asked, or that there is too much to do.
 pub(super) fn refuse(

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ndn_io::{App, AppHandle};
@@ -11,8 +11,9 @@ use ndn_packet::{NackReason, Name, NetKind, NetPacket};
 use super::counters::{BlockSourceStats, Counters, count};
 use super::known::Known;
 use super::replica::Replica;
-use super::request::{self, BlockKey};
-use super::serve::{Wanted, refuse, serve};
+use super::request::{self, BlockKey, Wanted};
+use super::serve::{refuse, serve};
+use super::shared::{Inner, Request, Shared};
 use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::error::{NativeError, Result};
@@ -48,47 +49,6 @@ pub struct Answer<'a> {
     pub length: u64,
     /// Generation stamp.
     pub genstamp: u64,
-}
-
-struct Request {
-    wanted: Vec<Wanted>,
-    /// In the loop's time.
-    until: Duration,
-    /// Invalidated meanwhile: the answer is used but not remembered.
-    stale: bool,
-}
-
-struct Inner {
-    known: Known,
-    requests: HashMap<BlockKey, Request>,
-    /// Interests in all requests.
-    waiting: usize,
-    /// Requests that Java has not taken yet.
-    untaken: VecDeque<String>,
-    closed: bool,
-}
-
-/// What the loop, Java's threads and the workers share.
-pub(super) struct Shared {
-    pub prefix: Name,
-    segment_bytes: u32,
-    pub verify: Verify,
-    inner: Mutex<Inner>,
-    asked: Condvar,
-    pub outbox: Outbox,
-    pub workers: Workers,
-    pub counters: Counters,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The files of a block are not what they were said to be.
-    pub fn forget(&self, key: &BlockKey) {
-        self.lock().known.remove(key);
-    }
 }
 
 /// Serves finalized replicas below `/<root>/blocks`.
