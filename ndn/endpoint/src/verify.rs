@@ -4,9 +4,6 @@ use std::fmt;
 
 use ndn_packet::{Data, KeyLocator, Verifier, signature_type};
 
-use crate::ExchangeConfig;
-use crate::rdr::Metadata;
-
 /// What must be true of the signature of each Data before it is handed on.
 #[derive(Debug, Clone)]
 pub enum VerifyPolicy {
@@ -33,44 +30,6 @@ impl VerifyPolicy {
     /// Whether a key's signature is asked for.
     pub fn wants_key(&self) -> bool {
         matches!(self, Self::Signed(_)) && !self.is_digest()
-    }
-
-    /// Asks for an object's metadata. Where digests are all that is asked for, it does not matter whose signature the
-    /// answer has: it is looked at by [`believes`](Self::believes) alone.
-    #[must_use]
-    pub fn asking(&self, question: ExchangeConfig) -> ExchangeConfig {
-        ExchangeConfig {
-            verify: match self.is_digest() {
-                true => Self::None,
-                false => self.clone(),
-            },
-            ..question
-        }
-    }
-
-    /// Whether metadata that came as an answer to [`asking`](Self::asking) is believed: where digests alone are asked
-    /// for, its digest must be right, or a key vouch by it for a manifest of digests. Whose key that is was not asked
-    /// then. Other signatures were verified before.
-    ///
-    /// # Errors
-    /// Why it is not.
-    pub fn check_metadata(&self, data: &Data, metadata: &Metadata) -> Result<(), Distrust> {
-        let vouches = data.signature_type() != signature_type::DIGEST_SHA256
-            && metadata.manifest_digest.is_some();
-        match self.is_digest() && !vouches {
-            true => self.check(data),
-            false => Ok(()),
-        }
-    }
-
-    /// What is checked of each segment of an object whose metadata tells this. Where a key has signed the digest of a
-    /// manifest, segments have digests, and those are to be held against the manifest.
-    #[must_use]
-    pub fn of_segments(&self, metadata: &Metadata) -> Self {
-        match metadata.manifest_digest.is_some() && self.wants_key() {
-            true => Self::default(),
-            false => self.clone(),
-        }
     }
 
     /// Whether this Data may be handed on. Takes one pass of the hash over the packet.

@@ -36,6 +36,7 @@
 mod config;
 mod error;
 mod manifest;
+mod policy;
 
 pub use config::{Check, FetchConfig, Find, Goal};
 pub use error::{FetchError, FetchErrorKind};
