@@ -24,10 +24,6 @@ from trunkline_lab import paths
 
 CRATES = sorted([*(path.parent for path in paths.ROOT.glob("*/*/Cargo.toml")), paths.ROOT / "cli"])
 IDENT = r"(?:r#)?[A-Za-z_]\w*"
-# Circles that are still to be cut, by crate; no other may come.
-KNOWN: dict[str, set[frozenset[str]]] = {
-    "ndn/packet": {frozenset({"data", "data_builder", "interest", "interest_builder", "key", "verifier"})},
-}
 
 
 @dataclass
@@ -195,9 +191,7 @@ def name(path: tuple[str, ...]) -> str:
 def test_modules_of_a_crate_are_in_no_circle(crate: Path):
     modules = load(crate)
     edges = {path: relies_on(modules, module) for path, module in modules.items()}
-    known = KNOWN.get(str(crate.relative_to(paths.ROOT)), set())
-    new = [group for group in circles(side_by_side(edges)) if frozenset(map(name, group)) not in known]
-    said = [why(edges, group) for group in new]
+    said = [why(edges, group) for group in circles(side_by_side(edges))]
     assert not said, "modules that rely on each other:\n" + "\n\n".join(said)
 
 

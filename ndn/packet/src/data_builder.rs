@@ -1,6 +1,6 @@
 //! Making Data packets: one buffer, content written in place, one pass of the digest.
 
-use crate::key::sha256_pieces;
+use crate::pieces::sha256_pieces;
 use crate::tlv::{self, types};
 use crate::{AsComponent, ComponentBuf, Name, Signer, signature_type};
 use bytes::{Buf, Bytes, BytesMut};

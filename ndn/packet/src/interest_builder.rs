@@ -1,7 +1,7 @@
 //! Making Interests.
 
-use crate::key::sha256_pieces;
 use crate::name::put_component;
+use crate::pieces::sha256_pieces;
 use crate::tlv::{self, types};
 use crate::{Component, Name, NameRef, Signer};
 use bytes::{BufMut, Bytes, BytesMut};

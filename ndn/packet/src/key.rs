@@ -1,54 +1,16 @@
 //! Keys that sign: DigestSha256, HMAC-SHA256, ECDSA P-256 and Ed25519.
-//!
-//! Signed portions come as pieces, because an Interest's is not contiguous.
 
-use crate::{KeyError, KeyLocator, KeyLocatorRef, Name, Verifier, signature_type};
+use crate::pieces::{hmac_pieces, joined, sha256_pieces};
+use crate::verifier::{ED25519_SPKI, P256_SPKI};
+use crate::{KeyError, KeyLocator, KeyLocatorRef, Name, Signer, Verifier, sha256, signature_type};
 use bytes::{BufMut, Bytes};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
-use ring::{digest, hmac};
-use std::borrow::Cow;
 use std::fmt;
 
 /// Longest DER encoding of an ECDSA P-256 signature, in bytes.
 const ECDSA_P256_MAX: usize = 72;
-/// What precedes the 65-byte point of a P-256 key in a SubjectPublicKeyInfo.
-pub(crate) const P256_SPKI: &[u8] = &[
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
-    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
-/// What precedes the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo.
-pub(crate) const ED25519_SPKI: &[u8] = &[
-    0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
-];
-
-/// SHA-256 of `bytes`.
-pub fn sha256(bytes: &[u8]) -> [u8; 32] {
-    sha256_pieces(&[bytes])
-}
-
-/// SHA-256 of the pieces, one after the other.
-pub(crate) fn sha256_pieces(pieces: &[&[u8]]) -> [u8; 32] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for piece in pieces {
-        context.update(piece);
-    }
-    let mut out = [0; 32];
-    out.copy_from_slice(context.finish().as_ref());
-    out
-}
-
-/// What signs packets: [`SigningKey`], or a key kept elsewhere.
-pub trait Signer {
-    /// SignatureType number.
-    fn signature_type(&self) -> u64;
-    /// KeyLocator to put into the packet.
-    fn key_locator(&self) -> Option<KeyLocatorRef<'_>>;
-    /// Greatest number of bytes that [`Signer::sign`] writes.
-    fn max_signature_len(&self) -> usize;
-    /// Writes the signature over the pieces of the signed portion, one after the other.
-    fn sign(&self, pieces: &[&[u8]], signature: &mut dyn BufMut);
-}
 
 /// A key that signs.
 pub enum SigningKey {
@@ -244,19 +206,4 @@ impl fmt::Debug for SigningKey {
 /// KeyLocator of a public key, its SubjectPublicKeyInfo given in two pieces.
 fn digest_of(spki: [&[u8]; 2]) -> KeyLocator {
     KeyLocator::KeyDigest(Bytes::copy_from_slice(&sha256_pieces(&spki)))
-}
-
-pub(crate) fn hmac_pieces(key: &hmac::Key, pieces: &[&[u8]]) -> hmac::Tag {
-    let mut context = hmac::Context::with_key(key);
-    for piece in pieces {
-        context.update(piece);
-    }
-    context.sign()
-}
-
-pub(crate) fn joined<'a>(pieces: &[&'a [u8]]) -> Cow<'a, [u8]> {
-    match pieces {
-        [one] => Cow::Borrowed(one),
-        many => Cow::Owned(many.concat()),
-    }
 }

@@ -37,7 +37,9 @@ mod key;
 pub mod lp;
 mod name;
 mod net;
+mod pieces;
 mod signature;
+mod signer;
 #[cfg(test)]
 mod testing;
 pub mod tlv;
@@ -50,11 +52,13 @@ pub use data_builder::{DataBuilder, DataWriter};
 pub use error::{DecodeError, KeyError, NameError};
 pub use interest::{DEFAULT_INTEREST_LIFETIME, Interest};
 pub use interest_builder::{InterestBuilder, SignedInterestFields};
-pub use key::{Signer, SigningKey, sha256};
+pub use key::SigningKey;
 pub use lp::{NackReason, PitToken};
 pub use name::{Components, Name, NameRef};
 pub use net::{NetKind, NetPacket, Packet};
+pub use pieces::sha256;
 pub use signature::{KeyLocator, KeyLocatorRef, SignatureInfo, ValidityPeriod, signature_type};
+pub use signer::Signer;
 pub use verifier::Verifier;
 
 /// Greatest size in bytes of a network-layer or link-layer packet toward a stranger (NDN's practical limit).

@@ -1,10 +1,20 @@
 //! Keys that verify: DigestSha256, HMAC-SHA256, ECDSA P-256 and Ed25519.
 
-use crate::key::{ED25519_SPKI, P256_SPKI, hmac_pieces, joined, sha256_pieces};
+use crate::pieces::{hmac_pieces, joined, sha256_pieces};
 use crate::{KeyError, signature_type};
 use ring::hmac;
 use ring::signature::{ECDSA_P256_SHA256_ASN1, ED25519, UnparsedPublicKey};
 use std::fmt;
+
+/// What precedes the 65-byte point of a P-256 key in a SubjectPublicKeyInfo.
+pub(crate) const P256_SPKI: &[u8] = &[
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
+    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+/// What precedes the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo.
+pub(crate) const ED25519_SPKI: &[u8] = &[
+    0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
+];
 
 /// What checks signatures of one key.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::key::sha256_pieces;
+use crate::pieces::sha256_pieces;
 use crate::tlv::{self, Reader, Span, types};
 use crate::{InterestBuilder, Name, NameRef, SignatureInfo};
 use bytes::{BufMut, Bytes, BytesMut};
