@@ -4,6 +4,8 @@
 //! such a copy lies right in front of its bytes, on the same cache line as the first of them: whoever knows where the
 //! bytes are can fetch it ahead. A [`Bytes`] of the common kind keeps its count in an allocation of its own, whose
 //! address nobody is told.
+//!
+//! It pays in a large content store: a hit there waits for one cache line less than with [`Bytes::copy_from_slice`].
 
 use bytes::Bytes;
 
