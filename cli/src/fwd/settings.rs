@@ -496,7 +496,7 @@ const SETTINGS: &[Setting] = &[
             max: 2_147_483_648,
         },
         default: Some("262144"),
-        help: "Interests that may wait in all; more are dropped and counted.",
+        help: "Interests that may wait in all; more are dropped and counted. A face may have as many as are left to others: when some ask without end, each holds an equal share, and one more share is free.",
     },
     Setting {
         section: "pit",
@@ -506,7 +506,7 @@ const SETTINGS: &[Setting] = &[
             max: 2_147_483_648,
         },
         default: Some("65536"),
-        help: "Interests of one face that may wait.",
+        help: "Interests of one face that may wait, however many are left.",
     },
     Setting {
         section: "pit",
@@ -516,7 +516,7 @@ const SETTINGS: &[Setting] = &[
             max: 17_592_186_044_416,
         },
         default: Some("128MiB"),
-        help: "Bytes that waiting Interests may take in all.",
+        help: "Bytes that waiting Interests may take in all. They are shared as their number is; an Interest that goes to many faces is charged, with all that is noted of it, to the one that asked.",
     },
     Setting {
         section: "pit",

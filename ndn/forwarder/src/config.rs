@@ -19,12 +19,14 @@ pub struct Config {
     pub cs_copy_below_bytes: usize,
     /// Content store: which packets are given up first when it is full. Default LRU.
     pub cs_policy: CachePolicy,
-    /// Pending Interests in all. More are dropped and counted. Default 262,144; at most 2^31.
+    /// Pending Interests in all. More are dropped and counted; of one face, those that would be more than are left to
+    /// others. Default 262,144; at most 2^31.
     pub pit_max_entries: usize,
     /// Pending Interests that one face may have as a downstream. More are dropped and counted. Default 65,536.
     pub pit_max_per_face: usize,
     /// Bytes that pending Interests may take in all, with all that is kept of them: names, nonces, tokens, in- and
-    /// out-records. More are dropped and counted. Default 128 MiB.
+    /// out-records. More are dropped and counted; of one face, those that would take more than is left to others.
+    /// Default 128 MiB.
     pub pit_max_bytes: usize,
     /// InterestLifetime is cut down to this. Default 120 s.
     pub max_interest_lifetime: Duration,

@@ -150,24 +150,24 @@ impl Forwarder {
                 .iter()
                 .position(|r| r.face == face)
         });
-        if known.is_none() {
-            let pending = self
-                .state
-                .faces
-                .get(face)
-                .map_or(0, |f| f.counters.pending_in);
-            if pending >= self.config.pit_max_per_face as u64 {
-                return None;
-            }
+        let pending = self
+            .state
+            .faces
+            .get(face)
+            .map_or(0, |f| f.counters.pending_in as usize);
+        if known.is_none() && pending >= self.config.pit_max_per_face {
+            return None;
         }
         let id = match found {
             Ok(id) => id,
             Err(siblings) => {
                 let pit = &mut self.state.pit;
-                if !pit.has_room_for(interest) || !Pit::has_room_beside(siblings, name) {
+                if !pit.has_room_for(face, pending, interest)
+                    || !Pit::has_room_beside(siblings, name)
+                {
                     return None;
                 }
-                let id = self.state.pit.insert(name, interest, siblings > 0);
+                let id = self.state.pit.insert(face, name, interest, siblings > 0);
                 self.state.pit.get_mut(id).strategy = self.strategy_choices.lookup(name);
                 id
             }

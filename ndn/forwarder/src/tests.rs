@@ -171,6 +171,7 @@ impl Watched {
     fn check(&self) -> Result<(), TestCaseError> {
         let (pit, memory) = (&self.fw.state.pit, self.fw.memory());
         prop_assert_eq!((pit.bytes(), pit.memory()), pit.recount());
+        prop_assert!(pit.charges_are_right());
         prop_assert_eq!(self.fw.rib.memory(), self.fw.rib.recount());
         prop_assert_eq!(memory.content_store.bytes, self.fw.cs.recount());
         prop_assert_eq!(memory.outputs.bytes, self.fw.state.outputs.recount());
@@ -260,4 +261,35 @@ fn steps_to_remove(others: u32) -> usize {
 fn a_face_that_goes_costs_its_own_entries_alone() {
     assert_eq!(steps_to_remove(0), 6);
     assert_eq!(steps_to_remove(100_000), 6);
+}
+
+/// What is kept of earlier Interests is looked through a few times a second at most, not for each packet of a flood.
+#[test]
+fn a_flood_to_many_faces_costs_few_steps_for_each_packet() {
+    let mut fw = Forwarder::new(Config {
+        pit_max_bytes: 4 << 20,
+        cs_capacity_bytes: 0,
+        default_strategy: StrategyKind::SelfLearning,
+        ..Config::default()
+    });
+    let mut now = Duration::from_secs(1);
+    let floods: Vec<FaceId> = (0..40).map(|_| fw.add_face(now, remote())).collect();
+    let prefix: Name = "/flood".parse().expect("a name");
+    let mut offered = 0;
+    for _ in 0..500 {
+        for &face in &floods {
+            for _ in 0..5 {
+                offered += 1;
+                let name = prefix.append_segment(offered.into());
+                fw.receive(now, face, interest(&name, offered, 4000));
+                while fw.poll_output().is_some() {}
+            }
+        }
+        now += 20 * MS;
+        fw.on_deadline(now);
+    }
+    let refused = fw.status().packets.dropped_pit_full;
+    assert!(refused > 10_000, "{refused} of {offered} were refused");
+    let steps = fw.state.pit.steps;
+    assert!(steps <= 8 * offered as usize, "{steps} for {offered}");
 }

@@ -117,6 +117,88 @@ fn what_a_flood_leaves_keeps_nobody_out() {
     }
 }
 
+/// Has `floods` ask in turns for ever new names until nothing more is let in.
+fn fill(w: &mut World, rng: &mut Rng, floods: &[FaceId], len: usize) {
+    let mut before = None;
+    while before != Some(w.fw.status().packets.pending_in) {
+        before = Some(w.fw.status().packets.pending_in);
+        for &face in floods {
+            w.receive(face, interest(&new_name(rng, len), rng.u32(..)));
+        }
+    }
+}
+
+/// Asserts that faces which asked alike have about equally much pending; returns how much.
+fn assert_fair(w: &World, floods: &[FaceId]) -> u64 {
+    let pending = floods.iter().map(|&f| w.fw.counters(f).unwrap().pending_in);
+    let pending: Vec<u64> = pending.collect();
+    let (least, most) = (pending.iter().min().unwrap(), pending.iter().max().unwrap());
+    assert!(*least > 0 && most - least <= 2 + most / 8, "{pending:?}");
+    *least
+}
+
+/// Faces that fill the table hold equal shares, and another one finds a share that is free.
+#[test]
+fn floods_leave_a_share_of_the_table_to_others() {
+    let by_entries: fn(&mut Config) = |c| c.pit_max_entries = 1000;
+    let by_bytes: fn(&mut Config) = |_| {};
+    for (bound, count, len) in [
+        (by_entries, 1, 30),
+        (by_entries, 4, 30),
+        (by_bytes, 4, 30),
+        (by_bytes, 4, 1000),
+        (by_bytes, 4, 8000),
+        (by_bytes, 40, 1000),
+    ] {
+        let mut w = world(bound);
+        let (app, up) = (w.local(), w.remote());
+        let floods: Vec<FaceId> = (0..count).map(|_| w.remote()).collect();
+        w.route("/honest", up, 1);
+        w.route("/flood", up, 1);
+        let mut rng = rng();
+        // A second time in what the first has left behind, with names of another length.
+        for len in [len, len / 2 + 10] {
+            fill(&mut w, &mut rng, &floods, len);
+            let share = assert_fair(&w, &floods);
+            assert_bounded(&w);
+            for n in 0..share.min(100) as u32 / 2 {
+                let asked = w.receive(app, interest(&format!("/honest/{n}"), rng.u32(..)));
+                assert_eq!(faces(&asked), [up], "{count} floods, {len} bytes");
+            }
+            let uri = format!("/honest/answered/{len}");
+            w.receive(app, interest(&uri, rng.u32(..)));
+            assert_eq!(faces(&w.receive(up, data(&uri))), [app]);
+            w.wait(ms(5000));
+            w.assert_idle();
+        }
+    }
+}
+
+/// An Interest that goes to many faces is charged, with all its records, to the face that asked.
+#[test]
+fn discovery_is_charged_to_who_asks() {
+    let mut w = world(|c| c.default_strategy = StrategyKind::SelfLearning);
+    let (app, up) = (w.local(), w.remote());
+    let floods: Vec<FaceId> = (0..40).map(|_| w.remote()).collect();
+    w.route("/honest", up, 1);
+    let mut rng = rng();
+    fill(&mut w, &mut rng, &floods[..4], 30);
+    assert_bounded(&w);
+    let few = assert_fair(&w, &floods[..4]);
+    // Those who were only asked have their share as yet.
+    let sent = w.receive(floods[39], interest("/other/1", 1));
+    assert_eq!(sent.len(), 40, "all but itself, {few} pending of each");
+    w.wait(ms(5000));
+    w.assert_idle();
+    fill(&mut w, &mut rng, &floods, 30);
+    assert_bounded(&w);
+    for n in 1..4 {
+        assert_honest_exchange(&mut w, app, up, n);
+    }
+    w.wait(ms(5000));
+    w.assert_idle();
+}
+
 /// Many faces ask for one name: its records count, and go with their faces.
 #[test]
 fn many_downstreams_of_one_name_stay_within_the_bounds() {

@@ -28,7 +28,7 @@ impl State {
                 suppression: record.suppression,
                 ..asked
             };
-        } else if self.pit.add_out(id, asked) {
+        } else if self.pit.add_out(id, arrival.face, asked) {
             self.count(to, |c| c.pending_out += 1);
         } else {
             self.count(arrival.face, |c| c.dropped_pit_full += 1);

@@ -76,6 +76,8 @@ pub(crate) struct Entry {
     pub(super) has_digest: bool,
     /// Another entry is, or was, filed under the same name.
     pub(super) has_sibling: bool,
+    /// The downstream in whose share the entry is.
+    pub(super) charged_to: FaceSlot,
     /// The strategy in charge.
     pub(crate) strategy: StrategyIndex,
     /// Retransmissions forwarded.

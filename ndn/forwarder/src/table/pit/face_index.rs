@@ -24,6 +24,8 @@ pub(crate) enum Direction {
 
 /// Entries that a log has room for beside twice what is pending.
 const SPARE: usize = 64;
+/// Where memory is tight, one in so many entries more is all that a log grows by.
+const TIGHT_SHARE: usize = 8;
 
 #[derive(Debug, Default)]
 struct Log {
@@ -38,22 +40,28 @@ impl Log {
         self.entries.capacity() * size_of::<EntryRef>()
     }
 
+    /// Entries for which a log of so many gets room beside: as many again, and few where memory is tight.
+    fn spare(len: usize, tight: bool) -> usize {
+        SPARE + if tight { len / TIGHT_SHARE } else { len }
+    }
+
     /// Bytes that one more entry takes.
     #[inline]
-    fn growth(&self) -> usize {
+    fn growth(&self, tight: bool) -> usize {
         if self.entries.len() < self.entries.capacity() {
             return 0;
         }
-        (self.entries.len() + SPARE) * size_of::<EntryRef>()
+        Self::spare(self.entries.len(), tight) * size_of::<EntryRef>()
     }
 
     #[inline]
-    fn push(&mut self, entry: EntryRef, is_live: impl Fn(EntryRef) -> bool) {
+    fn push(&mut self, entry: EntryRef, tight: bool, is_live: impl Fn(EntryRef) -> bool) {
         if self.entries.len() == self.entries.capacity() {
             self.drop_stale(is_live);
-            // As much again as is left.
-            self.entries.shrink_to(2 * self.entries.len() + SPARE);
-            self.entries.reserve_exact(self.entries.len() + SPARE);
+            let len = self.entries.len();
+            let spare = Self::spare(len, tight);
+            self.entries.shrink_to(len + spare);
+            self.entries.reserve_exact(spare);
         }
         self.entries.push(entry);
     }
@@ -68,11 +76,13 @@ impl Log {
     }
 }
 
-/// The logs of all faces.
+/// The logs of all faces, and what is charged to each.
 #[derive(Debug, Default)]
 pub(crate) struct FaceIndex {
     logs: Vec<[Log; 2]>,
     bytes: usize,
+    /// Bytes of the entries in the share of each face. Itself a part of what a face costs, as its counters are.
+    charged: Vec<usize>,
 }
 
 impl FaceIndex {
@@ -81,22 +91,47 @@ impl FaceIndex {
         self.bytes + self.logs.capacity() * size_of::<[Log; 2]>()
     }
 
-    /// Bytes that noting one more entry takes at most.
+    /// Bytes of the entries that are in a face's share.
     #[inline]
-    pub(crate) fn growth(&self, face: FaceSlot, direction: Direction) -> usize {
-        let logs = self.logs.get(face as usize);
-        let log = logs.map(|logs| &logs[direction as usize]);
-        log.map_or(SPARE * size_of::<EntryRef>(), Log::growth)
+    pub(crate) fn charged(&self, face: FaceSlot) -> usize {
+        self.charged.get(face as usize).copied().unwrap_or(0)
     }
 
-    /// Drops all that is stale, with the room it took.
-    pub(crate) fn trim(&mut self, is_live: impl Fn(EntryRef) -> bool) {
+    /// Puts bytes into a face's share.
+    #[inline]
+    pub(crate) fn charge(&mut self, face: FaceSlot, bytes: usize) {
+        let at = face as usize;
+        if at >= self.charged.len() {
+            self.charged.resize(at + 1, 0);
+        }
+        self.charged[at] += bytes;
+    }
+
+    /// Takes bytes out of a face's share.
+    #[inline]
+    pub(crate) fn discharge(&mut self, face: FaceSlot, bytes: usize) {
+        self.charged[face as usize] -= bytes;
+    }
+
+    /// Bytes that noting one more entry takes at most; fewer where memory is `tight`.
+    #[inline]
+    pub(crate) fn growth(&self, face: FaceSlot, direction: Direction, tight: bool) -> usize {
+        let logs = self.logs.get(face as usize);
+        let log = logs.map(|logs| &logs[direction as usize]);
+        log.map_or(SPARE * size_of::<EntryRef>(), |log| log.growth(tight))
+    }
+
+    /// Drops all that is stale, with the room it took; returns how many entries it has looked at.
+    pub(crate) fn trim(&mut self, is_live: impl Fn(EntryRef) -> bool) -> usize {
+        let mut walked = 0;
         for log in self.logs.iter_mut().flatten() {
             self.bytes -= log.memory();
+            walked += log.entries.len();
             log.drop_stale(&is_live);
             log.entries.shrink_to_fit();
             self.bytes += log.memory();
         }
+        walked
     }
 
     /// Notes that an entry got a record of a face; `is_live` says whether an entry is still pending.
@@ -106,6 +141,7 @@ impl FaceIndex {
         face: FaceSlot,
         direction: Direction,
         entry: EntryRef,
+        tight: bool,
         is_live: impl Fn(EntryRef) -> bool,
     ) {
         if let Some(logs) = self.logs.get_mut(face as usize) {
@@ -114,7 +150,7 @@ impl FaceIndex {
                 return log.entries.push(entry);
             }
         }
-        self.add_with_growth(face, direction, entry, is_live);
+        self.add_with_growth(face, direction, entry, tight, is_live);
     }
 
     #[cold]
@@ -123,6 +159,7 @@ impl FaceIndex {
         face: FaceSlot,
         direction: Direction,
         entry: EntryRef,
+        tight: bool,
         is_live: impl Fn(EntryRef) -> bool,
     ) {
         let at = face as usize;
@@ -131,7 +168,7 @@ impl FaceIndex {
         }
         let log = &mut self.logs[at][direction as usize];
         let before = log.memory();
-        log.push(entry, is_live);
+        log.push(entry, tight, is_live);
         self.bytes = self.bytes + log.memory() - before;
     }
 
@@ -150,6 +187,12 @@ impl FaceIndex {
         let log = std::mem::take(&mut logs[direction as usize]);
         self.bytes -= log.memory();
         log.entries
+    }
+
+    /// Faces to which something is, or was, charged.
+    #[cfg(test)]
+    pub(crate) fn charged_faces(&self) -> usize {
+        self.charged.len()
     }
 
     /// Bytes of the logs, counted one by one.
@@ -181,7 +224,7 @@ mod tests {
                     0 | 1 => {
                         pending.insert(entry);
                         most = most.max(pending.len());
-                        index.add(1, Direction::In, entry, |e| pending.contains(&e));
+                        index.add(1, Direction::In, entry, n % 2 == 0, |e| pending.contains(&e));
                     }
                     _ => {
                         let first = pending.first().copied();
@@ -208,7 +251,7 @@ mod tests {
             generation: 0,
         };
         for _ in 0..10_000 {
-            index.add(0, Direction::In, entry, |_| true);
+            index.add(0, Direction::In, entry, false, |_| true);
             index.record_dropped(0, Direction::In);
         }
         assert!(index.take(0, Direction::In).len() <= 2 * SPARE + 2);

@@ -3,6 +3,11 @@
 //! Entries lie in slots that are used again together with their buffers, so that a pending Interest allocates nothing
 //! once the table has warmed up. A slot and its generation make the token that a forwarded Interest carries: Data that
 //! brings it back needs no search.
+//!
+//! Faces share entries and bytes by dynamic thresholds (Choudhury and Hahne, "Dynamic queue length thresholds for
+//! shared-memory packet switches", 1998): a face may have as many as are left to others. `n` faces that ask without end
+//! hold equal shares, and another such share is free for the next one. An entry is charged, records of all its
+//! downstreams and upstreams included, to one face that asked for it.
 
 use super::cs::{implicit_digest, name_offset};
 use super::hash::HashedName;
@@ -30,6 +35,9 @@ const SLOT_BYTES: usize =
 const SLOT_QUARTERS: usize = 3;
 /// One part in so many of the bound may be kept for later users before it is asked back.
 const KEPT_SHARE: usize = 32;
+/// Before it is asked back again, one Interest or record is refused for so many free slots and notes by face that were
+/// looked at: what a flood costs is a few of them for each of its packets.
+const WALKED_A_REFUSAL: usize = 4;
 /// Buffers of Interests are of a multiple of so many bytes, so that a slot's next user mostly finds enough.
 const BUFFER_STEP: usize = 64;
 
@@ -62,6 +70,7 @@ pub(crate) struct Pit {
     long_prefixes: usize,
     len: usize,
     by_face: FaceIndex,
+    /// As many as were asked for, and as there may be slots.
     max_entries: usize,
     max_bytes: usize,
     /// Bytes of the live entries, their slots included.
@@ -70,7 +79,9 @@ pub(crate) struct Pit {
     heap: usize,
     /// The least that [`Pit::kept`] was since it was last brought down.
     kept_after_trim: usize,
-    /// Entries looked at to clear a face.
+    /// Refusals to come until what is kept may be asked back again.
+    trim_pause: usize,
+    /// Entries, free slots and notes by face looked at to clear a face or to ask back what is kept.
     #[cfg(test)]
     pub(crate) steps: usize,
 }
@@ -86,11 +97,12 @@ impl Pit {
             long_prefixes: 0,
             len: 0,
             by_face: FaceIndex::default(),
-            max_entries,
+            max_entries: max_entries.min(max_bytes / 4 * SLOT_QUARTERS / SLOT_BYTES),
             max_bytes,
             bytes: 0,
             heap: 0,
             kept_after_trim: 0,
+            trim_pause: 0,
             #[cfg(test)]
             steps: 0,
         }
@@ -116,29 +128,48 @@ impl Pit {
         self.max_bytes
     }
 
-    /// Whether so many more bytes may be held. Free slots and the index by face give back what they can spare if that
-    /// helps; not each time, since they are walked for it.
+    /// Whether so many more bytes may be held because of a face. Free slots and the index by face give back what they
+    /// can spare if that helps; not each time, since they are walked for it.
     #[inline]
-    fn has_room(&mut self, more: usize) -> bool {
-        self.memory() + more <= self.max_bytes || self.has_room_after_trim(more)
+    fn has_room(&mut self, face: FaceSlot, more: usize) -> bool {
+        self.is_within_share(face, more) || self.has_room_after_trim(face, more)
+    }
+
+    /// Whether little is left: what is noted by face is then to leave it to the Interests of those who have few.
+    #[inline]
+    fn is_tight(&self) -> bool {
+        self.memory() > self.max_bytes - self.max_bytes / 8
+    }
+
+    /// Whether a face that takes so many more bytes has no more than is left then.
+    #[inline]
+    fn is_within_share(&self, face: FaceSlot, more: usize) -> bool {
+        self.by_face.charged(face) + self.memory() + more <= self.max_bytes
     }
 
     #[cold]
-    fn has_room_after_trim(&mut self, more: usize) -> bool {
+    fn has_room_after_trim(&mut self, face: FaceSlot, more: usize) -> bool {
         let kept = self.kept();
         self.kept_after_trim = self.kept_after_trim.min(kept);
-        if kept < self.kept_after_trim + self.max_bytes / KEPT_SHARE {
+        self.trim_pause = self.trim_pause.saturating_sub(1);
+        if self.trim_pause > 0 || kept < self.kept_after_trim + self.max_bytes / KEPT_SHARE {
             return false;
         }
-        let heap = &mut self.heap;
+        let (heap, mut walked) = (&mut self.heap, 0);
         self.entries.for_free(|entry| {
             *heap -= entry.heap();
             entry.release();
+            walked += 1;
         });
         let entries = &self.entries;
-        self.by_face.trim(|entry| is_live(entries, entry));
+        walked += self.by_face.trim(|entry| is_live(entries, entry));
+        self.trim_pause = walked / WALKED_A_REFUSAL;
+        #[cfg(test)]
+        {
+            self.steps += walked;
+        }
         self.kept_after_trim = self.kept();
-        self.memory() + more <= self.max_bytes
+        self.is_within_share(face, more)
     }
 
     /// Bytes held, slots aside, that are no part of a pending Interest.
@@ -195,28 +226,31 @@ impl Pit {
         }
     }
 
-    /// Whether an Interest may get an entry with a record, as far as the bounds are concerned.
+    /// Whether an Interest of a face that has `pending` records as a downstream may get an entry with a record, as far
+    /// as the bounds and the face's share of them are concerned.
     #[inline]
-    pub(crate) fn has_room_for(&mut self, interest: &Interest) -> bool {
-        if self.len >= self.max_entries {
+    pub(crate) fn has_room_for(
+        &mut self,
+        face: FaceSlot,
+        pending: usize,
+        interest: &Interest,
+    ) -> bool {
+        if pending >= self.max_entries - self.len {
             return false;
         }
         let buffer = buffer_size(interest);
-        match self.entries.next_free() {
-            Some(entry) => {
-                let more = buffer.saturating_sub(entry.wire.capacity());
-                self.has_room(more)
-            }
-            None => {
-                let slots = (self.entries.len() + 1) * SLOT_BYTES;
-                slots <= self.max_bytes / 4 * SLOT_QUARTERS && self.has_room(SLOT_BYTES + buffer)
-            }
-        }
+        let more = match self.entries.next_free() {
+            Some(entry) => buffer.saturating_sub(entry.wire.capacity()),
+            None => SLOT_BYTES + buffer,
+        };
+        more == 0 || self.has_room(face, more)
     }
 
-    /// Adds an entry without records for an Interest that has none yet; `has_sibling` is what [`Pit::find`] said.
+    /// Adds an entry without records for an Interest of `face` that has none yet; `has_sibling` is what [`Pit::find`]
+    /// said.
     pub(crate) fn insert(
         &mut self,
+        face: FaceSlot,
         name: &HashedName<'_>,
         interest: &Interest,
         has_sibling: bool,
@@ -241,7 +275,10 @@ impl Pit {
             self.heap += entry.wire.capacity();
         }
         entry.wire.extend_from_slice(interest.wire());
-        self.bytes += SLOT_BYTES + entry.heap();
+        let charge = SLOT_BYTES + entry.heap();
+        self.bytes += charge;
+        self.by_face.charge(face, charge);
+        entry.charged_to = face;
         entry.hash = hash;
         entry.full_hash = name.full();
         entry.name_at = name_offset(interest.wire()).unwrap_or(0) as u32;
@@ -275,6 +312,8 @@ impl Pit {
         let before = entry.heap();
         entry.clear();
         self.bytes -= SLOT_BYTES + before;
+        self.by_face
+            .discharge(entry.charged_to, SLOT_BYTES + before);
         self.heap = self.heap + entry.heap() - before;
         let (hash, depth) = (entry.hash, usize::from(entry.depth));
         if entry.can_be_prefix && !entry.has_digest {
@@ -294,7 +333,7 @@ impl Pit {
     #[inline]
     pub(crate) fn add_in(&mut self, id: u32, record: InRecord) -> bool {
         let more = self.get(id).in_growth();
-        if !self.grow(more, record.face, Direction::In) {
+        if !self.grow(id, record.face, more, record.face, Direction::In) {
             return false;
         }
         self.note(id, record.face, Direction::In);
@@ -302,11 +341,11 @@ impl Pit {
         true
     }
 
-    /// Adds an upstream that the entry does not have yet; false when there is no room.
+    /// Adds an upstream that the entry does not have yet, because `asker` asks; false when there is no room.
     #[inline]
-    pub(crate) fn add_out(&mut self, id: u32, record: OutRecord) -> bool {
+    pub(crate) fn add_out(&mut self, id: u32, asker: FaceSlot, record: OutRecord) -> bool {
         let more = self.get(id).out_growth();
-        if !self.grow(more, record.face, Direction::Out) {
+        if !self.grow(id, asker, more, record.face, Direction::Out) {
             return false;
         }
         self.note(id, record.face, Direction::Out);
@@ -314,14 +353,25 @@ impl Pit {
         true
     }
 
-    /// Makes room for a record: in the entry, and in the index by face.
+    /// Makes room for a record of `face`, for which `asker` asks: `more` bytes in the entry, and in the index by face.
     #[inline]
-    fn grow(&mut self, more: usize, face: FaceSlot, direction: Direction) -> bool {
-        let index = self.by_face.growth(face, direction);
-        let has_room = more + index == 0 || self.has_room(more + index);
+    fn grow(
+        &mut self,
+        id: u32,
+        asker: FaceSlot,
+        more: usize,
+        face: FaceSlot,
+        direction: Direction,
+    ) -> bool {
+        let index = self.by_face.growth(face, direction, self.is_tight());
+        if more + index == 0 {
+            return true;
+        }
+        let has_room = self.has_room(asker, more + index);
         if has_room {
             self.heap += more;
             self.bytes += more;
+            self.by_face.charge(self.get(id).charged_to, more);
         }
         has_room
     }
@@ -332,7 +382,8 @@ impl Pit {
         let generation = entries.get(id).generation;
         let entry = EntryRef { id, generation };
         let is_live = |entry| is_live(entries, entry);
-        self.by_face.add(face, direction, entry, is_live);
+        let tight = self.is_tight();
+        self.by_face.add(face, direction, entry, tight, is_live);
     }
 
     /// Drops a downstream from an entry; false when it was none.
@@ -342,7 +393,15 @@ impl Pit {
             return false;
         };
         ins.remove(at);
+        let next = ins.first().map(|r| r.face);
         self.by_face.record_dropped(face, Direction::In);
+        let entry = self.entries.get_mut(id);
+        if let Some(next) = next.filter(|_| entry.charged_to == face) {
+            entry.charged_to = next;
+            let charge = SLOT_BYTES + entry.heap();
+            self.by_face.discharge(face, charge);
+            self.by_face.charge(next, charge);
+        }
         true
     }
 
@@ -451,6 +510,18 @@ impl Pit {
 
 #[cfg(test)]
 impl Pit {
+    /// What is charged to each face, counted one by one, is what the index by face has.
+    pub(crate) fn charges_are_right(&self) -> bool {
+        let mut charges = vec![0; self.by_face.charged_faces()];
+        for entry in self.entries.ids().map(|id| self.get(id)) {
+            if entry.live {
+                charges[entry.charged_to as usize] += SLOT_BYTES + entry.heap();
+            }
+        }
+        let mut faces = charges.iter().enumerate();
+        faces.all(|(face, charge)| self.by_face.charged(face as FaceSlot) == *charge)
+    }
+
     /// What [`Pit::bytes`] and [`Pit::memory`] should be, counted one by one.
     pub(crate) fn recount(&self) -> (usize, usize) {
         let (mut bytes, mut memory) = (0, self.by_face.recount());
