@@ -343,6 +343,11 @@ fn configurations_are_checked() {
             ["toml.toml:1", "not TOML"],
         ),
         ("face.toml", String::new(), ["face.toml", "no [[face]]"]),
+        (
+            "memory.toml",
+            format!("{good}[memory]\ncapacity = \"1GiB\"\n[send_queues]\ncapacity = \"1GiB\"\n"),
+            ["memory.toml", "capacity"],
+        ),
     ] {
         std::fs::write(bench.path(name), content).expect("a file");
         for arguments in [

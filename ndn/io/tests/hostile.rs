@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
+use ndn_forwarder::FaceScope;
 use ndn_io::{ClientOptions, MemoryConfig, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
 use ndn_packet::{Interest, MAX_PACKET, tlv};
@@ -143,6 +144,44 @@ fn noise_in_datagrams() {
             .iter()
             .any(|f| f.id == noisy.id && f.link.reassembly_drops > 100)
     });
+}
+
+#[test]
+fn a_malformed_datagram_of_a_stranger_makes_no_face() {
+    let node = node(vec![listen("udp://127.0.0.1:0")]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let listener = || node.status().unwrap().listeners[0].clone();
+    let mut cut = interest(1);
+    cut.truncate(cut.len() - 1);
+    for (n, bad) in [&[0x99; 64][..], &[0x05], &cut].iter().enumerate() {
+        socket.send_to(bad, address(&node)).unwrap();
+        eventually("it is counted", || listener().malformed == n as u64 + 1);
+        assert_eq!((listener().open_faces, faces(&node).len()), (0, 0));
+    }
+    socket.send_to(&interest(1), address(&node)).unwrap();
+    eventually("an Interest makes one", || faces(&node).len() == 1);
+}
+
+/// TCP by loopback is local where the listener's address or its setting says so, and not at one for all addresses.
+#[test]
+fn who_listens_on_all_addresses_takes_nobody_for_local() {
+    for (place, said, expected) in [
+        ("tcp://0.0.0.0:0", None, FaceScope::NonLocal),
+        ("tcp://0.0.0.0:0", Some(FaceScope::Local), FaceScope::Local),
+        ("tcp://127.0.0.1:0", None, FaceScope::Local),
+        (
+            "tcp://127.0.0.1:0",
+            Some(FaceScope::NonLocal),
+            FaceScope::NonLocal,
+        ),
+    ] {
+        let mut listener = listen(place);
+        listener.link.scope = said;
+        let node = node(vec![listener]);
+        let _peer = TcpStream::connect(("127.0.0.1", address(&node).port())).unwrap();
+        eventually("a face", || faces(&node).len() == 1);
+        assert_eq!(faces(&node)[0].spec.scope, expected, "{place}, {said:?}");
+    }
 }
 
 /// An idle packet with one field of number `typ`.
