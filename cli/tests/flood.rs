@@ -68,6 +68,8 @@ impl Target {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
         let listen = format!("[[face]]\nlisten = \"tcp://{address}\"\n{face}\n{MEMORY}{more}");
         let bench = Bench::start(&listen);
+        // Its Unix socket, which the bench waits for, is there before the other one; it answers when both are.
+        bench.ok(&["fwd", "status"]);
         Target {
             _alone: alone,
             sum: 288 << 20,

@@ -38,6 +38,7 @@ fn the_log_says_why_and_no_more_than_once_a_minute() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::set_global_default(subscriber).expect("the only test of this process");
