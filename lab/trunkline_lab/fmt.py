@@ -14,5 +14,5 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 def main(_: argparse.Namespace) -> int:
     for words in (["check", "--fix-only", "--quiet"], ["format"]):
-        subprocess.run([venv.tool("ruff"), *words, str(paths.LAB)], check=True)
+        subprocess.run([venv.tool("ruff"), *words, str(paths.LAB), str(paths.CONTROLLER)], check=True)
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "lab"
+CONTROLLER = ROOT / "controller"
 OUT = ROOT / "out"
 CACHE = ROOT / ".cache"
 DIST = ROOT / "dist"

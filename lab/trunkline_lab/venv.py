@@ -1,4 +1,4 @@
-"""What the lab has from PyPI (ruff, pytest, pyroute2, matplotlib) in a virtual environment under .cache/.
+"""What the lab and the controller have from PyPI, in one virtual environment under .cache/.
 
 Demo, benches and the suite itself need none of it.
 """
@@ -14,20 +14,22 @@ from pathlib import Path
 from . import locks, paths
 from .say import say
 
-REQUIREMENTS = paths.LAB / "requirements.txt"
+REQUIREMENTS = (paths.LAB / "requirements.txt", paths.CONTROLLER / "requirements.txt")
 
 
 def tool(name: str) -> str:
     """Path of a tool, installed on first use and again when the requirements change."""
-    stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    texts = [path.read_text() for path in REQUIREMENTS]
+    stamp = hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
     home = paths.CACHE / f"venv-{stamp}"
     ready = home / "ready"
     with locks.held("venv"):
         if not ready.exists():
-            say(f"installing {', '.join(REQUIREMENTS.read_text().split())}")
+            say(f"installing {', '.join(sorted({word for text in texts for word in text.split()}))}")
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
             pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True, stdin=subprocess.DEVNULL)
+            files = [word for path in REQUIREMENTS for word in ("-r", str(path))]
+            subprocess.run([*pip, *files], check=True, stdin=subprocess.DEVNULL)
             ready.touch()
     return str(Path(home) / "bin" / name)
 

@@ -44,10 +44,18 @@ def _lab() -> Count:
     return count
 
 
-def _pytest(stage: str, mark: str, *where: str) -> Count:
+def _controller() -> Count:
+    """The OpenFlow controller: its cores, then with a real Open vSwitch and a browser where those are to be had."""
+    count = Step("controller", [venv.tool("ruff"), "check", "controller"]).as_check()
+    count.add(Step("controller", [venv.tool("ruff"), "format", "--check", "controller"]).as_check())
+    count.add(_pytest("controller", "", "controller/tests", room="controller"))
+    return count
+
+
+def _pytest(stage: str, mark: str, *where: str, room: str = "lab") -> Count:
     report = LOGS / f"{stage}-pytest.xml"
     report.unlink(missing_ok=True)
-    words = ["-c", "lab/pyproject.toml", "--rootdir", "lab", "-m", mark, f"--junit-xml={report}", *where]
+    words = ["-c", f"{room}/pyproject.toml", "--rootdir", room, "-m", mark, f"--junit-xml={report}", *where]
     step = Step(stage, [venv.tool("pytest"), *words])
     return of_junit([report], step.command, step.status)
 
@@ -187,6 +195,7 @@ STAGES: dict[str, Stage] = {
     "plugin": Stage(_plugin, ("build",)),
     "interop": Stage(_interop, ("build",)),
     "verbs": Stage(_verbs, ("build",)),
+    "controller": Stage(_controller),
     "lab": Stage(_lab),
 }
 

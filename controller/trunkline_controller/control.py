@@ -1,0 +1,152 @@
+"""What people and programs ask of a running controller: the seam between `http` and the rest.
+
+`http` knows this module alone; `controller.Controller` keeps the promise. All methods may be called from any thread,
+answer from a snapshot, and never wait for a switch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from .flows.entry import FlowEntry
+from .net.topology import Dpid, End, Link, Topology
+from .policy.model import Policy
+
+
+class QueueMode(StrEnum):
+    """How a port's queues take effect, as the probe found it."""
+
+    SET_QUEUE = "set_queue"  # OpenFlow's own action
+    DSCP = "dscp"  # a mark in the packet, told apart by the port's classes
+    NONE = "none"  # neither: packets share the port's default queue
+    UNKNOWN = "unknown"  # not yet probed
+
+
+@dataclass(frozen=True)
+class LinkLoad:
+    """What the port at `end` sent lately, and how much it may."""
+
+    end: End
+    bit_s: float
+    rate_bit_s: int  # 0: unknown
+    dropped_packets: int
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """A queue of a port: what it is meant to have, what it sent."""
+
+    end: End
+    queue: str
+    number: int
+    dscp: int
+    mode: QueueMode
+    min_bit_s: int
+    max_bit_s: int
+    bit_s: float
+    sent_bytes: int
+    dropped_packets: int
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FlowState:
+    """A flow entry of ours on a switch, and what it counted. `category` is empty for what is not a policy's."""
+
+    dpid: Dpid
+    entry: FlowEntry
+    packets: int
+    bytes: int
+    category: str = ""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A policy that was put in force. `at_s` is Unix time; `flows_changed` counts entries on all switches."""
+
+    version: int
+    name: str
+    at_s: float
+    by: str
+    text: str
+    flows_changed: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision of dynamic control: which reducer, why, from which queue to which."""
+
+    at_s: float
+    job: str
+    reducer: str
+    host: str
+    why: str
+    from_queue: str
+    to_queue: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """Something an operator should mend: a loop, two hosts with one address, a full table, a job API that is silent."""
+
+    at_s: float
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the controller does. `role` is OpenFlow's: "master", "standby" (another controller is master) or "none"."""
+
+    role: str
+    started_s: float
+    converged: bool  # every connected switch has what it should
+    switches: int
+    links: int
+    hosts: int
+    dynamic: bool
+    alerts: tuple[Alert, ...]
+
+
+class Control(Protocol):
+    """A running controller."""
+
+    def status(self) -> Status: ...
+
+    def topology(self) -> Topology: ...
+
+    def loads(self) -> tuple[LinkLoad, ...]: ...
+
+    def queues(self) -> tuple[QueueState, ...]: ...
+
+    def flows(self, dpid: Dpid) -> tuple[FlowState, ...]:
+        """Raises KeyError where no such switch is connected."""
+        ...
+
+    def flows_of(self, link: Link) -> tuple[FlowState, ...]:
+        """Entries at both ends that send over the link. Raises KeyError where there is no such link."""
+        ...
+
+    def check(self, text: str, name: str) -> Policy:
+        """Raises PolicyError; `name` is the file's, for its messages. Checked against the switches connected too."""
+        ...
+
+    def apply(self, text: str, name: str, by: str) -> Applied:
+        """Puts a policy in force on all switches and writes it down. Raises PolicyError, and nothing has changed."""
+        ...
+
+    def clear(self, by: str) -> Applied:
+        """Back to no policy: everything in the default queue."""
+        ...
+
+    def policy(self) -> tuple[Policy, Applied] | None: ...
+
+    def history(self) -> tuple[Applied, ...]:
+        """Newest first."""
+        ...
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Newest first."""
+        ...

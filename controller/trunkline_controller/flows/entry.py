@@ -1,0 +1,120 @@
+"""Flow entries and groups as values, without any library's classes; `openflow.messages` puts them on the wire.
+
+Three tables, one after the other: ADMIT takes what is the controller's own (LLDP, ARP), CLASSIFY gives a packet its
+queue or mark and never decides where it goes, FORWARD decides where it goes and nothing else. Cookies tell whose an
+entry is, so that entries which somebody else made are left alone and a restarted controller knows its own again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+
+
+class Table(IntEnum):
+    """The pipeline."""
+
+    ADMIT = 0
+    CLASSIFY = 1
+    FORWARD = 2
+
+
+class Owner(IntEnum):
+    """Bits 32 to 47 of a cookie: which part of the controller an entry serves."""
+
+    ADMIT = 1
+    POLICY = 2
+    LIFT = 3  # a straggling reducer's
+    FORWARD = 4
+    PROBE = 5
+    MIRROR = 6
+
+
+COOKIE = 0x7472 << 48  # "tr"
+COOKIE_MASK = 0xFFFF << 48
+
+
+def cookie(owner: Owner, number: int = 0) -> int:
+    """A cookie; `number` is the owner's own 32 bits, such as which category."""
+    return COOKIE | owner << 32 | number & 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Match:
+    """OXM fields, named and written as OpenFlow 1.3 does; None matches all.
+
+    Addresses may carry a prefix length. `l4_src` and `l4_dst` are ports of the protocol in `ip_proto`.
+    """
+
+    in_port: int | None = None
+    eth_dst: str | None = None
+    eth_src: str | None = None
+    eth_type: int | None = None
+    ip_proto: int | None = None
+    ip_dscp: int | None = None
+    ip_src: str | None = None  # IPv4 or IPv6, as `eth_type` says
+    ip_dst: str | None = None
+    l4_src: int | None = None
+    l4_dst: int | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    port: int
+    max_len: int = 0xFFFF  # bytes, toward the controller alone
+
+
+@dataclass(frozen=True)
+class ToGroup:
+    group: int
+
+
+@dataclass(frozen=True)
+class SetQueue:
+    queue: int
+
+
+@dataclass(frozen=True)
+class SetField:
+    """`field` is an OXM name as os-ken writes it: ip_dscp, eth_src, ipv4_dst, tcp_dst …"""
+
+    field: str
+    value: int | str
+
+
+Action = Output | ToGroup | SetQueue | SetField
+
+
+@dataclass(frozen=True)
+class FlowEntry:
+    """An entry; (table, priority, match) tells it from others. No actions and no `goto` drop the packet."""
+
+    table: Table
+    priority: int
+    match: Match
+    actions: tuple[Action, ...] = ()
+    goto: Table | None = None
+    cookie: int = 0
+    idle_timeout_s: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, Match]:
+        return self.table, self.priority, self.match
+
+
+@dataclass(frozen=True)
+class SelectGroup:
+    """A group of type SELECT: each flow takes one of `ports`, all alike (ECMP)."""
+
+    number: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Everything that a switch has, or should have, of ours."""
+
+    flows: frozenset[FlowEntry] = frozenset()
+    groups: Mapping[int, SelectGroup] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,0 +1,1 @@
+"""The edge toward people and programs: REST, metrics and a page."""

@@ -1,0 +1,1 @@
+"""What the network is: switches, ports, links and hosts, the paths between them. Pure."""

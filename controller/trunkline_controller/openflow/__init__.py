@@ -1,0 +1,1 @@
+"""The edge toward switches: os-ken, LLDP, and flow entries on the wire."""

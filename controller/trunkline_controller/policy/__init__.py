@@ -1,0 +1,1 @@
+"""What operators write about traffic: categories, queues, roles of hosts; read, checked, made into rules. Pure."""

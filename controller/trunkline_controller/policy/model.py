@@ -1,0 +1,109 @@
+"""A policy: which traffic is told apart, which queue it belongs into, what a queue may take of a port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Role(StrEnum):
+    """What a host does in a Hadoop cluster; a host may have several."""
+
+    NAMENODE = "namenode"
+    DATANODE = "datanode"
+    RESOURCEMANAGER = "resourcemanager"
+    NODEMANAGER = "nodemanager"
+    CLIENT = "client"
+
+
+class Category(StrEnum):
+    """The categories of *Hadoop Acceleration in an OpenFlow-based Cluster*, section II; a policy may name more."""
+
+    CLIENT_WRITE = "client-write"
+    CLIENT_READ = "client-read"
+    REPLICATION = "replication"
+    SHUFFLE = "shuffle"
+    SPLIT = "split"  # a task reads its input from HDFS
+    RESULT = "result"  # a task writes its output to HDFS
+    NAMENODE = "namenode"  # NameNode and DataNodes
+    RESOURCEMANAGER = "resourcemanager"  # ResourceManager and NodeManagers
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue of each port. `number` is OpenFlow's queue id; `dscp` marks its packets where set_queue has no effect."""
+
+    name: str
+    number: int
+    dscp: int
+    priority: int = 4  # 0 is served first, 7 last
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a queue has of a port, in bits a second."""
+
+    min_bit_s: int
+    max_bit_s: int
+
+
+@dataclass(frozen=True)
+class PortClass:
+    """Ports that are treated alike. Which ports: those toward hosts, those between switches, or named ones."""
+
+    name: str
+    rate_bit_s: int  # 0: as the switch says
+    shares: Mapping[str, Share]  # by queue
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Packets that belong to a category. None matches all; a role stands for all hosts that have it."""
+
+    category: str
+    protocol: str | None = None  # "tcp" or "udp"
+    source_role: Role | None = None
+    destination_role: Role | None = None
+    source: str | None = None  # address or prefix
+    destination: str | None = None
+    source_port: int | None = None
+    destination_port: int | None = None
+    dscp: int | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A checked policy. `categories` gives each category its queue; rules are tried in their order."""
+
+    name: str
+    queues: Mapping[str, Queue]
+    port_classes: Mapping[str, PortClass]
+    categories: Mapping[str, str]  # category to queue
+    rules: tuple[Rule, ...]
+    roles: Mapping[Role, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # addresses
+    default_queue: str = ""
+    text: str = ""  # the file as it was written
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a policy file; `line` counts from 1."""
+
+    file: str
+    line: int
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}; {self.remedy}"
+
+
+class PolicyError(ValueError):
+    """A policy that is refused whole, with all that is wrong in it."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
