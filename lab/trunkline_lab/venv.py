@@ -14,7 +14,11 @@ from pathlib import Path
 from . import locks, paths
 from .say import say
 
-REQUIREMENTS = (paths.LAB / "requirements.txt", paths.CONTROLLER / "requirements.txt")
+REQUIREMENTS = (
+    paths.LAB / "requirements.txt",
+    paths.CONTROLLER / "requirements.txt",
+    paths.CONTROLLER / "requirements-test.txt",
+)
 
 
 def tool(name: str) -> str:
