@@ -26,12 +26,15 @@ class QueueMode(StrEnum):
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """What the port at `end` sent lately, and how much it may."""
+    """What the port at `end` sent lately, and how much it may; what came in there, too."""
 
     end: End
     bit_s: float
     rate_bit_s: int  # 0: unknown
     dropped_packets: int
+    received_bit_s: float = 0.0
+    sent_bytes: int = 0  # since the switch counts
+    received_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,16 @@ class Status:
     hosts: int
     dynamic: bool
     alerts: tuple[Alert, ...]
+    decisions: int = 0  # of dynamic control since the start, also those that are no longer kept
+
+
+class NotNow(RuntimeError):
+    """What was asked for is right, but this controller can't do it in its present state: it stands by, for one."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+        self.remedy = remedy
 
 
 class Control(Protocol):
@@ -134,11 +147,11 @@ class Control(Protocol):
         ...
 
     def apply(self, text: str, name: str, by: str) -> Applied:
-        """Puts a policy in force on all switches and writes it down. Raises PolicyError, and nothing has changed."""
+        """Puts it in force on all switches and writes it down. Raises PolicyError or NotNow: nothing has changed."""
         ...
 
     def clear(self, by: str) -> Applied:
-        """Back to no policy: everything in the default queue."""
+        """Back to no policy: everything in the default queue. Raises NotNow, and nothing has changed."""
         ...
 
     def policy(self) -> tuple[Policy, Applied] | None: ...
