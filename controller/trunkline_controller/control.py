@@ -6,6 +6,7 @@ answer from a snapshot, and never wait for a switch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 from .flows.entry import FlowEntry
 from .net.topology import Dpid, End, Link, Topology
 from .policy.model import Policy
+from .queues.wanted import QueuesReport, QueuesWanted
 
 
 class QueueMode(StrEnum):
@@ -163,3 +165,22 @@ class Control(Protocol):
     def decisions(self) -> tuple[Decision, ...]:
         """Newest first."""
         ...
+
+
+class AgentControl(Protocol):
+    """What the agents at the switches' hosts ask of a running controller; `controller.Controller` keeps this too.
+
+    `GET /v1/agent/queues?dpid=<16 hex digits>&dpid=…&seen=<version>&wait=<seconds>` answers `wanted_json` at once where
+    `seen` is not the version wanted, and else when it has changed or `wait` is over; `POST /v1/agent/queues` takes
+    `report_json`.
+    """
+
+    def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:
+        """Of these switches, connected or not; from a snapshot."""
+        ...
+
+    def when_queues_change(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Has `call` called, from any thread and quickly to return, after each change. Returns how to end that."""
+        ...
+
+    def queues_reported(self, report: QueuesReport) -> None: ...

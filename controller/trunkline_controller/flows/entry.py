@@ -1,8 +1,10 @@
 """Flow entries and groups as values, without any library's classes; `openflow.messages` puts them on the wire.
 
-Three tables, one after the other: ADMIT takes what is the controller's own (LLDP, ARP), CLASSIFY gives a packet its
-queue or mark and never decides where it goes, FORWARD decides where it goes and nothing else. Cookies tell whose an
-entry is, so that entries which somebody else made are left alone and a restarted controller knows its own again.
+One table after the other: ADMIT takes what is the controller's own (LLDP, ARP) and hands on to SOURCE_ROLES;
+SOURCE_ROLES and DESTINATION_ROLES write into the packet's metadata what its hosts do in the cluster (so that rules by
+role cost as many entries as there are hosts, not pairs of hosts); CLASSIFY gives a packet its queue or mark and never
+decides where it goes; FORWARD decides where it goes and nothing else. Cookies tell whose an entry is, so that entries
+which somebody else made are left alone and a restarted controller knows its own again.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ class Table(IntEnum):
     """The pipeline."""
 
     ADMIT = 0
-    CLASSIFY = 1
-    FORWARD = 2
+    SOURCE_ROLES = 1
+    DESTINATION_ROLES = 2
+    CLASSIFY = 3
+    FORWARD = 4
 
 
 class Owner(IntEnum):
@@ -58,6 +62,8 @@ class Match:
     ip_dst: str | None = None
     l4_src: int | None = None
     l4_dst: int | None = None
+    metadata: int | None = None  # as `metadata_mask` leaves it
+    metadata_mask: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,10 @@ Action = Output | ToGroup | SetQueue | SetField
 
 @dataclass(frozen=True)
 class FlowEntry:
-    """An entry; (table, priority, match) tells it from others. No actions and no `goto` drop the packet."""
+    """An entry; (table, priority, match) tells it from others. No actions and no `goto` drop the packet.
+
+    `write_metadata` is OpenFlow's instruction: a value and the mask of the bits that it sets.
+    """
 
     table: Table
     priority: int
@@ -98,6 +107,7 @@ class FlowEntry:
     goto: Table | None = None
     cookie: int = 0
     idle_timeout_s: int = 0
+    write_metadata: tuple[int, int] | None = None
 
     @property
     def key(self) -> tuple[int, int, Match]:

@@ -44,19 +44,40 @@ class Queue:
 
 @dataclass(frozen=True)
 class Share:
-    """What a queue has of a port, in bits a second."""
+    """What a queue has of a port, in bits a second.
+
+    Where the policy leaves the port's rate to the switch, `min_percent` and `max_percent` of that rate stand for what
+    the policy gives as a percentage, and the number in bits a second is 0 (as is a maximum that is not given).
+    """
 
     min_bit_s: int
     max_bit_s: int
+    min_percent: float | None = None
+    max_percent: float | None = None
+
+
+class Toward(StrEnum):
+    """What is at the other end of a port's cable."""
+
+    HOSTS = "hosts"
+    SWITCHES = "switches"
 
 
 @dataclass(frozen=True)
 class PortClass:
-    """Ports that are treated alike. Which ports: those toward hosts, those between switches, or named ones."""
+    """Ports that are treated alike: all `toward` hosts or switches, those in `ports`, or those that `regex` matches.
+
+    A port is named `<switch>/<port>` or, where that is one port only, `<port>`. A class that names ports goes before
+    one that does not.
+    """
 
     name: str
     rate_bit_s: int  # 0: as the switch says
     shares: Mapping[str, Share]  # by queue
+    toward: Toward | None = None
+    ports: tuple[str, ...] = ()
+    regex: str = ""
+    line: int = 0  # of the policy's file
 
 
 @dataclass(frozen=True)
@@ -72,11 +93,23 @@ class Rule:
     source_port: int | None = None
     destination_port: int | None = None
     dscp: int | None = None
+    trusted: bool = False  # of packets whose source is among the policy's `trusted` hosts only
+
+
+@dataclass(frozen=True)
+class Lift:
+    """The packets of a category from or to a host, put into another queue than the policy's for the time being."""
+
+    category: str
+    host: str  # address
+    queue: str
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A checked policy. `categories` gives each category its queue; rules are tried in their order."""
+    """A checked policy. `categories` gives each category its queue; rules are tried in their order, each for packets of
+    one direction. What no rule takes is of category `other`. `trusted` hosts' DSCP marks are believed.
+    """
 
     name: str
     queues: Mapping[str, Queue]
@@ -86,6 +119,9 @@ class Policy:
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))  # addresses
     default_queue: str = ""
     text: str = ""  # the file as it was written
+    trusted: tuple[str, ...] = ()  # addresses and prefixes
+    max_entries: int = 10_000  # flow entries that it may cost each switch
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
