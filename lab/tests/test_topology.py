@@ -86,6 +86,79 @@ def test_what_is_wrong_is_said(change, message):
         parse(text)
 
 
+RING = """
+[[switch]]
+name = "s1"
+openflow = true
+[[switch]]
+name = "s2"
+openflow = true
+[[switch]]
+name = "s3"
+openflow = true
+[[switch]]
+name = "b"
+[[rack]]
+name = "/a"
+at = "s1"
+hosts = ["h1"]
+[[rack]]
+name = "/b"
+at = "b"
+hosts = ["h2"]
+[[links]]
+ends = ["s1", "s2"]
+[[links]]
+ends = ["s2", "s3"]
+[[links]]
+ends = ["s3", "s1"]
+[[links]]
+ends = ["s3", "b"]
+[roles]
+namenode = "h1"
+datanodes = ["h2"]
+resourcemanager = "h2"
+nodemanagers = ["h2"]
+"""
+
+
+def test_openflow_switches_may_be_joined_in_a_loop():
+    topology = parse(RING)
+    assert topology.openflow == ("s1", "s2", "s3")
+    assert topology.bridges == ("b",)
+    assert [link.name for link in topology.path("h1", "h2")] == ["h1-s1", "s3-s1", "s3-b", "h2-b"]
+    assert [topology.port("s3", link) for link in topology.links_of("s3")] == [1, 2, 3]
+    assert topology.dpid("s2") == 2
+    assert topology.management == {
+        "controller": "172.31.77.1",
+        "s1": "172.31.77.2",
+        "s2": "172.31.77.3",
+        "s3": "172.31.77.4",
+        "h2": "172.31.77.5",
+    }
+    assert topology.address("s3") == "172.31.77.4"
+    assert parse(GOOD).management == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('name = "s2"\nopenflow = true', 'name = "s2"'), "closes a loop.*only switches with openflow = true"),
+        (('name = "s2"\nopenflow = true', 'name = "s2"\nopenflow = 1'), "s2: openflow = 1 is not true or false"),
+        (('ends = ["s2", "s3"]', 'ends = ["s2", "s1"]'), "two links s1-s2"),
+        (('ends = ["s2", "s3"]', 'ends = ["s2", "s2"]'), "both its ends at one switch"),
+        (('"h1"', '"mgmt0"'), "'mgmt0' is a name that the lab needs"),
+        (('"h1"', '"controller"'), "'controller' is a name that the lab needs"),
+        (("[[switch]]", 'subnet = "172.31.0.0/16"\n[[switch]]'), "overlaps 172.31.77.0/24"),
+    ],
+)
+def test_what_is_wrong_with_openflow_switches_is_said(change, message):
+    text = RING.replace(*change, 1)
+    assert text != RING
+    with pytest.raises(TopologyError, match=f"t.toml.*{message}"):
+        parse(text)
+
+
 def test_all_topologies_of_the_lab_are_right():
     assert {"paper-fig5", "tiny"} <= set(topology_file.names())
     for name in topology_file.names():

@@ -31,7 +31,7 @@ def up(arguments: argparse.Namespace) -> dict[str, Any]:
     """Makes a data centre and starts its daemons; one of this name that stands is removed first."""
     topology = topology_file.named(arguments.topology)
     directory = DIRECTORY / "up" / arguments.lab
-    fabric.preflight(data_center.needed_bytes(topology), directory, data_center.SPARE_DISK_BYTES)
+    fabric.preflight(data_center.needed_bytes(topology), directory, data_center.SPARE_DISK_BYTES, topology)
     if arguments.plane == "ndn":
         paths.built(paths.TRUNKLINE)
     lab = Fabric(arguments.lab)

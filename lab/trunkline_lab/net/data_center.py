@@ -284,7 +284,7 @@ def rig(
 @contextmanager
 def standing(topology: Topology, directory: Path, lab: str, disk_bytes: int = 0) -> Iterator[tuple[Fabric, Stage]]:
     """A fabric and a stage for its processes, both ended with the block."""
-    fabrics.preflight(needed_bytes(topology), directory, SPARE_DISK_BYTES + disk_bytes)
+    fabrics.preflight(needed_bytes(topology), directory, SPARE_DISK_BYTES + disk_bytes, topology)
     fabric = Fabric(lab)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)

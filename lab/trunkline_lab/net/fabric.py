@@ -1,8 +1,9 @@
 """A topology as the kernel has it: made, looked at and removed.
 
 What is made is written down first, in /run/trunkline-lab/<lab>/, so that `down` finds it whatever happened since. A lab
-is namespaces alone (links, bridges and addresses live and end in them) and the processes in those. Nothing else is
-touched: a namespace that this record does not name is not this lab's, whatever it is called.
+is namespaces alone (links, bridges and addresses live and end in them) and the processes in those, Open vSwitch's
+daemons among them. Nothing else is touched: a namespace that this record does not name is not this lab's, whatever it
+is called.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from ..memory import meminfo
-from . import kernel, namespaces
-from .topology import Link, Topology
+from . import kernel, namespaces, openvswitch
+from .topology import CONTROLLER, MANAGEMENT, Link, Topology
 
 RUN = Path("/run/trunkline-lab")
 DEFAULT_LAB = "lab"
+MANAGEMENT_LINK = "mgmt0"  # into the management network, at switches and hosts
 HOST_QUEUE_PACKETS = 1000  # Linux's own default; a topology's queues are those of routers and switches
 
 
@@ -58,6 +60,11 @@ class Fabric:
     def hosts_file(self, node: str) -> Path:
         """What a node has as /etc/hosts."""
         return self.directory / "etc" / node / "hosts"
+
+    def switch(self, topology: Topology, name: str) -> openvswitch.Switch:
+        """An OpenFlow switch of a topology that is up."""
+        directory = self.directory / "switch" / name
+        return openvswitch.Switch(name, topology.dpid(name), directory, lambda words: self.command(name, words))
 
     def command(self, node: str, words: list[str]) -> list[str]:
         """`words` as run on a node."""
@@ -94,8 +101,10 @@ class Fabric:
 
     def up(self, topology: Topology, **extra: Any) -> None:  # noqa: ANN401
         """Makes the namespaces and links of a topology; what an earlier lab of this name left is removed first."""
+        if topology.openflow and (lack := openvswitch.missing()):
+            raise LabError(lack)
         self.down()
-        wanted = {node: self.namespace(node) for node in topology.nodes}
+        wanted = {node: self.namespace(node) for node in dict.fromkeys((*topology.nodes, *topology.management))}
         if strange := [name for name in wanted.values() if namespaces.exists(name)]:
             raise LabError(
                 f"namespace {strange[0]} exists and is not of this lab's making; "
@@ -118,21 +127,39 @@ class Fabric:
             for link in topology.links:
                 a, b = link.ends
                 made[a].cable(interface(topology, a, link), made[b], interface(topology, b, link), link.shape.mtu)
-            for node in (*topology.routers, *topology.switches):
+            for node in topology.bridges:
                 made[node].bridge([interface(topology, node, link) for link in topology.links_of(node)])
-            for node in topology.nodes:
+            for node in (*topology.hosts, *topology.bridges):
                 name = kernel.BRIDGE if node not in topology.hosts else "eth0"
                 made[node].address(name, topology.address(node), topology.network.prefixlen)
             for link in topology.links:
                 for node in link.ends:
-                    queue = link.shape.queue_bytes
-                    if node in topology.hosts:
-                        queue = max(queue, HOST_QUEUE_PACKETS * link.shape.mtu)
-                    made[node].shape(interface(topology, node, link), link.shape, queue)
+                    _shape(topology, made[node], node, link)
+            if topology.openflow:
+                for node in topology.hosts:
+                    made[node].without_offload("eth0")
+                self._make_management(topology, made)
+        for node in topology.openflow:
+            self.switch(topology, node).make(
+                openvswitch.ports(topology, node), openvswitch.controller_address(topology)
+            )
+
+    def _make_management(self, topology: Topology, made: dict[str, kernel.Namespace]) -> None:
+        """The network in which a controller speaks with its switches, and with the hosts that it asks about jobs."""
+        addresses, home = topology.management, made[CONTROLLER]
+        nodes = [node for node in addresses if node != CONTROLLER]
+        for node in nodes:
+            home.cable(f"to-{node}", made[node], MANAGEMENT_LINK, 1500)
+        home.bridge([f"to-{node}" for node in nodes])
+        home.address(kernel.BRIDGE, addresses[CONTROLLER], MANAGEMENT.prefixlen)
+        for node in nodes:
+            made[node].address(MANAGEMENT_LINK, addresses[node], MANAGEMENT.prefixlen)
+            if node in topology.hosts:
+                home.route(topology.address(node), addresses[node])
 
     def _write_hosts(self, topology: Topology) -> None:
         everyone = "".join(f"{topology.address(node)} {node}\n" for node in topology.nodes)
-        for node in topology.nodes:
+        for node in dict.fromkeys((*topology.nodes, *topology.management)):
             path = self.hosts_file(node)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"127.0.0.1 localhost\n{everyone}")
@@ -162,14 +189,32 @@ class Fabric:
         return found
 
 
+def _shape(topology: Topology, namespace: kernel.Namespace, node: str, link: Link) -> None:
+    """A link's rate and queue at one of its ends; at an OpenFlow switch the rate is the switch's own to make."""
+    name, shape = interface(topology, node, link), link.shape
+    if node in topology.openflow:
+        namespace.queue_packets(name, max(1, shape.queue_bytes // shape.mtu))
+    elif node in topology.hosts:
+        namespace.shape(name, shape, max(shape.queue_bytes, HOST_QUEUE_PACKETS * shape.mtu))
+    else:
+        namespace.shape(name, shape, shape.queue_bytes)
+
+
 def interface(topology: Topology, node: str, link: Link) -> str:
     """The name of a link's end at a node."""
     return "eth0" if node in topology.hosts else f"to-{link.other(node)}"
 
 
-def preflight(needed_memory_bytes: int = 0, disk: Path | None = None, needed_disk_bytes: int = 0) -> None:
+def preflight(
+    needed_memory_bytes: int = 0,
+    disk: Path | None = None,
+    needed_disk_bytes: int = 0,
+    topology: Topology | None = None,
+) -> None:
     """Says all that keeps a lab from being made here, before anything is; `disk` is where its files will lie."""
     wrong = []
+    if topology and topology.openflow and (lack := openvswitch.missing()):
+        wrong.append(lack)
     if os.geteuid() != 0:
         wrong.append("network namespaces need root; run it by sudo")
     for tool, package in (("nsenter", "util-linux"), ("unshare", "util-linux"), ("mount", "mount")):

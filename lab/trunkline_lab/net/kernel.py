@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
+import fcntl
+import socket
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from . import namespaces
 from .topology import LinkShape
 
 BRIDGE = "br0"
+_SIOCETHTOOL, _ETHTOOL_STXCSUM = 0x8946, 0x17
+_ROOT = 0xFFFFFFFF  # TC_H_ROOT
 _BURST_BYTES = 128 << 10  # what may leave at once: two of the largest packets that offloading makes
 
 
@@ -89,15 +95,41 @@ class Namespace:
             limit=queue_bytes,
         )
 
+    def queue_packets(self, interface: str, packets: int) -> None:
+        """How many packets wait at most in each queue that is made at `interface` from now on."""
+        self._route.link("set", index=self.index(interface), txqlen=packets)
+
+    def without_offload(self, interface: str) -> None:
+        """What leaves through `interface` has its checksum, and no more bytes than a frame.
+
+        A switch in user space reads frames as they are, and drops those whose checksum a card was to make.
+        """
+        command = array.array("B", struct.pack("II", _ETHTOOL_STXCSUM, 0))
+        with namespaces.inside(self.name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            request = struct.pack("16sP16x", interface.encode(), command.buffer_info()[0])
+            fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
+
+    def route(self, to: str, gateway: str) -> None:
+        """A route to one address."""
+        self._route.route("add", dst=f"{to}/32", gateway=gateway)
+
     def counts(self) -> dict[str, Count]:
-        """By interface, from its shaper: unlike the interface's own, these count the headers of every segment that an
-        offloaded packet stands for."""
-        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in self._route.get_links()}
-        return {
-            names[qdisc["index"]]: _count(qdisc)
-            for qdisc in self._route.get_qdiscs()
-            if qdisc.get_attr("TCA_KIND") == "tbf"
-        }
+        """By interface: from the lab's shaper, which unlike the interface's own counter knows the headers of every
+        segment that an offloaded packet stands for. Where there is none, a switch in user space sends whole frames,
+        which the interface counts; drops are those of the shaper that stands there now."""
+        links = {link["index"]: link for link in self._route.get_links()}
+        qdiscs = {q["index"]: q for q in self._route.get_qdiscs() if q["parent"] == _ROOT}
+        found = {}
+        for index, link in links.items():
+            qdisc = qdiscs.get(index)
+            shaped = qdisc is not None and qdisc.get_attr("TCA_KIND") == "tbf"
+            found[link.get_attr("IFLA_IFNAME")] = _count(qdisc) if shaped else _count_of_frames(link, qdisc)
+        return found
+
+
+def _count_of_frames(link: object, qdisc: object | None) -> Count:
+    sent = link.get_attr("IFLA_STATS64")  # type: ignore[attr-defined]
+    return Count(int(sent["tx_bytes"]), int(sent["tx_packets"]), _count(qdisc).drops if qdisc else 0)
 
 
 def _count(qdisc: object) -> Count:

@@ -1,13 +1,17 @@
 """What a data centre consists of: hosts in racks, routers and switches, links with rates and queues, who does what.
 
-A topology is a tree: its routers and switches are bridges without a spanning-tree protocol, and each host hangs on
-one of them. `topology_file` reads it.
+Each host hangs on a router or a switch. Routers and plain switches are bridges without a spanning-tree protocol, so
+that a topology is a tree but for its OpenFlow switches: among those there may be several ways. They and their
+controller have a management network beside the links. `topology_file` reads it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field, replace
+
+CONTROLLER = "controller"  # the node that an OpenFlow controller runs on; only in the management network
+MANAGEMENT = ipaddress.IPv4Network("172.31.77.0/24")
 
 
 class TopologyError(ValueError):
@@ -53,7 +57,8 @@ class Roles:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked topology. Addresses are of one subnet, in the order hosts, routers, switches."""
+    """A checked topology. Addresses are of one subnet, in the order hosts, routers, switches; `openflow` are those of
+    the switches that speak OpenFlow, in the order of the file."""
 
     name: str
     about: str
@@ -65,21 +70,49 @@ class Topology:
     roles: Roles
     network: ipaddress.IPv4Network
     _addresses: dict[str, str] = field(default_factory=dict)
+    openflow: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:
         return (*self.hosts, *self.routers, *self.switches)
 
+    @property
+    def bridges(self) -> tuple[str, ...]:
+        """Routers and switches that the kernel bridges."""
+        return tuple(node for node in (*self.routers, *self.switches) if node not in self.openflow)
+
+    @property
+    def management(self) -> dict[str, str]:
+        """Addresses in the management network, by node; empty where no switch speaks OpenFlow.
+
+        Beside the controller and its switches those hosts are in it that a controller asks about jobs.
+        """
+        if not self.openflow:
+            return {}
+        asked = dict.fromkeys(host for host in (self.roles.resourcemanager, self.roles.historyserver) if host)
+        return dict(zip((CONTROLLER, *self.openflow, *asked), map(str, MANAGEMENT.hosts()), strict=False))
+
     def address(self, node: str) -> str:
-        """The IPv4 address of a host, router or switch."""
-        return self._addresses[node]
+        """The IPv4 address of a host, router or switch; of one that speaks OpenFlow, that in the management network."""
+        return self.management[node] if node in self.openflow else self._addresses[node]
+
+    def dpid(self, switch: str) -> int:
+        """The datapath id of an OpenFlow switch: 1 for the first of the file."""
+        return self.openflow.index(switch) + 1
+
+    def port(self, switch: str, link: Link) -> int:
+        """The OpenFlow port number of a link's end at a switch: 1 for the first of its links."""
+        return self.links_of(switch).index(link) + 1
 
     def links_of(self, node: str) -> list[Link]:
         """The links that end at a node."""
         return [link for link in self.links if node in link.ends]
 
     def path(self, start: str, end: str) -> list[Link]:
-        """The links from one node to another, in order; there is one way only."""
+        """The links from one node to another, in order: the shortest way.
+
+        Of several as short, the one whose links stand first in the file; a controller may take another.
+        """
         before: dict[str, Link | None] = {start: None}
         queue = [start]
         for node in queue:

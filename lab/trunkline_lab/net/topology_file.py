@@ -5,17 +5,18 @@ from __future__ import annotations
 import ipaddress
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from .. import paths
 from ..payload import parse_size
-from .topology import Link, LinkShape, Roles, Topology, TopologyError, check_roles
+from .topology import CONTROLLER, MANAGEMENT, Link, LinkShape, Roles, Topology, TopologyError, check_roles
 from .units import parse_rate
 
 TOPOLOGIES = paths.LAB / "topologies"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,10}")  # interfaces are called to-<name>, of 15 characters at most
+_RESERVED = (CONTROLLER, "lo", "mgmt0", "ovs-netdev")  # of a network with OpenFlow switches
 _KEYS = {"about", "subnet", "link", "router", "switch", "rack", "links", "roles"}
 
 
@@ -37,7 +38,8 @@ def parse(text: str, name: str, where: str) -> Topology:
     _known(document, _KEYS, where)
     usual = _shape(document.get("link", {}), LinkShape(), f"{where}: [link]")
     routers = _named(document, "router", where)
-    switches = _named(document, "switch", where)
+    switches = _named(document, "switch", where, {"openflow"})
+    openflow = _openflow(document.get("switch", []), where)
     hosts: list[str] = []
     racks: dict[str, str] = {}
     links: list[Link] = []
@@ -64,8 +66,10 @@ def parse(text: str, name: str, where: str) -> Topology:
         links.append(Link((str(ends[0]), str(ends[1])), shape))
     nodes = [*hosts, *routers, *switches]
     _check_names(nodes, where)
-    _check_tree(nodes, links, where)
+    _check_tree(nodes, links, openflow, where)
     network = _network(document.get("subnet", "10.77.0.0/16"), len(nodes), where)
+    if openflow:
+        _check_openflow(nodes, network, where)
     addresses = {node: str(network.network_address + 1 + n) for n, node in enumerate(nodes)}
     topology = Topology(
         name,
@@ -78,6 +82,7 @@ def parse(text: str, name: str, where: str) -> Topology:
         _roles(document.get("roles", {}), where),
         network,
         addresses,
+        openflow,
     )
     check_roles(topology, where)
     return topology
@@ -89,11 +94,19 @@ def _known(entry: dict[str, Any], keys: set[str], where: str) -> None:
             raise TopologyError(f"{where}: no such key {key!r}; there are {', '.join(sorted(keys))}")
 
 
-def _named(document: dict[str, Any], kind: str, where: str) -> list[str]:
+def _named(document: dict[str, Any], kind: str, where: str, more: Set[str] = frozenset()) -> list[str]:
     entries = document.get(kind, [])
     for entry in entries:
-        _known(entry, {"name"}, f"{where}: [[{kind}]]")
+        _known(entry, {"name", *more}, f"{where}: [[{kind}]]")
     return [str(entry.get("name", "")) for entry in entries]
+
+
+def _openflow(entries: list[dict[str, Any]], where: str) -> tuple[str, ...]:
+    """The switches that speak OpenFlow."""
+    for entry in entries:
+        if not isinstance(value := entry.get("openflow", False), bool):
+            raise TopologyError(f"{where}: [[switch]] {entry.get('name')}: openflow = {value!r} is not true or false")
+    return tuple(str(entry.get("name", "")) for entry in entries if entry.get("openflow"))
 
 
 def _names(value: object, where: str) -> Iterator[str]:
@@ -138,8 +151,8 @@ def _check_names(nodes: list[str], where: str) -> None:
         raise TopologyError(f"{where}: there is no host; write a [[router]] and a [[rack]] at it")
 
 
-def _check_tree(nodes: list[str], links: list[Link], where: str) -> None:
-    """Every node is reached, by one way only."""
+def _check_tree(nodes: list[str], links: list[Link], openflow: tuple[str, ...], where: str) -> None:
+    """Every node is reached, by one way only unless the ways part and meet among OpenFlow switches alone."""
     group = {node: node for node in nodes}
 
     def root(node: str) -> str:
@@ -147,13 +160,34 @@ def _check_tree(nodes: list[str], links: list[Link], where: str) -> None:
             node = group[node]
         return node
 
+    between, others = [], []
     for link in links:
+        (between if set(link.ends) <= set(openflow) else others).append(link)
+    for link in between:
+        if link.ends[0] == link.ends[1]:
+            raise TopologyError(f"{where}: the link {link.name} has both its ends at one switch")
+        if [set(other.ends) for other in between].count(set(link.ends)) > 1:
+            raise TopologyError(f"{where}: there are two links {link.name}; two nodes have one link at most")
+        group[root(link.ends[0])] = root(link.ends[1])
+    for link in others:
         a, b = (root(end) for end in link.ends)
         if a == b:
-            raise TopologyError(f"{where}: the link {link.name} closes a loop; bridges would send round it for ever")
+            raise TopologyError(
+                f"{where}: the link {link.name} closes a loop; bridges would send round it for ever, and only switches "
+                "with openflow = true may be joined in a loop"
+            )
         group[a] = b
     if apart := [node for node in nodes if root(node) != root(nodes[0])]:
         raise TopologyError(f"{where}: {', '.join(apart)} can't be reached from {nodes[0]}; add a [[links]] entry")
+
+
+def _check_openflow(nodes: list[str], network: ipaddress.IPv4Network, where: str) -> None:
+    if taken := [node for node in nodes if node in _RESERVED]:
+        raise TopologyError(
+            f"{where}: {taken[0]!r} is a name that the lab needs beside OpenFlow switches; take another"
+        )
+    if network.overlaps(MANAGEMENT):
+        raise TopologyError(f"{where}: subnet {network} overlaps {MANAGEMENT}, the management network of the switches")
 
 
 def _network(text: str, nodes: int, where: str) -> ipaddress.IPv4Network:
