@@ -1,6 +1,9 @@
 package io.trunkline.hadoop;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
+import io.trunkline.hadoop.mark.Opener;
+import io.trunkline.hadoop.mark.SocketMark;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.transport.LateChannelSocket;
 import io.trunkline.hadoop.transport.TransportChain;
@@ -15,7 +18,8 @@ import org.apache.hadoop.conf.Configuration;
 
 /**
  * Hadoop's sockets, for {@code hadoop.rpc.socket.factory.class.default}. HDFS data connections go
- * by the transports of {@code trunkline.transport}; all others, RPC included, are stock.
+ * by the transports of {@code trunkline.transport}; all others, RPC included, are stock. With
+ * {@code trunkline.dscp} each carries the mark of its category.
  *
  * <p>Data and RPC sockets come out of one factory. They are told apart by who asks: HDFS's data
  * streams are opened from classes of {@code org.apache.hadoop.hdfs}, RPC connections from {@code
@@ -26,6 +30,7 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
   private static final StackWalker CALLERS =
       StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
   private static final String HDFS = "org.apache.hadoop.hdfs.";
+  private static final String RPC = "org.apache.hadoop.ipc.";
 
   private Configuration conf;
   private Settings settings;
@@ -49,9 +54,25 @@ public final class TrunklineSocketFactory extends SocketFactory implements Confi
 
   @Override
   public Socket createSocket() throws IOException {
-    boolean data = transports != null && CALLERS.getCallerClass().getName().startsWith(HDFS);
+    if (settings == null) {
+      return new LateChannelSocket(null, null, SocketMark.NONE);
+    }
+    String opener = CALLERS.getCallerClass().getName();
+    boolean data = opener.startsWith(HDFS);
     return new LateChannelSocket(
-        data ? transports : null, settings == null ? null : settings.localAddress());
+        data ? transports : null, settings.localAddress(), mark(data, opener));
+  }
+
+  private SocketMark mark(boolean data, String opener) {
+    if (data) {
+      return SocketMark.of(settings, Opener.ofData(opener));
+    }
+    if (!settings.marks() || !opener.startsWith(RPC)) {
+      return SocketMark.NONE;
+    }
+    TrafficCategory category =
+        CALLERS.walk(frames -> Opener.ofRpc(frames.map(StackWalker.StackFrame::getClassName)));
+    return SocketMark.of(settings, category);
   }
 
   @Override

@@ -263,6 +263,65 @@ public enum Setting {
       "",
       "comma-separated words as in UCX_TLS, or empty",
       "Transports that UCX may use; empty: UCX chooses. The environment's UCX_TLS goes before it."),
+  /** Whether sockets are marked. */
+  DSCP(
+      "trunkline.dscp",
+      Kind.SWITCH,
+      "off",
+      "off or on",
+      "Whether the sockets that this JVM opens mark what they send by its category, as a"
+          + " differentiated services code point (IP header), so that switches can tell categories"
+          + " apart."),
+  /** Mark of a client's write. */
+  DSCP_CLIENT_WRITE(
+      "trunkline.dscp.client-write",
+      Kind.CODE_POINT,
+      "AF21",
+      CodePoint.RANGE,
+      "Mark of what a client writes, toward the first DataNode."),
+  /** Mark of a client's read. */
+  DSCP_CLIENT_READ(
+      "trunkline.dscp.client-read",
+      Kind.CODE_POINT,
+      "AF31",
+      CodePoint.RANGE,
+      "Mark of a client's reads."),
+  /** Mark of replication. */
+  DSCP_REPLICATION(
+      "trunkline.dscp.replication",
+      Kind.CODE_POINT,
+      "CS1",
+      CodePoint.RANGE,
+      "Mark of what a DataNode sends to the next of a pipeline, and of replicas that are copied or"
+          + " reconstructed."),
+  /** Mark of a task's input. */
+  DSCP_SPLIT(
+      "trunkline.dscp.split",
+      Kind.CODE_POINT,
+      "AF32",
+      CodePoint.RANGE,
+      "Mark of what a task of MapReduce, Spark or Tez reads from HDFS."),
+  /** Mark of a task's output. */
+  DSCP_RESULT(
+      "trunkline.dscp.result",
+      Kind.CODE_POINT,
+      "AF22",
+      CodePoint.RANGE,
+      "Mark of what such a task writes to HDFS, toward the first DataNode."),
+  /** Mark of NameNode RPC. */
+  DSCP_NAMENODE(
+      "trunkline.dscp.namenode",
+      Kind.CODE_POINT,
+      "CS3",
+      CodePoint.RANGE,
+      "Mark of RPC to the NameNode, of DataNodes and clients."),
+  /** Mark of ResourceManager RPC. */
+  DSCP_RESOURCEMANAGER(
+      "trunkline.dscp.resourcemanager",
+      Kind.CODE_POINT,
+      "CS2",
+      CodePoint.RANGE,
+      "Mark of RPC to the ResourceManager, of NodeManagers, ApplicationMasters and clients."),
   /** Where the native library lies. */
   NATIVE_LIBRARY(
       "trunkline.native.library",
@@ -307,6 +366,10 @@ public enum Setting {
     PATH,
     /** How workers wait. */
     POLLING,
+    /** On or off. */
+    SWITCH,
+    /** A differentiated services code point. */
+    CODE_POINT,
     /** Comma-separated words, or empty. */
     WORDS
   }

@@ -8,6 +8,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 
@@ -51,6 +52,8 @@ public final class Settings {
       switch (setting.kind()) {
         case BYTES, COUNT, MILLIS -> number(setting);
         case PATH -> checkPath(setting, values.get(setting));
+        case SWITCH -> checkSwitch(setting, values.get(setting));
+        case CODE_POINT -> CodePoint.parse(setting, values.get(setting));
         default -> {
           // checked above
         }
@@ -181,6 +184,12 @@ public final class Settings {
   private static void checkPath(Setting setting, String value) {
     if (!value.isEmpty() && !value.startsWith("/")) {
       throw setting.wrong(value, "not an absolute path", "begin it with /");
+    }
+  }
+
+  private static void checkSwitch(Setting setting, String value) {
+    if (!value.equals("on") && !value.equals("off")) {
+      throw setting.wrong(value, "neither on nor off", "use on or off");
     }
   }
 
@@ -395,6 +404,27 @@ public final class Settings {
    */
   public int dataNodeOpenReplicas() {
     return (int) number(Setting.DATANODE_OPEN_REPLICAS);
+  }
+
+  /**
+   * Whether connections are marked.
+   *
+   * @return true when they are
+   */
+  public boolean marks() {
+    return values.get(Setting.DSCP).equals("on");
+  }
+
+  /**
+   * How connections of a category are marked.
+   *
+   * @param category the category
+   * @return the differentiated services code point, 0 to 63; empty when sockets are not marked
+   */
+  public OptionalInt dscp(TrafficCategory category) {
+    return marks()
+        ? OptionalInt.of(CodePoint.parse(category.setting(), values.get(category.setting())))
+        : OptionalInt.empty();
   }
 
   /**

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn;
 
 import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.PlaneHealth;
@@ -21,6 +22,11 @@ import org.slf4j.LoggerFactory;
  * The forwarder inside this JVM, one for each set of settings, shared by all that use it. {@link
  * #acquire} and {@link #close} count the users; the forwarder ends a while after the last one has
  * gone, so that a client that writes one file after another keeps it.
+ *
+ * <p>Where traffic is marked there is one for each category in use, each with a face of its own to
+ * the router: a face has one mark, and what one forwarder carries cannot leave by the face of
+ * another. Not so where the face has no IP header to mark, or where others connect to this JVM's
+ * forwarder, who are to find everything there.
  */
 public final class NdnNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NdnNode.class);
@@ -28,7 +34,17 @@ public final class NdnNode implements AutoCloseable {
   private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** Guarded by itself, as are the users of every node in it. */
-  private static final Map<Settings, NdnNode> NODES = new HashMap<>();
+  private static final Map<Key, NdnNode> NODES = new HashMap<>();
+
+  /** What a node is shared by; the category is null where it carries all of them. */
+  private record Key(Settings settings, TrafficCategory category) {
+    static Key of(Settings settings, TrafficCategory category) {
+      String face = settings.face();
+      boolean ip = !face.isEmpty() && !face.startsWith("unix:");
+      boolean apart = settings.marks() && ip && settings.listen().isEmpty();
+      return new Key(settings, apart ? category : null);
+    }
+  }
 
   private static final ScheduledExecutorService JANITOR =
       Executors.newSingleThreadScheduledExecutor(
@@ -38,6 +54,7 @@ public final class NdnNode implements AutoCloseable {
             return thread;
           });
 
+  private final Key key;
   private final Settings settings;
   private final Names names;
   private final long handle;
@@ -48,15 +65,17 @@ public final class NdnNode implements AutoCloseable {
   private int users;
   private long generation;
 
-  private NdnNode(Settings settings) throws IOException {
-    this.settings = settings;
+  private NdnNode(Key key) throws IOException {
+    this.key = key;
+    this.settings = key.settings;
     this.names = new Names(settings.root());
     NativeLibrary.load(settings.nativeLibrary());
-    this.handle = Native.nodeOpen(configuration(settings));
+    this.handle = Native.nodeOpen(configuration(key));
     this.discovery = new Discovery(this::ask, Preamble.VERSION, System::nanoTime);
     LOG.info(
-        "named data: forwarder for {} started, router: {}",
+        "named data: forwarder for {}{} started, router: {}",
         settings.root(),
+        key.category == null ? "" : ", category " + key.category.text(),
         settings.face().isEmpty() ? "none, this process alone" : settings.face());
   }
 
@@ -64,15 +83,17 @@ public final class NdnNode implements AutoCloseable {
    * The node for these settings, started if need be. Pair it with {@link #close}.
    *
    * @param settings the settings
+   * @param category what it is to carry, null for what is in no category
    * @return the node
    * @throws IOException when it cannot be started
    */
-  public static NdnNode acquire(Settings settings) throws IOException {
+  public static NdnNode acquire(Settings settings, TrafficCategory category) throws IOException {
+    Key key = Key.of(settings, category);
     synchronized (NODES) {
-      NdnNode node = NODES.get(settings);
+      NdnNode node = NODES.get(key);
       if (node == null) {
-        node = new NdnNode(settings);
-        NODES.put(settings, node);
+        node = new NdnNode(key);
+        NODES.put(key, node);
       }
       node.users++;
       node.generation++;
@@ -108,7 +129,7 @@ public final class NdnNode implements AutoCloseable {
   private void closeIfIdle(long idleSince) {
     synchronized (NODES) {
       if (users == 0 && generation == idleSince) {
-        NODES.remove(settings);
+        NODES.remove(key);
         Native.nodeClose(handle);
         LOG.debug("forwarder under {} closed, nobody uses it", settings.root());
       }
@@ -155,11 +176,14 @@ public final class NdnNode implements AutoCloseable {
     return all;
   }
 
-  private static String configuration(Settings settings) {
+  private static String configuration(Key key) {
+    Settings settings = key.settings;
+    String name = "trunkline-" + ProcessHandle.current().pid();
     return Json.object(
         json -> {
           json.writeStringField("root", settings.root());
-          json.writeStringField("name", "trunkline-" + ProcessHandle.current().pid());
+          json.writeStringField(
+              "name", key.category == null ? name : name + "-" + key.category.text());
           if (!settings.face().isEmpty()) {
             json.writeStringField("face", settings.face());
           }

@@ -57,7 +57,9 @@ public final class TransferStats {
     /** Data connections that this JVM opened by UCX to read blocks. */
     UCX_READS,
     /** Block writes that this JVM's DataNodes took by UCX. */
-    UCX_RECEIVES
+    UCX_RECEIVES,
+    /** Connections that were to be marked and that the system let be opened without a mark only. */
+    MARKS_REFUSED
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(TransferStats.class);

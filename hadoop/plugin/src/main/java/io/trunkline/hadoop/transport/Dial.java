@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.transport;
 
+import io.trunkline.hadoop.conf.TrafficCategory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -27,6 +28,13 @@ public interface Dial {
    * @return what {@link SocketChannel#socket()} is to answer
    */
   Socket socket();
+
+  /**
+   * What the connection will carry.
+   *
+   * @return the category, null where it is not told
+   */
+  TrafficCategory category();
 
   /**
    * Whether stock code has closed its socket meanwhile.

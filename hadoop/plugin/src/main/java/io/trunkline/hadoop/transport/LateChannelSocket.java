@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.transport;
 
+import io.trunkline.hadoop.conf.TrafficCategory;
+import io.trunkline.hadoop.mark.SocketMark;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -10,6 +12,7 @@ import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketImpl;
 import java.net.SocketOption;
+import java.net.StandardProtocolFamily;
 import java.nio.channels.SocketChannel;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -36,9 +39,14 @@ public final class LateChannelSocket extends Socket {
 
   private final TransportChain transports;
   private final InetAddress localAddress;
+  private final SocketMark mark;
   private final Map<String, Option> options = new LinkedHashMap<>();
   private volatile SocketAddress bound;
   private volatile boolean spent;
+
+  /** Whether {@link #real} takes IPv4 alone; otherwise both, where the system has both. */
+  private boolean ipv4Only;
+
   private volatile SocketChannel real;
   private volatile SocketChannel shown;
 
@@ -53,12 +61,15 @@ public final class LateChannelSocket extends Socket {
    *
    * @param transports open data connections, null when this is none
    * @param localAddress address to bind to unless the caller binds, null for the system's choice
+   * @param mark what every TCP connection that is made for this socket is marked by
    * @throws IOException when no socket can be made
    */
-  public LateChannelSocket(TransportChain transports, InetAddress localAddress) throws IOException {
+  public LateChannelSocket(TransportChain transports, InetAddress localAddress, SocketMark mark)
+      throws IOException {
     super((SocketImpl) null);
     this.transports = transports;
     this.localAddress = localAddress;
+    this.mark = mark;
     this.real = SocketChannel.open();
   }
 
@@ -100,6 +111,11 @@ public final class LateChannelSocket extends Socket {
     }
 
     @Override
+    public TrafficCategory category() {
+      return mark.category();
+    }
+
+    @Override
     public boolean abandoned() {
       return closed;
     }
@@ -112,11 +128,13 @@ public final class LateChannelSocket extends Socket {
 
   /** A channel that failed to connect is closed; the next attempt needs a new one. */
   private SocketChannel connectTcp(InetSocketAddress to, int limitMs) throws IOException {
-    if (spent) {
-      replace();
+    boolean ipv4 = mark.needsIpv4Only(to.getAddress());
+    if (spent || ipv4 != ipv4Only) {
+      replace(ipv4);
     }
     spent = true;
     bindBeforeConnect();
+    mark.set(real);
     NetUtils.connect(real.socket(), to, limitMs);
     if (shown != null) {
       remember(real);
@@ -124,9 +142,10 @@ public final class LateChannelSocket extends Socket {
     return real;
   }
 
-  private void replace() throws IOException {
+  private void replace(boolean ipv4) throws IOException {
     real.close();
-    real = SocketChannel.open();
+    real = ipv4 ? SocketChannel.open(StandardProtocolFamily.INET) : SocketChannel.open();
+    ipv4Only = ipv4;
     synchronized (options) {
       for (Option option : options.values()) {
         option.set(real);

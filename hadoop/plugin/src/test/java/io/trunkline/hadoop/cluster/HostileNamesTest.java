@@ -23,7 +23,7 @@ class HostileNamesTest {
     Configuration conf = TestCluster.conf();
     conf.setInt("dfs.replication", 1);
     try (TestCluster cluster = new TestCluster(conf, 1);
-        NdnNode node = NdnNode.acquire(Settings.from(conf))) {
+        NdnNode node = NdnNode.acquire(Settings.from(conf), null)) {
       DataNode dataNode = cluster.mini().getDataNodes().get(0);
       byte[] data = TestCluster.data(1, 100_000);
       cluster.write("/file", data);

@@ -100,7 +100,7 @@ class HostileRecordsTest {
 
   /** They answer for each DataNode, all with the same record. */
   private void strangers(TestCluster cluster, String address, int port) throws IOException {
-    NdnNode client = NdnNode.acquire(Settings.from(conf));
+    NdnNode client = NdnNode.acquire(Settings.from(conf), null);
     opened.add(client);
     byte[] record = new DataNodeRecord(Preamble.VERSION, true, address, port, "").encode();
     List<String> names = new ArrayList<>();
@@ -112,7 +112,7 @@ class HostileRecordsTest {
       Configuration own = new Configuration(false);
       own.set("trunkline.ndn.face", conf.get("trunkline.ndn.listen"));
       own.setInt("trunkline.ndn.window.segments", 1 + i);
-      NdnNode stranger = NdnNode.acquire(Settings.from(own));
+      NdnNode stranger = NdnNode.acquire(Settings.from(own), null);
       opened.add(stranger);
       for (String name : names) {
         Native.publishStatic(stranger.handle(), name, record, 60_000);

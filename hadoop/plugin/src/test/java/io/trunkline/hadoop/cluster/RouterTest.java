@@ -78,8 +78,8 @@ class RouterTest {
     other.setInt("trunkline.ndn.window.segments", 60);
     Configuration third = new Configuration(conf);
     third.setInt("trunkline.ndn.window.segments", 61);
-    try (NdnNode writer = NdnNode.acquire(Settings.from(other));
-        NdnNode reader = NdnNode.acquire(Settings.from(third))) {
+    try (NdnNode writer = NdnNode.acquire(Settings.from(other), null);
+        NdnNode reader = NdnNode.acquire(Settings.from(third), null)) {
       String name =
           writer
               .names()

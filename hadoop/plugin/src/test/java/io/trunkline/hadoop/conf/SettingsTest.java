@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashSet;
+import java.util.OptionalInt;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,6 +46,32 @@ class SettingsTest {
     assertNotEquals(with("trunkline.ndn.root", "/a"), with("trunkline.ndn.root", "/b"));
   }
 
+  @Test
+  void nothingIsMarkedUnlessWanted() {
+    Settings off = with("trunkline.dscp.replication", "LE");
+    for (TrafficCategory category : TrafficCategory.values()) {
+      assertEquals(OptionalInt.empty(), off.dscp(category));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"46,46", "0,0", "CS1,8", "af43,38", "AF11,10", "EF,46", "LE,1", "VOICE-ADMIT,44"})
+  void codePointsHaveNumbersAndNames(String value, int point) {
+    Configuration conf = new Configuration(false);
+    conf.set("trunkline.dscp", "on");
+    conf.set("trunkline.dscp.split", value);
+    assertEquals(OptionalInt.of(point), Settings.from(conf).dscp(TrafficCategory.SPLIT));
+  }
+
+  @Test
+  void byDefaultNoTwoCategoriesShareAMark() {
+    Settings on = with("trunkline.dscp", "on");
+    Set<Integer> marks = new HashSet<>();
+    for (TrafficCategory category : TrafficCategory.values()) {
+      assertTrue(marks.add(on.dscp(category).orElseThrow()), category.text());
+    }
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -76,6 +105,11 @@ class SettingsTest {
         "trunkline.datanode.address | 9866 | not address:port",
         "trunkline.datanode.address | 1.2.3.4:99999 | not address:port",
         "trunkline.stats.file | stats.json | absolute path",
+        "trunkline.dscp | true | use on or off",
+        "trunkline.dscp.client-write | 64 | no code point",
+        "trunkline.dscp.client-write | AF44 | no code point",
+        "trunkline.dscp.client-write | 0x12 | no code point",
+        "trunkline.dscp.shuffle | CS1 | no such setting",
       })
   void wrongOnesAreRefusedWithNameAndFix(String key, String value, String said) {
     SettingsException e = assertThrows(SettingsException.class, () -> with(key, value));

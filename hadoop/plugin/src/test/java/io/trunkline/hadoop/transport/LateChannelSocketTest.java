@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
+import io.trunkline.hadoop.mark.SocketMark;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import java.io.IOException;
@@ -84,12 +86,12 @@ class LateChannelSocketTest {
   private LateChannelSocket socket(Opener first) throws IOException {
     List<Transport> list =
         List.of(transport("ndn", first), transport("tcp", d -> d.tcp(d.dataNode(), d.timeoutMs())));
-    return new LateChannelSocket(new TransportChain(settings, list), null);
+    return new LateChannelSocket(new TransportChain(settings, list), null, SocketMark.NONE);
   }
 
   @Test
   void itsChannelIsShownOnceItIsConnected() throws IOException {
-    try (Socket socket = new LateChannelSocket(null, LOCAL)) {
+    try (Socket socket = new LateChannelSocket(null, LOCAL, SocketMark.NONE)) {
       assertNull(socket.getChannel());
       socket.setSoTimeout(1234);
       assertThrows(IOException.class, socket::getInputStream);
@@ -143,6 +145,32 @@ class LateChannelSocketTest {
       assertTrue(socket.getTcpNoDelay());
       assertEquals(LOCAL, socket.getLocalAddress());
       assertNotEquals(0, port);
+    }
+  }
+
+  /**
+   * What stock code asks for its RPC with low latency comes before, and what is replaced is new.
+   */
+  @Test
+  void everyConnectionOfASocketIsMarked() throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.set("trunkline.dscp", "on");
+    conf.set("trunkline.dscp.client-write", "AF21");
+    SocketMark mark = SocketMark.of(Settings.from(conf), TrafficCategory.CLIENT_WRITE);
+    List<Transport> list =
+        List.of(
+            transport(
+                "ndn",
+                dial -> {
+                  assertEquals(TrafficCategory.CLIENT_WRITE, dial.category());
+                  assertThrows(ConnectException.class, () -> dial.tcp(nobody, 1000));
+                  throw new NotServed(Fallback.PLUGIN_UNREACHABLE, "");
+                }),
+            transport("tcp", d -> d.tcp(d.dataNode(), d.timeoutMs())));
+    try (Socket socket = new LateChannelSocket(new TransportChain(settings, list), null, mark)) {
+      socket.setTrafficClass(0x10);
+      NetUtils.connect(socket, target, 1000);
+      assertEquals(18 << 2, socket.getTrafficClass());
     }
   }
 

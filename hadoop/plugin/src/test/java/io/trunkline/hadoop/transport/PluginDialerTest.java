@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.stats.Fallback;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -59,6 +60,11 @@ class PluginDialerTest {
 
     @Override
     public Socket socket() {
+      return null;
+    }
+
+    @Override
+    public TrafficCategory category() {
       return null;
     }
 

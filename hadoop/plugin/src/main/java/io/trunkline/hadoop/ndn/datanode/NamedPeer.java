@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn.datanode;
 
+import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.transport.TransportPeer;
@@ -23,15 +24,14 @@ final class NamedPeer extends TransportPeer {
    * A peer.
    *
    * @param socket an accepted connection, with a channel
-   * @param node the forwarder
+   * @param settings the settings
+   * @param nodes the forwarders
    * @param resolver told of blocks that are written to
    * @throws IOException when the connection has gone already
    */
-  NamedPeer(Socket socket, NdnNode node, ReplicaResolver resolver) throws IOException {
-    super(
-        socket.getRemoteSocketAddress(),
-        socket.getLocalSocketAddress(),
-        node.settings().statsFile());
+  NamedPeer(Socket socket, Settings settings, NodesByCategory nodes, ReplicaResolver resolver)
+      throws IOException {
+    super(socket.getRemoteSocketAddress(), socket.getLocalSocketAddress(), settings.statsFile());
     socket.setTcpNoDelay(true);
     Welcome.send(socket.getChannel());
     stock = new NioInetPeer(socket);
@@ -39,15 +39,16 @@ final class NamedPeer extends TransportPeer {
     in =
         new NamedInput(
             new ControlInput(stock.getInputStream(), socket.getChannel()),
-            node.names(),
+            nodes.reads().names(),
             (op, preamble, records) -> {
               resolver.forget(op.pool(), op.block());
+              NdnNode node = nodes.of(op);
               return new BodyPuller(
                   op,
                   preamble,
                   records,
                   (prefix, first) -> new LivePull(node, prefix, first),
-                  node.settings().pullTimeoutMs(),
+                  settings.pullTimeoutMs(),
                   () -> readTimeoutMs);
             },
             out);

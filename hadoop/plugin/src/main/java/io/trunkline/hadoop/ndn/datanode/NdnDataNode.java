@@ -4,7 +4,6 @@ import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.Native;
-import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.PeerHandoff;
@@ -26,7 +25,7 @@ public final class NdnDataNode implements AutoCloseable {
 
   private final DataNode dataNode;
   private final Settings settings;
-  private final NdnNode node;
+  private final NodesByCategory nodes;
   private Acceptor acceptor;
   private InetSocketAddress address;
   private ReplicaResolver resolver;
@@ -35,7 +34,7 @@ public final class NdnDataNode implements AutoCloseable {
   private NdnDataNode(DataNode dataNode, Settings settings) throws IOException {
     this.dataNode = dataNode;
     this.settings = settings;
-    this.node = NdnNode.acquire(settings);
+    this.nodes = new NodesByCategory(settings);
   }
 
   /**
@@ -62,11 +61,11 @@ public final class NdnDataNode implements AutoCloseable {
   private void open(XceiverStarter xceivers) throws IOException {
     String refusal = DataProtection.againstNamedData(dataNode.getConf());
     if (refusal.isEmpty()) {
-      resolver = new ReplicaResolver(node, dataNode);
+      resolver = new ReplicaResolver(nodes.reads(), dataNode);
       acceptor =
           new Acceptor(
               settings.dataNodeAddress(),
-              accepted -> new NamedPeer(accepted.socket(), node, resolver),
+              accepted -> new NamedPeer(accepted.socket(), settings, nodes, resolver),
               new PeerHandoff(TransportNames.NDN, xceivers));
       address = acceptor.address();
       LOG.info("named data: connections are accepted at {}", address);
@@ -75,7 +74,7 @@ public final class NdnDataNode implements AutoCloseable {
     }
     announcer =
         new Announcer(
-            node.names(),
+            nodes.reads().names(),
             dataNode::getDatanodeId,
             this::furtherAddresses,
             publisher(record(refusal).encode()));
@@ -91,7 +90,7 @@ public final class NdnDataNode implements AutoCloseable {
     return new Announcer.Publisher() {
       @Override
       public long publish(String name) throws IOException {
-        return Native.publishStatic(node.handle(), name, record, RECORD_FRESH_MS);
+        return Native.publishStatic(nodes.reads().handle(), name, record, RECORD_FRESH_MS);
       }
 
       @Override
@@ -124,6 +123,6 @@ public final class NdnDataNode implements AutoCloseable {
     if (resolver != null) {
       resolver.close();
     }
-    node.close();
+    nodes.close();
   }
 }

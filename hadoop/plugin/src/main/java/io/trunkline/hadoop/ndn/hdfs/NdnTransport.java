@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.hdfs;
 
 import io.trunkline.hadoop.conf.DataProtection;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.channel.TapChannel;
@@ -70,7 +71,7 @@ public final class NdnTransport implements Transport {
     if (!forbidden.isEmpty()) {
       throw new NotServed(Fallback.PROTECTED, forbidden);
     }
-    try (NdnNode node = acquire()) {
+    try (NdnNode node = acquire(dial.category())) {
       String paused = node.health().paused(dial.peer());
       if (paused != null) {
         throw new NotServed(Fallback.PLANE_PAUSED, paused);
@@ -81,7 +82,8 @@ public final class NdnTransport implements Transport {
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
               .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs));
-      WriteTap tap = new WriteTap(new WritePlanner(settings, dial.peer(), inFlight));
+      WriteTap tap =
+          new WriteTap(new WritePlanner(settings, dial.category(), dial.peer(), inFlight));
       return new TapChannel(
           dial.socket(),
           control,
@@ -109,9 +111,9 @@ public final class NdnTransport implements Transport {
     }
   }
 
-  private NdnNode acquire() throws NotServed {
+  private NdnNode acquire(TrafficCategory category) throws NotServed {
     try {
-      return NdnNode.acquire(settings);
+      return NdnNode.acquire(settings, category);
     } catch (IOException e) {
       throw new NotServed(Fallback.NODE_DOWN, e.getMessage());
     }

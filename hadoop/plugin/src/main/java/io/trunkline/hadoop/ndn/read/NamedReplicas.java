@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.read;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.mark.Opener;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -29,7 +30,7 @@ public final class NamedReplicas {
       throws NotServed {
     NdnNode node;
     try {
-      node = NdnNode.acquire(settings);
+      node = NdnNode.acquire(settings, Opener.read());
     } catch (IOException e) {
       throw new NotServed(Fallback.NODE_DOWN, e.getMessage());
     }

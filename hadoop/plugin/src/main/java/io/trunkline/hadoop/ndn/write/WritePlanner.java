@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.write;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NoRoomException;
@@ -18,6 +19,7 @@ public final class WritePlanner implements Planner {
   private static final Plan PLAIN = new Plan.Plain();
 
   private final Settings settings;
+  private final TrafficCategory category;
   private final String peer;
   private final PacketsInFlight inFlight;
   private final TransferStats stats = TransferStats.get();
@@ -26,11 +28,14 @@ public final class WritePlanner implements Planner {
    * A planner.
    *
    * @param settings the settings
+   * @param category what the writes are
    * @param peer names the DataNode in logs
    * @param inFlight what HDFS leaves unacknowledged
    */
-  public WritePlanner(Settings settings, String peer, PacketsInFlight inFlight) {
+  public WritePlanner(
+      Settings settings, TrafficCategory category, String peer, PacketsInFlight inFlight) {
     this.settings = settings;
+    this.category = category;
     this.peer = peer;
     this.inFlight = inFlight;
   }
@@ -64,7 +69,7 @@ public final class WritePlanner implements Planner {
   private Plan produce(WriteOp op, int segmentBytes) {
     NdnNode node;
     try {
-      node = NdnNode.acquire(settings);
+      node = NdnNode.acquire(settings, category);
     } catch (IOException e) {
       return plain(Fallback.NODE_DOWN, e.getMessage());
     }

@@ -60,7 +60,7 @@ class ChainTest {
   private static final int PULL_TIMEOUT_MS = 6000;
 
   private static final Planner RELAY =
-      new WritePlanner(Settings.from(new Configuration(false)), "peer", null);
+      new WritePlanner(Settings.from(new Configuration(false)), null, "peer", null);
 
   private final ExecutorService threads = Executors.newFixedThreadPool(HOPS + 1);
   private final Map<String, byte[][]> network = new HashMap<>();
