@@ -3,3 +3,5 @@
 `net`, `flows`, `policy` and the decisions of `queues` and `jobs` are pure: no sockets, no clock, no os-ken. `openflow`
 speaks to switches, `http` to people and programs, `controller` joins them.
 """
+
+__version__ = "0.1.0"

@@ -1,1 +1,10 @@
-"""The edge toward people and programs: REST, metrics and a page."""
+"""The controller by HTTP: its REST interface, metrics for Prometheus, and a page that shows the network.
+
+`create_app` makes the application on a `control.Control`; `HttpServer` runs it in a thread of its own.
+"""
+
+from .app import create_app
+from .server import HttpServer
+from .settings import HttpSettings, SettingsError
+
+__all__ = ["HttpServer", "HttpSettings", "SettingsError", "create_app"]

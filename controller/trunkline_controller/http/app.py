@@ -1,0 +1,68 @@
+"""The application: REST under /v1, /openapi.json, /healthz, /metrics and the page, behind one gate."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from prometheus_client import CollectorRegistry, generate_latest
+
+from .. import __version__
+from ..control import Control
+from . import problem
+from .assets import assets
+from .gate import Gate
+from .metrics import NetworkCollector, Requests
+from .routes import routes
+from .settings import HttpSettings
+from .views.status import HealthView
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def create_app(control: Control, settings: HttpSettings) -> FastAPI:
+    """The application on a controller. Raises SettingsError."""
+    token = settings.token()
+    registry = CollectorRegistry()
+    registry.register(NetworkCollector(control))
+    app = FastAPI(
+        title="Trunkline controller",
+        version=__version__,
+        summary="The OpenFlow controller that knows Hadoop's traffic",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    problem.install(app)
+    app.include_router(routes(control))
+
+    @app.get("/healthz", tags=["operation"])
+    async def healthz() -> HealthView:
+        """Whether the server answers; asks nothing of the network."""
+        return HealthView()
+
+    @app.get("/metrics", tags=["operation"], responses=problem.responses(401, 403), response_class=Response)
+    def metrics() -> Response:
+        """Counters and gauges for Prometheus."""
+        return Response(generate_latest(registry), media_type=METRICS_TYPE)
+
+    app.include_router(assets())
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(Gate, token=token, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, object]:
+    """FastAPI's description, with problems as the answer to what fails and the token as a way in."""
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        components = schema.setdefault("components", {})
+        schemas = components.setdefault("schemas", {})
+        described = problem.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= described.pop("$defs", {}) | {"Problem": described}
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{}, {"token": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema

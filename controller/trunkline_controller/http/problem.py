@@ -1,0 +1,112 @@
+"""What goes wrong, said as RFC 9457 has it: problem details in JSON, each with the way out."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from ..control import NotNow
+from ..policy.model import PolicyError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class PolicyProblem(BaseModel):
+    """One thing wrong with a policy file."""
+
+    file: str
+    line: int = Field(description="Counts from 1")
+    what: str
+    remedy: str
+
+
+class Problem(BaseModel):
+    """Problem details, RFC 9457."""
+
+    type: str = Field("about:blank", description="about:blank: the status says what kind of problem it is")
+    title: str = Field(description="The phrase of the HTTP status")
+    status: int = Field(description="The HTTP status")
+    detail: str = Field(description="What is wrong")
+    remedy: str = Field(description="The way out")
+    problems: list[PolicyProblem] = Field([], description="Of a refused policy: all that is wrong in it")
+
+
+class Stop(Exception):
+    """Ends a request with a problem."""
+
+    def __init__(self, status: int, what: str, remedy: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.status = status
+        self.what = what
+        self.remedy = remedy
+        self.headers = headers
+
+
+def answer(
+    status: int,
+    what: str,
+    remedy: str,
+    headers: dict[str, str] | None = None,
+    problems: tuple[PolicyProblem, ...] = (),
+) -> JSONResponse:
+    """The answer to a request that failed."""
+    said = Problem(title=HTTPStatus(status).phrase, status=status, detail=what, remedy=remedy, problems=list(problems))
+    return JSONResponse(
+        said.model_dump(exclude_defaults=not problems) | {"type": said.type}, status, headers, MEDIA_TYPE
+    )
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How OpenAPI describes the answers of these statuses."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
+        for status in statuses
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Makes every failure of the application answer so."""
+
+    @app.exception_handler(Stop)
+    async def stopped(_: Request, error: Stop) -> JSONResponse:
+        return answer(error.status, error.what, error.remedy, error.headers)
+
+    @app.exception_handler(PolicyError)
+    async def refused_policy(_: Request, error: PolicyError) -> JSONResponse:
+        problems = tuple(PolicyProblem(file=p.file, line=p.line, what=p.what, remedy=p.remedy) for p in error.problems)
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        return answer(422, f"the policy has {count}", "mend each; nothing was changed", problems=problems)
+
+    @app.exception_handler(NotNow)
+    async def not_now(_: Request, error: NotNow) -> JSONResponse:
+        return answer(409, error.what, error.remedy)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:8])
+        return answer(422, wrong, "see the parameters of this path in /openapi.json")
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers or {})
+        if error.status_code == 404:
+            return answer(404, f"there is nothing at {request.url.path}", "see /openapi.json for what there is")
+        if error.status_code == 405:
+            remedy = f"use {headers.get('Allow', 'another method')}"
+            return answer(405, f"{request.method} does not apply to {request.url.path}", remedy, headers)
+        return answer(error.status_code, str(error.detail), "see /openapi.json", headers)
+
+    @app.exception_handler(Exception)
+    async def internal(request: Request, error: Exception) -> JSONResponse:
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return answer(500, "the controller failed to answer", "its log says why; please report it")

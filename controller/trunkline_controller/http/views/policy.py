@@ -1,0 +1,128 @@
+"""Policies: in force, checked, and those before."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from pydantic import BaseModel, Field
+
+from ...control import Applied
+from ...policy.model import Policy
+
+
+class PolicyQueueView(BaseModel):
+    """A queue that each port has."""
+
+    name: str
+    number: int
+    dscp: int
+    priority: int = Field(description="0 is served first, 7 last")
+
+
+class ShareView(BaseModel):
+    """What a queue has of a port."""
+
+    queue: str
+    min_bit_s: int
+    max_bit_s: int
+
+
+class PortClassView(BaseModel):
+    """Ports that are treated alike."""
+
+    name: str
+    rate_bit_s: int = Field(description="0: as the switch says")
+    shares: list[ShareView]
+
+
+class RuleView(BaseModel):
+    """Packets that belong to a category; what is null matches all."""
+
+    category: str
+    protocol: str | None
+    source_role: str | None
+    destination_role: str | None
+    source: str | None
+    destination: str | None
+    source_port: int | None
+    destination_port: int | None
+    dscp: int | None
+
+
+class PolicyView(BaseModel):
+    """A checked policy."""
+
+    name: str
+    queues: list[PolicyQueueView]
+    port_classes: list[PortClassView]
+    categories: dict[str, str] = Field(description="The queue of each category")
+    rules: list[RuleView] = Field(description="Tried in this order")
+    roles: dict[str, list[str]] = Field(description="Addresses of the hosts that have a role")
+    default_queue: str
+    text: str = Field(description="The file as it was written")
+
+    @staticmethod
+    def of(policy: Policy) -> PolicyView:
+        return PolicyView(
+            name=policy.name,
+            queues=[
+                PolicyQueueView(name=q.name, number=q.number, dscp=q.dscp, priority=q.priority)
+                for q in sorted(policy.queues.values(), key=lambda queue: queue.number)
+            ],
+            port_classes=[
+                PortClassView(
+                    name=c.name,
+                    rate_bit_s=c.rate_bit_s,
+                    shares=[
+                        ShareView(queue=queue, min_bit_s=share.min_bit_s, max_bit_s=share.max_bit_s)
+                        for queue, share in c.shares.items()
+                    ],
+                )
+                for c in policy.port_classes.values()
+            ],
+            categories=dict(policy.categories),
+            rules=[RuleView(**asdict(rule)) for rule in policy.rules],
+            roles={str(role): list(addresses) for role, addresses in policy.roles.items()},
+            default_queue=policy.default_queue,
+            text=policy.text,
+        )
+
+
+class AppliedView(BaseModel):
+    """A policy that was put in force."""
+
+    version: int
+    name: str = Field(description="Of the policy; empty where it was cleared")
+    at_s: float
+    by: str
+    flows_changed: int = Field(description="On all switches")
+
+    @staticmethod
+    def of(applied: Applied) -> AppliedView:
+        return AppliedView(
+            version=applied.version,
+            name=applied.name,
+            at_s=applied.at_s,
+            by=applied.by,
+            flows_changed=applied.flows_changed,
+        )
+
+
+class AppliedTextView(AppliedView):
+    """A policy that was put in force, with its file."""
+
+    text: str
+
+
+class InForceView(BaseModel):
+    """The policy in force; null where there is none and everything is in the default queue."""
+
+    policy: PolicyView | None
+    applied: AppliedView | None
+
+
+class HistoryView(BaseModel):
+    """What was put in force, newest first."""
+
+    total: int
+    history: list[AppliedView]
