@@ -77,8 +77,17 @@ class Host:
 
 @dataclass(frozen=True)
 class Topology:
-    """All that is known of the network; a change makes a new one."""
+    """All that is known of the network; a change makes a new one.
+
+    `edges` are ports that are known to lead to no other switch of ours: hosts are behind them, or nothing. A port that
+    is neither there nor the end of a link is down, or not yet known.
+    """
 
     switches: Mapping[Dpid, Switch] = field(default_factory=lambda: MappingProxyType({}))
     links: frozenset[Link] = frozenset()
     hosts: Mapping[Mac, Host] = field(default_factory=lambda: MappingProxyType({}))
+    edges: frozenset[End] = frozenset()
+
+    def link_ends(self) -> dict[End, End]:
+        """Each end of a link, and the one that it leads to."""
+        return {one: other for link in self.links for one, other in ((link.a, link.b), (link.b, link.a))}
