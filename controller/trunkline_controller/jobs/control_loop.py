@@ -1,0 +1,199 @@
+"""Dynamic control at work: one thread looks at the running jobs, another decides and has the lifts put in force.
+
+Two, so that a ResourceManager that keeps the first waiting does not keep lifts from being given back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..control import Alert, Applied, Decision
+from ..policy.model import Lift, Policy, Role
+from .hosts import Hosts
+from .lifting import Limits, Stragglers
+from .poll import Looked, Poll
+from .target import NoTarget, Target, runs_tasks, target
+
+log = logging.getLogger(__name__)
+
+KEPT_DECISIONS = 1000
+TICK_S = 0.5
+DEFAULT_PORT = 8088  # yarn.resourcemanager.webapp.address
+REMEDY = "shuffles stay in the policy's queue until it answers; see whether it runs, and [dynamic] resourcemanager"
+
+
+@dataclass(frozen=True)
+class DynamicSettings:
+    """The table [dynamic]. Without `resourcemanager`, the policy's hosts of that role are asked at port 8088."""
+
+    enabled: bool = False
+    resourcemanager: tuple[str, ...] = ()  # http://rm.example:8088
+    queue: str = "lifted"
+    poll_s: float = 1.0
+    timeout_s: float = 3.0
+    limits: Limits = field(default_factory=Limits)
+    ca_file: str = ""
+
+
+class Network(Protocol):
+    """What the loop asks of a running controller; any thread may call."""
+
+    def policy(self) -> tuple[Policy, Applied] | None: ...
+
+    def lift(self, lifts: frozenset[Lift]) -> int:
+        """These lifts and no others are in force from now on; returns how many flow entries that changed.
+
+        Raises KeyError where the policy in force has no such queue or category.
+        """
+        ...
+
+
+class DynamicControl:
+    """Runs from `start` to `stop`, after which no lift is left."""
+
+    def __init__(self, settings: DynamicSettings, network: Network, poll: Poll | None = None) -> None:
+        self._settings, self._network = settings, network
+        tls = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else None
+        self._poll = poll or Poll(settings.timeout_s, tls)
+        self._hosts = Hosts()
+        self._machine = Stragglers(settings.limits)
+        self._in_force: frozenset[Lift] | None = None  # None: not known, what should be is to be said again
+        self._decisions: deque[Decision] = deque(maxlen=KEPT_DECISIONS)
+        self._decided = 0
+        self._alerts: dict[str, Alert] = {}
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Both threads run from now on."""
+        for name, work in (("dynamic-poll", self._polling), ("dynamic-decide", self._deciding)):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Gives all lifts back."""
+        self._stop.set()
+        self._news.set()
+        for thread in self._threads:
+            thread.join(timeout=2 * TICK_S + self._settings.timeout_s)
+        with contextlib.suppress(Exception):  # the controller may be ending, too
+            self._network.lift(frozenset())
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Newest first, as many as are kept."""
+        with self._lock:
+            return tuple(reversed(self._decisions))
+
+    @property
+    def decided(self) -> int:
+        """How many decisions there were, also those that are no longer kept."""
+        return self._decided
+
+    def alerts(self) -> tuple[Alert, ...]:
+        with self._lock:
+            return tuple(self._alerts.values())
+
+    def _polling(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.poll()
+            except Exception:
+                log.exception("dynamic control: looking at the running jobs failed; going on")
+            self._news.set()
+            self._stop.wait(self._settings.poll_s)
+
+    def _deciding(self) -> None:
+        while not self._stop.is_set():
+            self._news.wait(TICK_S)
+            self._news.clear()
+            try:
+                self.decide()
+            except Exception:
+                log.exception("dynamic control: a decision failed; going on")
+                self._in_force = None
+
+    def poll(self) -> None:
+        """One look at the jobs."""
+        policy = self._policy()
+        addresses = self._settings.resourcemanager or _resourcemanagers(policy)
+        looked = self._poll.look(addresses) if addresses else Looked(None, error="the policy names no ResourceManager")
+        # A lookup may wait for the resolver, so not while the lock is held.
+        self._hosts.learn(
+            time.monotonic(), (one.host for job in looked.progress for one in job.reducers if one.shuffling)
+        )
+        with self._lock:
+            now = time.monotonic()
+            for progress in looked.progress:
+                self._machine.observe(now, progress)
+            if looked.running is not None:
+                self._machine.running(looked.running)
+            self._alert("resourcemanager", f"no list of jobs: {looked.error}" if looked.error else "", REMEDY)
+            for key in [key for key in self._alerts if key.startswith("application_")]:
+                if key not in looked.failed and looked.running is not None:
+                    del self._alerts[key]
+            for application, why in looked.failed.items():
+                self._alert(application, f"no status of {application}: {why}", REMEDY)
+
+    def decide(self) -> None:
+        """One step of the machine, and what follows of it for the switches."""
+        policy = self._policy()
+        with self._lock:
+            aim = self._target(policy)
+            before = self._machine.lifts
+            made = self._machine.step(time.monotonic(), time.time(), aim, lambda name: self._address(policy, name))
+            lifts = self._machine.lifts
+            self._decided += len(made)
+            self._decisions.extend(made)
+        for decision in made:
+            log.info(
+                "dynamic control: %s %s on %s: from queue %s to %s: %s",
+                decision.job, decision.reducer, decision.host, decision.from_queue, decision.to_queue, decision.why,
+            )  # fmt: skip
+        if lifts == self._in_force:
+            return
+        self._in_force = None
+        flows = self._network.lift(lifts)
+        self._in_force = lifts
+        with self._lock:
+            self._machine.cost(len(lifts ^ before), flows)
+
+    def _policy(self) -> Policy | None:
+        found = self._network.policy()
+        return found[0] if found else None
+
+    def _target(self, policy: Policy | None) -> Target | None:
+        try:
+            found = target(policy, self._settings.queue)
+        except NoTarget as error:
+            self._alert("target", f"dynamic control lifts nothing: {error.what}", error.remedy)
+            return None
+        self._alert("target", "", "")
+        return found
+
+    def _address(self, policy: Policy | None, name: str) -> str | None:
+        """The host's address that the policy names a NodeManager's."""
+        return next((found for found in self._hosts.addresses(name) if runs_tasks(policy, found)), None)
+
+    def _alert(self, key: str, what: str, remedy: str) -> None:
+        """An alert stands from when it was first so until it is no longer; empty `what` ends it."""
+        if not what:
+            self._alerts.pop(key, None)
+        elif key not in self._alerts or self._alerts[key].what != what:
+            since = self._alerts[key].at_s if key in self._alerts else time.time()
+            self._alerts[key] = Alert(since, what, remedy)
+            log.warning("dynamic control: %s; %s", what, remedy)
+
+
+def _resourcemanagers(policy: Policy | None) -> tuple[str, ...]:
+    hosts = policy.roles.get(Role.RESOURCEMANAGER, ()) if policy else ()
+    return tuple(f"http://{f'[{host}]' if ':' in host else host}:{DEFAULT_PORT}" for host in hosts if "/" not in host)
