@@ -34,6 +34,7 @@ class Owner(IntEnum):
     FORWARD = 4
     PROBE = 5
     MIRROR = 6
+    LEASE = 7  # says which controller is master
 
 
 COOKIE = 0x7472 << 48  # "tr"
@@ -49,7 +50,8 @@ def cookie(owner: Owner, number: int = 0) -> int:
 class Match:
     """OXM fields, named and written as OpenFlow 1.3 does; None matches all.
 
-    Addresses may carry a prefix length. `l4_src` and `l4_dst` are ports of the protocol in `ip_proto`.
+    IP addresses may carry a prefix length, MAC addresses a mask after a slash. `l4_src` and `l4_dst` are ports of the
+    protocol in `ip_proto`.
     """
 
     in_port: int | None = None
@@ -64,6 +66,10 @@ class Match:
     l4_dst: int | None = None
     metadata: int | None = None  # as `metadata_mask` leaves it
     metadata_mask: int | None = None
+    icmpv6_type: int | None = None
+
+
+CONTROLLER = 0xFFFFFFFD  # OFPP_CONTROLLER
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,14 @@ class FlowEntry:
     idle_timeout_s: int = 0
     write_metadata: tuple[int, int] | None = None
 
+    def __hash__(self) -> int:
+        """Kept: one entry is in the tables of hundreds of switches, and these are compared after each change."""
+        kept = self.__dict__.get("_hash")
+        if kept is None:
+            kept = hash((self.table, self.priority, self.match, self.actions, self.cookie))
+            self.__dict__["_hash"] = kept
+        return kept
+
     @property
     def key(self) -> tuple[int, int, Match]:
         return self.table, self.priority, self.match
@@ -116,7 +130,7 @@ class FlowEntry:
 
 @dataclass(frozen=True)
 class SelectGroup:
-    """A group of type SELECT: each flow takes one of `ports`, all alike (ECMP)."""
+    """Each flow takes one of `ports`, all alike (ECMP): type SELECT, or INDIRECT where there is but one."""
 
     number: int
     ports: tuple[int, ...]
