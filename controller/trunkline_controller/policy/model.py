@@ -98,7 +98,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Lift:
-    """The packets of a category from or to a host, put into another queue than the policy's for the time being."""
+    """A category's connections that a host opened (a reducer's to fetch map outputs), both directions, put into another
+    queue than the policy's for the time being.
+    """
 
     category: str
     host: str  # address
