@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import MappingProxyType
 
 from trunkline_controller.control import (
@@ -29,6 +30,7 @@ from trunkline_controller.policy.model import (
     Rule,
     Share,
 )
+from trunkline_controller.queues.wanted import QueuesReport, QueuesWanted
 
 MBIT = 1_000_000
 START_S = 1_790_000_000.0
@@ -116,6 +118,9 @@ class FakeControl:
         self.dynamic = False
         self.busy: frozenset[End] = frozenset()
         self.broken = False
+        self.wanted = QueuesWanted(())
+        self.reports: list[QueuesReport] = []
+        self.watchers: list[Callable[[], None]] = []
         self._lock = threading.Lock()
 
     def status(self) -> Status:
@@ -234,6 +239,22 @@ class FakeControl:
 
     def history(self) -> tuple[Applied, ...]:
         return self.applied
+
+    def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:
+        return QueuesWanted(tuple(port for port in self.wanted.ports if port.dpid in dpids))
+
+    def when_queues_change(self, call: Callable[[], None]) -> Callable[[], None]:
+        self.watchers.append(call)
+        return lambda: self.watchers.remove(call)
+
+    def want(self, wanted: QueuesWanted) -> None:
+        """Changes what agents are told, as another policy does."""
+        self.wanted = wanted
+        for call in list(self.watchers):
+            call()
+
+    def queues_reported(self, report: QueuesReport) -> None:
+        self.reports.append(report)
 
     def decisions(self) -> tuple[Decision, ...]:
         return self.made

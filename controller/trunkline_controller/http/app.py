@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, generate_latest
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from .. import __version__
-from ..control import Control
+from ..control import AgentControl, Control
 from . import problem
+from .agent import Polls, agent
 from .assets import assets
-from .gate import Gate
+from .gate import MAX_BODY_BYTES, Gate
 from .metrics import NetworkCollector, Requests
 from .routes import routes
 from .settings import HttpSettings
@@ -19,8 +23,12 @@ from .views.status import HealthView
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def create_app(control: Control, settings: HttpSettings) -> FastAPI:
-    """The application on a controller. Raises SettingsError."""
+class Served(Control, AgentControl, Protocol):
+    """What is served: what people, programs and the agents at switches ask of a controller."""
+
+
+def create_app(control: Served, settings: HttpSettings, polls: Polls | None = None) -> FastAPI:
+    """The application on a controller. Raises SettingsError. Who stops it ends the `polls` first."""
     token = settings.token()
     registry = CollectorRegistry()
     registry.register(NetworkCollector(control))
@@ -28,13 +36,15 @@ def create_app(control: Control, settings: HttpSettings) -> FastAPI:
         title="Trunkline controller",
         version=__version__,
         summary="The OpenFlow controller that knows Hadoop's traffic",
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    problem.install(app)
+    problem.install(app, MAX_BODY_BYTES)
     app.include_router(routes(control))
+    app.include_router(agent(control, polls or Polls()))
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> HealthView:
@@ -48,6 +58,7 @@ def create_app(control: Control, settings: HttpSettings) -> FastAPI:
 
     app.include_router(assets())
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
     app.add_middleware(Gate, token=token, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
     return app
 

@@ -32,25 +32,28 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._is_working():
+        if not self._is_waiting():
             self.waiting_since_s = None
 
     def on_response_complete(self) -> None:
-        self.waiting_since_s = self.loop.time()
         super().on_response_complete()
-        if self._is_working():  # the next request had come already
-            self.waiting_since_s = None
+        self._moved_on()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.waiting_since_s = self.loop.time()
+        self._moved_on()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.waiting_since_s = None if self._is_working() else self.loop.time()
+        self._moved_on()
 
-    def _is_working(self) -> bool:
-        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+    def _moved_on(self) -> None:
+        self.waiting_since_s = self.loop.time() if self._is_waiting() else None
+
+    def _is_waiting(self) -> bool:
+        """For the rest of a request, or until the client takes what it was sent."""
+        cycle = self.cycle
+        return self.flow.write_paused or cycle is None or cycle.more_body or cycle.response_complete
 
     def end_if_stalled(self, patience_s: float) -> None:
         """Ends the connection of a client that has kept us waiting for longer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from starlette.datastructures import MutableHeaders
@@ -9,6 +10,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access, problem
 from .metrics import Requests
+
+log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 256 * 1024
 """Of a request. A policy of a few hundred rules is a tenth of it."""
@@ -53,8 +56,12 @@ class Gate:
             await self.app(scope, receive, send)
             return
 
+        is_answered = False
+
         async def sent(message: Message) -> None:
+            nonlocal is_answered
             if message["type"] == "http.response.start":
+                is_answered = True
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
@@ -66,7 +73,14 @@ class Gate:
         if refused is not None:
             await refused(scope, receive, sent)
             return
-        await _Measured(self.app, receive, sent).run(scope)
+        try:
+            await self.app(scope, receive, sent)
+        except Exception:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if is_answered:
+                raise
+            failed = problem.answer(500, "the controller failed to answer", "its log says why; please report it")
+            await failed(scope, receive, sent)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = scope["headers"]
@@ -83,52 +97,9 @@ class Gate:
             )
         lengths = [value for name, value in headers if name == b"content-length"]
         if any(int(length) > MAX_BODY_BYTES for length in lengths):
-            return _too_large()
+            return problem.too_large(MAX_BODY_BYTES)
         return None
 
 
 def _needs_token(path: str) -> bool:
     return path not in OPEN and (path.startswith("/v1") or path == "/metrics")
-
-
-def _too_large() -> ASGIApp:
-    return problem.answer(
-        413,
-        f"the request's body is longer than {MAX_BODY_BYTES} bytes",
-        "a policy is a short file: is it the right one?",
-        {"Connection": "close"},
-    )
-
-
-class _TooLarge(Exception):
-    """More came than a request may have."""
-
-
-class _Measured:
-    """Runs an application whose request stops at the limit, also where no length was announced."""
-
-    def __init__(self, app: ASGIApp, receive: Receive, send: Send) -> None:
-        self.app = app
-        self._receive = receive
-        self._send = send
-        self.received = 0
-        self.is_answered = False
-
-    async def run(self, scope: Scope) -> None:
-        try:
-            await self.app(scope, self.receive, self.send)
-        except _TooLarge:
-            if not self.is_answered:
-                await _too_large()(scope, self._receive, self._send)
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self.received += len(message.get("body", b""))
-            if self.received > MAX_BODY_BYTES:
-                raise _TooLarge
-        return message
-
-    async def send(self, message: Message) -> None:
-        self.is_answered = True
-        await self._send(message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 from typing import Any
 
@@ -14,8 +13,6 @@ from starlette.responses import JSONResponse
 
 from ..control import NotNow
 from ..policy.model import PolicyError
-
-log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -65,6 +62,16 @@ def answer(
     )
 
 
+def too_large(limit: int) -> JSONResponse:
+    """The answer to a request whose body is longer than `limit` bytes; the rest of it is not read."""
+    return answer(
+        413,
+        f"the request's body is longer than {limit} bytes",
+        "a policy is a short file: is it the right one?",
+        {"Connection": "close"},
+    )
+
+
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """How OpenAPI describes the answers of these statuses."""
     schema = {"$ref": "#/components/schemas/Problem"}
@@ -74,8 +81,8 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(app: FastAPI) -> None:
-    """Makes every failure of the application answer so."""
+def install(app: FastAPI, max_body_bytes: int) -> None:
+    """Makes what is wrong with a request answer so."""
 
     @app.exception_handler(Stop)
     async def stopped(_: Request, error: Stop) -> JSONResponse:
@@ -92,7 +99,10 @@ def install(app: FastAPI) -> None:
         return answer(409, error.what, error.remedy)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        kind = request.headers.get("content-type", "")
+        if not kind.startswith("application/json") and any(e["loc"][0] == "body" for e in error.errors()):
+            return answer(415, f"the Content-Type is {kind or 'missing'!r}", "send Content-Type: application/json")
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:8])
         return answer(422, wrong, "see the parameters of this path in /openapi.json")
 
@@ -104,9 +114,6 @@ def install(app: FastAPI) -> None:
         if error.status_code == 405:
             remedy = f"use {headers.get('Allow', 'another method')}"
             return answer(405, f"{request.method} does not apply to {request.url.path}", remedy, headers)
+        if error.status_code == 413:
+            return too_large(max_body_bytes)
         return answer(error.status_code, str(error.detail), "see /openapi.json", headers)
-
-    @app.exception_handler(Exception)
-    async def internal(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(500, "the controller failed to answer", "its log says why; please report it")

@@ -8,23 +8,24 @@ import threading
 
 import uvicorn
 
-from ..control import Control
-from .app import create_app
+from .agent import Polls
+from .app import Served, create_app
 from .connection import MAX_HEADER_BYTES, Connection, Listener
 from .settings import HttpSettings, SettingsError
 
 log = logging.getLogger(__name__)
 
-STOP_S = 2  # for answers under way when the server stops, agents' long polls among them
+STOP_S = 2  # for answers under way when the server stops
 LOOKS_PER_SWEEP = 5  # uvicorn looks around ten times a second
 
 
 class HttpServer:
     """A controller's HTTP server. `start` fails with SettingsError before anything listens; `stop` may be repeated."""
 
-    def __init__(self, control: Control, settings: HttpSettings) -> None:
+    def __init__(self, control: Served, settings: HttpSettings) -> None:
         self.settings = settings
         self._control = control
+        self._polls = Polls()
         self._listener: Listener | None = None
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -37,6 +38,10 @@ class HttpServer:
         return self._listener.getsockname()[1]
 
     @property
+    def is_running(self) -> bool:
+        return self._server is not None
+
+    @property
     def url(self) -> str:
         """Where the page is."""
         address = self.settings.address
@@ -47,7 +52,7 @@ class HttpServer:
         """Listens, and returns when requests are answered."""
         settings = self.settings
         settings.check()
-        app = create_app(self._control, settings)
+        app = create_app(self._control, settings, self._polls)
         try:
             self._listener = Listener(settings.address, settings.port, settings.max_connections)
         except OSError as error:
@@ -93,6 +98,7 @@ class HttpServer:
         server, thread = self._server, self._thread
         self._server = self._thread = None
         if server is not None and thread is not None:
+            self._polls.end()
             server.should_exit = True
             thread.join()
         if self._listener is not None:

@@ -57,14 +57,22 @@ def _action(action: Action) -> ActionView:
             return SetFieldView(field=action.field, value=action.value)
 
 
+class MetadataView(BaseModel):
+    """Bits that an entry sets in a packet's metadata, which a later table matches."""
+
+    value: int
+    mask: int
+
+
 class FlowView(BaseModel):
     """A flow entry of the controller's, and what it counted."""
 
     dpid: DpidText
-    table: str = Field(description="admit, classify or forward")
+    table: str = Field(description="admit, source_roles, destination_roles, classify or forward")
     priority: int
     match: dict[str, int | str] = Field(description="OXM fields; one that is absent matches all")
     actions: list[ActionView]
+    write_metadata: MetadataView | None
     goto: str | None
     owner: str = Field(description="Which part of the controller the entry serves")
     cookie: str
@@ -82,6 +90,9 @@ class FlowView(BaseModel):
             priority=entry.priority,
             match={name: value for name, value in asdict(entry.match).items() if value is not None},
             actions=[_action(action) for action in entry.actions],
+            write_metadata=MetadataView(value=entry.write_metadata[0], mask=entry.write_metadata[1])
+            if entry.write_metadata is not None
+            else None,
             goto=None if entry.goto is None else Table(entry.goto).name.lower(),
             owner=owner(entry),
             cookie=f"0x{entry.cookie:016x}",

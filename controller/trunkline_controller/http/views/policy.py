@@ -25,6 +25,8 @@ class ShareView(BaseModel):
     queue: str
     min_bit_s: int
     max_bit_s: int
+    min_percent: float | None = Field(description="Of the port's rate; null where bits a second are given")
+    max_percent: float | None
 
 
 class PortClassView(BaseModel):
@@ -32,6 +34,9 @@ class PortClassView(BaseModel):
 
     name: str
     rate_bit_s: int = Field(description="0: as the switch says")
+    toward: str | None = Field(description="hosts or switches: the ports whose cables go there")
+    ports: list[str] = Field(description="Or ports by name")
+    regex: str = Field(description="Or ports whose name it matches")
     shares: list[ShareView]
 
 
@@ -47,6 +52,15 @@ class RuleView(BaseModel):
     source_port: int | None
     destination_port: int | None
     dscp: int | None
+    trusted: bool = Field(description="Only from hosts whose marks are believed")
+
+
+class PolicyWarningView(BaseModel):
+    """Something in a policy that is allowed, and perhaps not meant."""
+
+    line: int
+    what: str
+    remedy: str
 
 
 class PolicyView(BaseModel):
@@ -59,6 +73,9 @@ class PolicyView(BaseModel):
     rules: list[RuleView] = Field(description="Tried in this order")
     roles: dict[str, list[str]] = Field(description="Addresses of the hosts that have a role")
     default_queue: str
+    trusted: list[str] = Field(description="Addresses and prefixes of hosts whose DSCP marks are believed")
+    max_entries: int = Field(description="Flow entries that it may cost each switch")
+    warnings: list[PolicyWarningView]
     text: str = Field(description="The file as it was written")
 
     @staticmethod
@@ -73,10 +90,10 @@ class PolicyView(BaseModel):
                 PortClassView(
                     name=c.name,
                     rate_bit_s=c.rate_bit_s,
-                    shares=[
-                        ShareView(queue=queue, min_bit_s=share.min_bit_s, max_bit_s=share.max_bit_s)
-                        for queue, share in c.shares.items()
-                    ],
+                    toward=None if c.toward is None else str(c.toward),
+                    ports=list(c.ports),
+                    regex=c.regex,
+                    shares=[ShareView(queue=queue, **asdict(share)) for queue, share in c.shares.items()],
                 )
                 for c in policy.port_classes.values()
             ],
@@ -84,6 +101,9 @@ class PolicyView(BaseModel):
             rules=[RuleView(**asdict(rule)) for rule in policy.rules],
             roles={str(role): list(addresses) for role, addresses in policy.roles.items()},
             default_queue=policy.default_queue,
+            trusted=list(policy.trusted),
+            max_entries=policy.max_entries,
+            warnings=[PolicyWarningView(line=w.line, what=w.what, remedy=w.remedy) for w in policy.warnings],
             text=policy.text,
         )
 

@@ -1,0 +1,150 @@
+"""What the agents at the switches' hosts ask and report: `AgentControl` by long polls."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from ..control import AgentControl
+from ..net.topology import Dpid
+from ..queues.wanted import PortReport, QueuesReport, QueuesWanted, wanted_json
+from . import problem
+from .views.network import DpidText
+
+MAX_POLLS = 256
+MAX_WAIT_S = 60.0
+MAX_SWITCHES = 256  # of one agent
+
+
+class WantedQueueView(BaseModel):
+    """A queue that a port should have."""
+
+    name: str
+    number: int = Field(description="OpenFlow's queue id")
+    dscp: int = Field(description="Packets marked so belong into it")
+    priority: int = Field(description="0 is served first, 7 last")
+    min_bit_s: int
+    max_bit_s: int
+
+
+class WantedPortView(BaseModel):
+    """A port's queues."""
+
+    dpid: DpidText
+    port: int
+    name: str
+    rate_bit_s: int
+    default: int = Field(description="Number of the queue of packets that nothing else tells")
+    queues: list[WantedQueueView]
+
+
+class WantedView(BaseModel):
+    """All ports that should have queues; others should have none of the controller's."""
+
+    version: str
+    ports: list[WantedPortView]
+
+
+class PortReportView(BaseModel):
+    """What became of a port's queues."""
+
+    dpid: DpidText
+    name: str = Field(max_length=255)
+    problem: str = Field("", max_length=1000, description="Empty where they are as they should be")
+
+
+class ReportView(BaseModel):
+    """What an agent has done of what was wanted."""
+
+    agent: str = Field(max_length=255, description="Its host's name")
+    version: str = Field(max_length=64)
+    ports: list[PortReportView] = Field(max_length=10_000)
+
+
+class Polls:
+    """The polls that wait. `end` answers all of them, and lets none wait any more."""
+
+    def __init__(self) -> None:
+        self._waiting: set[Callable[[], None]] = set()
+        self._lock = threading.Lock()
+        self.ended = False
+
+    def end(self) -> None:
+        with self._lock:
+            self.ended = True
+            for wake in self._waiting:
+                wake()
+
+    @contextmanager
+    def waiting(self, wake: Callable[[], None]) -> Iterator[None]:
+        with self._lock:
+            if len(self._waiting) >= MAX_POLLS:
+                raise problem.Stop(
+                    503, f"{MAX_POLLS} agents wait already", "ask again later", {"Retry-After": str(int(MAX_WAIT_S))}
+                )
+            self._waiting.add(wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting.discard(wake)
+
+
+def agent(control: AgentControl, polls: Polls) -> APIRouter:
+    """The paths of agents."""
+    router = APIRouter(prefix="/v1/agent", tags=["agent"], responses=problem.responses(401, 403, 422))
+
+    @router.get("/queues", responses=problem.responses(503))
+    async def wanted_queues(
+        dpid: Annotated[
+            list[DpidText], Query(min_length=1, max_length=MAX_SWITCHES, description="The agent's switches")
+        ],
+        seen: Annotated[str, Query(max_length=64, description="The version that the agent has")] = "",
+        wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="Seconds to wait for another one")] = 0,
+    ) -> WantedView:
+        """Which queues the switches' ports should have; waits while it is the version that was seen."""
+        dpids = tuple(Dpid(int(text, 16)) for text in dpid)
+        wanted = await _another(control, polls, dpids, seen, wait)
+        return WantedView.model_validate(wanted_json(wanted))
+
+    @router.post("/queues", status_code=204, responses=problem.responses(413, 415))
+    def report_queues(report: ReportView) -> None:
+        """What became of the queues at the switches."""
+        ports = tuple(PortReport(Dpid(int(p.dpid, 16)), p.name, p.problem) for p in report.ports)
+        control.queues_reported(QueuesReport(report.agent, report.version, ports))
+
+    return router
+
+
+async def _another(
+    control: AgentControl, polls: Polls, dpids: tuple[Dpid, ...], seen: str, wait_s: float
+) -> QueuesWanted:
+    """What is wanted, once its version is not the one seen or the time is over."""
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+    until = loop.time() + wait_s
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(changed.set)
+
+    with polls.waiting(wake):
+        forget = control.when_queues_change(wake)
+        try:
+            while True:
+                changed.clear()
+                wanted = await run_in_threadpool(control.queues_wanted, dpids)
+                left = until - loop.time()
+                if wanted.version != seen or left <= 0 or polls.ended:
+                    return wanted
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), left)
+        finally:
+            forget()
