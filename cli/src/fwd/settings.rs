@@ -176,6 +176,13 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "face",
+        key: "dscp",
+        kind: Kind::Count { min: 0, max: 63 },
+        default: None,
+        help: "TCP and UDP: differentiated services code point of the packets sent, so that switches can tell the link's traffic apart. The system's, 0, where it is not given. Marked UDP datagrams are sent one at a time.",
+    },
+    Setting {
+        section: "face",
         key: "reassembly_messages",
         kind: Kind::Count {
             min: 1,
@@ -328,6 +335,13 @@ const SETTINGS: &[Setting] = &[
         },
         default: Some("4MiB"),
         help: "Kernel buffer asked for on Unix and UDP sockets, in each direction.",
+    },
+    Setting {
+        section: "managed_faces",
+        key: "dscp",
+        kind: Kind::Count { min: 0, max: 63 },
+        default: None,
+        help: "TCP and UDP: differentiated services code point of the packets sent, so that switches can tell the link's traffic apart. The system's, 0, where it is not given. Marked UDP datagrams are sent one at a time.",
     },
     Setting {
         section: "managed_faces",

@@ -19,6 +19,8 @@ pub struct NodeSettings {
     pub root: Name,
     /// Outgoing faces are bound to this address.
     pub local_address: Option<IpAddr>,
+    /// Code point that marks what goes to the router over IP, 0 to 63; `None` leaves it unmarked.
+    pub dscp: Option<u8>,
     /// URIs where other nodes may connect.
     pub listen: Vec<String>,
     /// Content store, in bytes. Default 64 MiB.
@@ -46,6 +48,8 @@ struct Raw {
     #[serde(default)]
     local_address: Option<String>,
     #[serde(default)]
+    dscp: Option<u8>,
+    #[serde(default)]
     listen: Vec<String>,
     #[serde(default)]
     cs_bytes: Option<u64>,
@@ -68,6 +72,7 @@ impl NodeSettings {
             face: None,
             root,
             local_address: None,
+            dscp: None,
             listen: Vec::new(),
             cs_bytes: 64 << 20,
             pit_entries: 65_536,
@@ -103,6 +108,7 @@ impl NodeSettings {
         Ok(NodeSettings {
             face: filled(raw.face),
             local_address: filled(raw.local_address).map(address).transpose()?,
+            dscp: raw.dscp,
             listen: raw.listen,
             cs_bytes: raw.cs_bytes.map_or(default.cs_bytes, |n| n as usize),
             pit_entries: raw.pit_entries.map_or(default.pit_entries, |n| n as usize),
@@ -133,7 +139,7 @@ mod tests {
     #[test]
     fn all_keys() {
         let settings = NodeSettings::from_json(
-            r#"{"face":"tcp://10.0.0.1:6363","root":"/hadoop","local_address":"127.0.0.3",
+            r#"{"face":"tcp://10.0.0.1:6363","root":"/hadoop","local_address":"127.0.0.3","dscp":18,
                 "listen":["tcp://0.0.0.0:7000"],"cs_bytes":1000,"pit_entries":7,
                 "retain_bytes":99,"pull_bytes":98,"name":"dn1","verify":"digest"}"#,
         )
@@ -141,6 +147,7 @@ mod tests {
         assert_eq!(settings.face.as_deref(), Some("tcp://10.0.0.1:6363"));
         assert_eq!(settings.root, parse_name("/hadoop").unwrap());
         assert_eq!(settings.local_address, Some("127.0.0.3".parse().unwrap()));
+        assert_eq!(settings.dscp, Some(18));
         assert_eq!(settings.listen, ["tcp://0.0.0.0:7000"]);
         assert_eq!(
             (
@@ -175,6 +182,7 @@ mod tests {
             r#"{"root":"/a","colour":1}"#,
             r#"{"root":"/a","local_address":"here"}"#,
             r#"{"root":"/a","cs_bytes":-1}"#,
+            r#"{"root":"/a","dscp":"AF21"}"#,
             r#"{"root":"/a","verify":"no"}"#,
             r#"{"root":"/a/%zz"}"#,
         ] {

@@ -389,7 +389,10 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
             local_bind: settings.local_address,
             routes: routes.to_vec(),
             reconnect: RECONNECT,
-            link: link.clone(),
+            link: LinkOptions {
+                dscp: settings.dscp,
+                ..link.clone()
+            },
             ..FaceConfig::new(uri("face", face)?)
         });
     }

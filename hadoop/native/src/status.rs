@@ -57,6 +57,8 @@ struct Face<'a> {
     local: &'a str,
     up: bool,
     jumbo: bool,
+    /// Differentiated services code point of what is sent; absent without an IP header.
+    dscp: Option<u8>,
     in_interests: u64,
     in_data: u64,
     in_nacks: u64,
@@ -171,6 +173,7 @@ fn face(face: &FaceStatus) -> Face<'_> {
         local: &face.spec.local_uri,
         up: face.up,
         jumbo: face.jumbo,
+        dscp: face.dscp,
         in_interests: packets.in_interests,
         in_data: packets.in_data,
         in_nacks: packets.in_nacks,

@@ -32,6 +32,9 @@ pub struct LinkOptions {
     /// Kernel buffer in bytes asked for on Unix and UDP sockets, each direction. TCP tunes its
     /// own. The kernel may grant less: then a warning names the sysctl.
     pub socket_buffer_bytes: usize,
+    /// Differentiated services code point (RFC 2474) of the IP packets sent, 0 to 63; `None` leaves the system's. No
+    /// meaning on Unix sockets. Marked datagrams are sent one at a time, not many in a call.
+    pub dscp: Option<u8>,
     /// Packets that may be in reassembly on a face at once.
     pub reassembly_messages: usize,
     /// Bytes that may be in reassembly on a face at once.
@@ -54,6 +57,7 @@ impl Default for LinkOptions {
             send_queue_bytes: 16 << 20,
             mark_threshold_bytes: 2 << 20,
             socket_buffer_bytes: 4 << 20,
+            dscp: None,
             reassembly_messages: 128,
             reassembly_bytes: 8 << 20,
             scope: None,
@@ -442,6 +446,15 @@ impl LinkOptions {
                 format!("{at}: mtu"),
                 format_args!("{mtu} bytes is out of range"),
                 "use 576 to 65507, or leave it out",
+            );
+        }
+        if let Some(dscp) = self.dscp
+            && dscp > 63
+        {
+            errors.add(
+                format!("{at}: dscp"),
+                format_args!("{dscp} is no code point"),
+                "use 0 to 63, or leave it out",
             );
         }
         if !self.ring_bytes.is_power_of_two() || !(64 << 10..=64 << 20).contains(&self.ring_bytes) {

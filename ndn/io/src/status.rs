@@ -35,6 +35,9 @@ pub struct FaceStatus {
     pub jumbo: bool,
     /// Whether its bytes go through shared memory.
     pub shared_memory: bool,
+    /// Differentiated services code point of the IP packets sent, as the system has it; `None` where there is no IP
+    /// header, or no connection.
+    pub dscp: Option<u8>,
     /// Bytes waiting to be sent.
     pub queued_bytes: usize,
     /// Packets, as the forwarder counts them.

@@ -129,6 +129,7 @@ fn link(table: &Table<'_>) -> Result<LinkOptions, CliError> {
         size(table, "mark_threshold")?,
     );
     set(&mut link.socket_buffer_bytes, size(table, "socket_buffer")?);
+    link.dscp = count(table, "dscp")?.and_then(|point| u8::try_from(point).ok());
     set(
         &mut link.reassembly_messages,
         count(table, "reassembly_messages")?,

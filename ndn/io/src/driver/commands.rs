@@ -115,6 +115,7 @@ impl Driver<Forwarder> {
             up: true,
             jumbo: false,
             shared_memory: false,
+            dscp: None,
             queued_bytes: 0,
             packets: self.core.counters(face.id)?,
             link: LinkCounters::default(),
@@ -126,11 +127,13 @@ impl Driver<Forwarder> {
                 if let StreamState::Up(stream) = &stream.state {
                     status.jumbo = stream.link.is_jumbo();
                     status.shared_memory = stream.conn.memory_use().goes_both_ways();
+                    status.dscp = stream.conn.dscp();
                     status.queued_bytes = stream.queued();
                 }
             }
             FaceKind::Udp(udp) => {
                 status.jumbo = udp.face.link.is_jumbo();
+                status.dscp = udp.face.dscp();
                 status.queued_bytes = udp.face.queued();
                 status.link = udp.face.link.counters();
             }

@@ -70,6 +70,11 @@ impl DatagramFace {
         self.mtu
     }
 
+    /// Differentiated services code point of what is sent.
+    pub fn dscp(&self) -> Option<u8> {
+        self.port.dscp()
+    }
+
     /// Changes the largest datagram payload, in bytes.
     pub fn set_mtu(&mut self, mtu: usize) {
         self.mtu = mtu.clamp(576, MAX_SEND_BYTES);

@@ -35,6 +35,11 @@ pub(crate) trait StreamIo: Send {
     /// The face URI of this end.
     fn local_uri(&self) -> String;
 
+    /// Differentiated services code point of what is sent, where there is an IP header for it.
+    fn dscp(&self) -> Option<u8> {
+        None
+    }
+
     /// What the poll said.
     fn on_event(&mut self, event: &mio::event::Event);
 
@@ -118,6 +123,9 @@ pub(crate) trait DatagramIo: Send + Sync {
     /// # Errors
     /// Where the system does not tell.
     fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Differentiated services code point of what is sent.
+    fn dscp(&self) -> Option<u8>;
 
     /// What the poll said.
     fn on_event(&self, event: &mio::event::Event);

@@ -244,6 +244,10 @@ impl StreamIo for Conn {
         }
     }
 
+    fn dscp(&self) -> Option<u8> {
+        socket::dscp(&self.socket)
+    }
+
     fn on_event(&mut self, event: &mio::event::Event) {
         self.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
         self.writable |= event.is_writable();

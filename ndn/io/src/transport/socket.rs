@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use socket2::{SockAddr, Socket};
+use socket2::{Domain, SockAddr, Socket};
 
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
@@ -45,6 +45,37 @@ fn is_self(socket: &Socket, peer: &SockAddr) -> bool {
             .local_addr()
             .is_ok_and(|own| own.as_socket() == Some(peer))
     })
+}
+
+/// The lower bits of the byte that a code point stands in are for congestion notification (RFC 3168).
+const ECN_BITS: u32 = 2;
+
+/// Marks what an IP socket sends; of a listener, what those sockets send that it accepts. Where the system refuses,
+/// they go without, the log says so once, and the status of faces shows it.
+pub(crate) fn mark(socket: &Socket, dscp: Option<u8>, what: &str) {
+    let Some(dscp) = dscp else { return };
+    let byte = u32::from(dscp) << ECN_BITS;
+    let set = match socket.domain() {
+        Ok(Domain::IPV6) => socket.set_tclass_v6(byte),
+        Ok(_) => socket.set_tos_v4(byte),
+        Err(error) => Err(error),
+    };
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if let Err(error) = set
+        && !TOLD.swap(true, Ordering::Relaxed)
+    {
+        tracing::warn!(%error, dscp, "{what} goes without a mark");
+    }
+}
+
+/// How what an IP socket sends is marked; `None` for a socket of another family.
+pub(crate) fn dscp(socket: &Socket) -> Option<u8> {
+    let byte = match socket.domain().ok()? {
+        Domain::IPV4 => socket.tos_v4().ok()?,
+        Domain::IPV6 => socket.tclass_v6().ok()?,
+        _ => return None,
+    };
+    u8::try_from(byte >> ECN_BITS).ok()
 }
 
 /// Lets peers connect to a bound socket.

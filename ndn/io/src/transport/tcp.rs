@@ -48,11 +48,12 @@ impl StreamTransport for Tcp {
         &self,
         address: &Address,
         local: Option<IpAddr>,
-        _: &LinkOptions,
+        link: &LinkOptions,
     ) -> io::Result<Box<dyn StreamIo>> {
         let peer = address.socket_addr()?;
         let socket = new_socket(&peer)?;
         tune(&socket)?;
+        socket::mark(&socket, link.dscp, "a TCP face");
         if let Some(local) = local {
             socket.bind(&SocketAddr::new(local, 0).into())?;
         }
@@ -67,6 +68,7 @@ impl StreamTransport for Tcp {
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         }
+        socket::mark(&socket, config.link.dscp, "a TCP face");
         socket.bind(&address.into())?;
         socket::listen(&socket)?;
         let own = ip_address(socket.local_addr()?)?;
@@ -132,4 +134,42 @@ fn tune(socket: &Socket) -> io::Result<()> {
             .with_interval(KEEPALIVE_INTERVAL)
             .with_retries(KEEPALIVE_PROBES),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str) -> FaceUri {
+        FaceUri::parse(text).unwrap()
+    }
+
+    fn marked(dscp: Option<u8>) -> LinkOptions {
+        LinkOptions {
+            dscp,
+            ..LinkOptions::default()
+        }
+    }
+
+    /// Who connects and who listens mark what they send themselves.
+    #[test]
+    fn each_end_is_marked_as_it_was_told() {
+        for address in ["tcp://127.0.0.1:0", "tcp://[::1]:0"] {
+            let mut config = ListenConfig::new(uri(address));
+            config.link = marked(Some(8));
+            let mut listener = Tcp.listen(&config).unwrap();
+            for dscp in [Some(18), None] {
+                let to = listener.uri();
+                let ours = Tcp.connect(to.address(), None, &marked(dscp)).unwrap();
+                let accepted = loop {
+                    match listener.accept() {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        accepted => break accepted.unwrap(),
+                    }
+                };
+                assert_eq!(ours.dscp(), dscp.or(Some(0)), "{address}");
+                assert_eq!(accepted.io.dscp(), Some(8), "{address}");
+            }
+        }
+    }
 }

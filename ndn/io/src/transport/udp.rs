@@ -16,7 +16,7 @@ use crate::face::backlog;
 use crate::face::chunk::SmallFrames;
 use crate::face::datagram_buffers::{BATCH, BUFFER_BYTES, DatagramBuffers};
 use crate::face::io::DatagramIo;
-use crate::transport::socket::set_buffers;
+use crate::transport::socket::{dscp, mark, set_buffers};
 use crate::transport::{DatagramTransport, Opened, Scheme};
 use crate::uri::{Address, DEFAULT_MULTICAST_PORT, DEFAULT_PORT, Endpoint, unspecified};
 
@@ -66,7 +66,7 @@ impl DatagramTransport for Udp {
     ) -> io::Result<Opened> {
         let (peer, bytes) = (address.socket_addr()?, link.socket_buffer_bytes);
         if !peer.ip().is_multicast() {
-            let port = Arc::new(UdpPort::new(connect(peer, local, bytes)?)?);
+            let port = Arc::new(UdpPort::new(connect(peer, local, bytes)?, link.dscp)?);
             return Ok(Opened {
                 peer,
                 hears: port.clone(),
@@ -76,15 +76,15 @@ impl DatagramTransport for Udp {
         let (hears, speaks) = multicast(peer, local, bytes)?;
         Ok(Opened {
             peer,
-            hears: Arc::new(UdpPort::new(hears)?),
-            speaks: Arc::new(UdpPort::new(speaks)?),
+            hears: Arc::new(UdpPort::new(hears, None)?),
+            speaks: Arc::new(UdpPort::new(speaks, link.dscp)?),
         })
     }
 
     fn listen(&self, config: &ListenConfig) -> io::Result<Arc<dyn DatagramIo>> {
         let address = config.uri.address().socket_addr()?;
         let socket = bind(address, config.link.socket_buffer_bytes)?;
-        Ok(Arc::new(UdpPort::new(socket)?))
+        Ok(Arc::new(UdpPort::new(socket, config.link.dscp)?))
     }
 }
 
@@ -92,17 +92,20 @@ impl DatagramTransport for Udp {
 struct UdpPort {
     socket: Socket,
     state: UdpSocketState,
+    is_marked: bool,
     /// The socket may have something to read.
     readable: AtomicBool,
     writable: AtomicBool,
 }
 
 impl UdpPort {
-    fn new(socket: Socket) -> io::Result<Self> {
+    fn new(socket: Socket, dscp: Option<u8>) -> io::Result<Self> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        mark(&socket, dscp, "a UDP face");
         Ok(Self {
             socket,
             state,
+            is_marked: dscp.is_some(),
             readable: AtomicBool::new(false),
             writable: AtomicBool::new(true),
         })
@@ -121,21 +124,35 @@ impl DatagramIo for UdpPort {
             .ok_or_else(|| io::Error::other("a UDP socket without an IP address"))
     }
 
+    fn dscp(&self) -> Option<u8> {
+        dscp(&self.socket)
+    }
+
     fn max_batch(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.is_marked {
+            1
+        } else {
+            self.state.max_gso_segments()
+        }
     }
 
     fn send(&self, peer: SocketAddr, contents: &[u8], size: usize) -> io::Result<()> {
-        let transmit = Transmit {
-            destination: peer,
-            ecn: None,
-            contents,
-            segment_size: (contents.len() > size).then_some(size),
-            src_ip: None,
+        let sent = if self.is_marked {
+            // quinn-udp gives each batch the congestion notification that the caller wants, in the byte that the mark
+            // stands in.
+            let address = peer.into();
+            self.socket.send_to(contents, &address).map(|_| ())
+        } else {
+            let transmit = Transmit {
+                destination: peer,
+                ecn: None,
+                contents,
+                segment_size: (contents.len() > size).then_some(size),
+                src_ip: None,
+            };
+            self.state
+                .try_send(UdpSockRef::from(&self.socket), &transmit)
         };
-        let sent = self
-            .state
-            .try_send(UdpSockRef::from(&self.socket), &transmit);
         if let Err(error) = &sent
             && error.kind() == io::ErrorKind::WouldBlock
         {
@@ -305,7 +322,7 @@ mod tests {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         socket.set_nonblocking(true).unwrap();
-        let port = UdpPort::new(socket.into()).unwrap();
+        let port = UdpPort::new(socket.into(), None).unwrap();
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for _ in 0..BATCH {
             sender.send_to(&[], address).unwrap();
@@ -334,9 +351,33 @@ mod tests {
 
     fn face(peer: SocketAddr, options: &LinkOptions) -> DatagramFace {
         let socket = super::connect(peer, None, 0).unwrap();
-        let port = Arc::new(UdpPort::new(socket).unwrap());
+        let port = Arc::new(UdpPort::new(socket, options.dscp).unwrap());
         let budgets = Budgets::of_one_face(usize::MAX);
         DatagramFace::new(port, peer, options, &budgets, [1, 2])
+    }
+
+    #[test]
+    fn marked_datagrams_go_one_by_one_and_all_arrive() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let peer = std::net::UdpSocket::bind(address).unwrap();
+            peer.set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
+            let marked = LinkOptions {
+                dscp: Some(46),
+                ..LinkOptions::default()
+            };
+            let mut face = face(peer.local_addr().unwrap(), &marked);
+            assert_eq!(face.dscp(), Some(46));
+            (0..50).for_each(|byte| face.send(Duration::ZERO, &data(byte)));
+            face.flush();
+            for byte in 0..50 {
+                let mut buffer = [0; 2000];
+                let length = peer.recv(&mut buffer).unwrap();
+                let content = [byte; 1000];
+                assert!(buffer[..length].windows(1000).any(|part| part == content));
+            }
+            assert_eq!((face.queued(), face.link.counters.send_errors), (0, 0));
+        }
     }
 
     #[test]

@@ -20,9 +20,9 @@ public final class Native {
   /**
    * Starts a forwarder with its own thread.
    *
-   * @param json {@code face}, {@code root}, {@code local_address}, {@code listen} (a list), {@code
-   *     cs_bytes}, {@code pit_entries}, {@code retain_bytes}, {@code pull_bytes}, {@code name}; all
-   *     but {@code root} may be absent
+   * @param json {@code face}, {@code root}, {@code local_address}, {@code dscp} (of the face),
+   *     {@code listen} (a list), {@code cs_bytes}, {@code pit_entries}, {@code retain_bytes},
+   *     {@code pull_bytes}, {@code name}; all but {@code root} may be absent
    * @return the node's handle
    * @throws IOException when the configuration or a listener is refused
    */

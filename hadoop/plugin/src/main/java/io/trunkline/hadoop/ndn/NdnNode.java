@@ -184,6 +184,9 @@ public final class NdnNode implements AutoCloseable {
           json.writeStringField("root", settings.root());
           json.writeStringField(
               "name", key.category == null ? name : name + "-" + key.category.text());
+          if (key.category != null) {
+            json.writeNumberField("dscp", settings.dscp(key.category).orElseThrow());
+          }
           if (!settings.face().isEmpty()) {
             json.writeStringField("face", settings.face());
           }

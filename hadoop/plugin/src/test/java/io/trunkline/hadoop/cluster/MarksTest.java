@@ -3,9 +3,11 @@ package io.trunkline.hadoop.cluster;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.TreeSet;
@@ -100,6 +102,27 @@ class MarksTest {
           assertEquals(Set.of(AF21, AF31), marksToward(port));
         }
       }
+    }
+  }
+
+  /** Client and DataNodes have the same settings, and share the faces of their JVM. */
+  @Test
+  void byNameEachCategoryHasAFaceOfItsOwn() throws Exception {
+    byte[] data = TestCluster.data(3, 3 << 20);
+    TestRouter router = new TestRouter();
+    Configuration conf = marking("ndn,tcp");
+    conf.set("trunkline.ndn.face", router.face());
+    int port = URI.create(router.face()).getPort();
+    try (TestCluster cluster = new TestCluster(conf, 3)) {
+      cluster.write("/file", data);
+      assertArrayEquals(data, cluster.read("/file"));
+      assertEquals(3, cluster.count(Counter.NAMED_RECEIVES));
+      assertTrue(cluster.count(Counter.BYTES_PULLED) >= 3L * data.length, "and came by name");
+      assertEquals(data.length, cluster.count(Counter.BYTES_READ));
+      assertEquals(0, cluster.allFallbacks());
+      assertEquals(Set.of(AF21, AF31, CS1), marksToward(port));
+    } finally {
+      router.close();
     }
   }
 
