@@ -11,6 +11,7 @@ import ssl
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -58,10 +59,16 @@ class Network(Protocol):
 class DynamicControl:
     """Runs from `start` to `stop`, after which no lift is left."""
 
-    def __init__(self, settings: DynamicSettings, network: Network, poll: Poll | None = None) -> None:
-        self._settings, self._network = settings, network
+    def __init__(
+        self,
+        settings: DynamicSettings,
+        network: Network,
+        poll: Poll | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._network, self._clock = settings, network, clock
         tls = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else None
-        self._poll = poll or Poll(settings.timeout_s, tls)
+        self._poll = poll or Poll(settings.timeout_s, tls, clock)
         self._hosts = Hosts()
         self._machine = Stragglers(settings.limits)
         self._in_force: frozenset[Lift] | None = None  # None: not known, what should be is to be said again
@@ -84,8 +91,8 @@ class DynamicControl:
         """Gives all lifts back."""
         self._stop.set()
         self._news.set()
-        for thread in self._threads:
-            thread.join(timeout=2 * TICK_S + self._settings.timeout_s)
+        for thread in self._threads:  # the one that looks may wait for an answer, and does no harm meanwhile
+            thread.join(timeout=2 * TICK_S)
         with contextlib.suppress(Exception):  # the controller may be ending, too
             self._network.lift(frozenset())
 
@@ -128,11 +135,9 @@ class DynamicControl:
         addresses = self._settings.resourcemanager or _resourcemanagers(policy)
         looked = self._poll.look(addresses) if addresses else Looked(None, error="the policy names no ResourceManager")
         # A lookup may wait for the resolver, so not while the lock is held.
-        self._hosts.learn(
-            time.monotonic(), (one.host for job in looked.progress for one in job.reducers if one.shuffling)
-        )
+        self._hosts.learn(self._clock(), (one.host for job in looked.progress for one in job.reducers if one.shuffling))
         with self._lock:
-            now = time.monotonic()
+            now = self._clock()
             for progress in looked.progress:
                 self._machine.observe(now, progress)
             if looked.running is not None:
@@ -150,7 +155,7 @@ class DynamicControl:
         with self._lock:
             aim = self._target(policy)
             before = self._machine.lifts
-            made = self._machine.step(time.monotonic(), time.time(), aim, lambda name: self._address(policy, name))
+            made = self._machine.step(self._clock(), time.time(), aim, lambda name: self._address(policy, name))
             lifts = self._machine.lifts
             self._decided += len(made)
             self._decisions.extend(made)

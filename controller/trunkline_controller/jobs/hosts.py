@@ -12,7 +12,7 @@ MOST_NAMES = 4096
 MOST_LOOKUPS = 16  # each time; the rest waits
 KEEP_S = 300.0
 KEEP_UNKNOWN_S = 30.0
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?){1,10}")
+_NAME = re.compile(r"(?=.{1,253}$)[A-Za-z0-9][A-Za-z0-9-]{0,62}(\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*\.?")
 
 
 def system_lookup(name: str) -> tuple[str, ...]:

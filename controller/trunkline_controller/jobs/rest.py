@@ -103,6 +103,7 @@ class Rest:
                 raise Unusable(f"{self.base}{path} answers with more than {self._max_bytes} bytes")
         if self._over.is_set() or (answer.length or 0) > 0:
             raise RestError(f"{self.base}{path}: its answer broke off")
+        answer.close()  # the connection can take the next request
         return bytes(found)
 
     def _connected(self) -> http.client.HTTPConnection:

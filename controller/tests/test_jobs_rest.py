@@ -1,0 +1,292 @@
+"""Looking at jobs through a ResourceManager that is silent, slow, wrong or hostile."""
+
+import json
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+import resourcemanager
+import trustme
+
+from trunkline_controller.jobs.poll import FIRST_PAUSE_S, Poll
+from trunkline_controller.jobs.rest import Rest, RestError, Unusable
+
+APP, OTHER = "application_1700000000000_0001", "application_1700000000000_0002"
+APPS = "/ws/v1/cluster/apps"
+HOSTS = [f"10.0.0.{n}" for n in range(1, 5)]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def rm():
+    with resourcemanager.running() as fake:
+        fake.runs((APP, "MAPREDUCE"))
+        fake.mapreduce(APP, [30, 30, 30, 5], HOSTS, r3=1_500_000)
+        yield fake
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def get(rm, path=APPS, timeout_s=10.0, most=MIB):
+    rest = Rest(rm.url, timeout_s, most)
+    with rest:
+        return rest.get(path)
+
+
+def test_a_job_is_told_of_with_hosts_shares_and_the_stragglers_bytes(rm):
+    looked = Poll(10).look((rm.url,))
+    assert looked.running == {"job_1700000000000_0001"}
+    (job,) = looked.progress
+    assert [reducer.host for reducer in job.reducers] == HOSTS
+    assert [round(reducer.fetched, 3) for reducer in job.reducers] == [0.9, 0.9, 0.9, 0.15]
+    assert [reducer.shuffled_bytes for reducer in job.reducers] == [None, None, None, 1_500_000]
+
+
+def test_a_reducer_past_its_first_third_no_longer_shuffles(rm):
+    rm.mapreduce(APP, [33.4, 100, 33.33, 0], HOSTS)
+    (job,) = Poll(10).look((rm.url,)).progress
+    assert [reducer.shuffling for reducer in job.reducers] == [False, False, False, True]
+
+
+def test_no_jobs_are_no_error(rm):
+    rm.runs()
+    looked = Poll(10).look((rm.url,))
+    assert (looked.running, looked.progress, looked.error) == (frozenset(), (), "")
+
+
+def test_applications_of_other_kinds_are_not_asked(rm):
+    rm.runs((OTHER, "TEZ"))
+    assert Poll(10).look((rm.url,)).running == frozenset()
+    assert len(rm.asked) == 1
+
+
+def test_a_large_job_has_few_requests_each_time_and_all_its_hosts_after_some(rm):
+    rm.mapreduce(APP, [10.0] * 60, [f"10.0.1.{n}" for n in range(60)])
+    poll = Poll(30)
+    seen = []
+    for _ in range(4):
+        before = len(rm.asked)
+        (job,) = poll.look((rm.url,)).progress
+        seen.append(len(job.reducers))
+        assert len(rm.asked) - before <= 2 + 24 + 3
+    assert seen == [24, 48, 60, 60]
+
+
+def test_a_new_attempt_is_found_when_the_tasks_progress_falls(rm):
+    poll = Poll(10)
+    poll.look((rm.url,))
+    rm.mapreduce(APP, [30, 30, 30, 2], [*HOSTS[:3], "10.0.0.9"])
+    poll.look((rm.url,))
+    (job,) = poll.look((rm.url,)).progress
+    assert job.reducers[3].host == "10.0.0.9"
+
+
+def test_a_spark_applications_stages_are_jobs_of_their_own(rm):
+    rm.runs((APP, "SPARK"))
+    base = f"/proxy/{APP}/api/v1/applications/{APP}/stages"
+    data = Path(__file__).parent / "data" / "jobs"
+    rm.answers[f"{base}?status=active"] = json.loads((data / "spark-3.5.1-stages.json").read_bytes())
+    rm.answers[f"{base}/3/0/taskList"] = json.loads((data / "spark-3.5.1-task-list.json").read_bytes())
+    looked = Poll(10).look((rm.url,))
+    assert looked.running == {f"{APP} stage 3.0"}
+    assert [len(job.reducers) for job in looked.progress] == [3]
+
+
+# Silent or slow
+
+
+def test_nobody_there(rm):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+    looked = Poll(10).look((url,))
+    assert looked.running is None
+    assert url in looked.error
+
+
+@pytest.mark.parametrize("how", ["never", "drips", "drips_body"])
+def test_an_answer_that_does_not_end_is_given_up(rm, how):
+    rm.all_answer = getattr(rm, how)
+    looked = Poll(0.3).look((rm.url,))
+    assert looked.running is None
+    assert "no whole answer within 0.3 s" in looked.error or "broke off" in looked.error
+
+
+def test_the_next_resourcemanager_is_asked_where_the_first_stands_by(rm):
+    with resourcemanager.running() as standby:
+        standby.all_answer = lambda handler: handler.reply(307, b"", Location=f"{rm.url}{APPS}")
+        looked = Poll(10).look((standby.url, rm.url))
+    assert looked.running == {"job_1700000000000_0001"}
+
+
+def test_a_silent_application_keeps_no_other_from_being_heard_and_is_asked_less_and_less(rm):
+    rm.runs((OTHER, "MAPREDUCE"), (APP, "MAPREDUCE"))
+    tasks = f"/proxy/{OTHER}/ws/v1/mapreduce/jobs/{OTHER.replace('application', 'job')}/tasks"
+    rm.answers[tasks] = lambda handler: handler.reply(500, b"")
+    clock = Clock()
+    poll = Poll(10, clock=clock)
+    asked_at = []
+    for second in range(70):
+        clock.now = float(second)
+        before = len(rm.asked)
+        looked = poll.look((rm.url,))
+        assert [job.job for job in looked.progress] == ["job_1700000000000_0001"]
+        assert "500" in looked.failed[OTHER]
+        if any(OTHER in path for path in rm.asked[before:]):
+            asked_at.append(second)
+    assert asked_at == [0, 2, 6, 14, 30, 62]
+    assert FIRST_PAUSE_S == 2
+
+
+def test_a_job_whose_status_fails_still_runs_and_one_that_ended_does_not(rm):
+    poll = Poll(10)
+    poll.look((rm.url,))
+    rm.answers = {APPS: rm.answers[APPS]}
+    looked = poll.look((rm.url,))
+    assert looked.running == {"job_1700000000000_0001"}
+    assert looked.failed
+    rm.runs()
+    assert poll.look((rm.url,)).running == frozenset()
+
+
+# Gigabytes
+
+
+def test_an_answer_without_end_is_left_after_its_bound(rm):
+    rm.all_answer = rm.gigabytes
+    with pytest.raises(Unusable, match="more than 1048576 bytes"):
+        get(rm)
+    # What lay in sockets' buffers when it was left is all that was sent beyond the bound.
+    assert rm.sent_bytes < 64 * MIB
+
+
+def test_an_answer_that_says_it_is_too_long_is_not_read(rm):
+    rm.all_answer = lambda handler: handler.reply(200, b"", Content_Length=str(10 << 30))
+    with pytest.raises(Unusable, match="10737418240 bytes"):
+        get(rm)
+
+
+def test_an_answer_that_breaks_off_is_none(rm):
+    def half(handler):
+        handler.reply(200, b'{"apps": null}', Content_Length="100")
+        handler.close_connection = True
+
+    rm.all_answer = half
+    with pytest.raises(RestError, match="broke off"):
+        get(rm)
+
+
+# Nonsense
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>Login</html>",
+        b"\xff\xfe\x00",
+        b"null",
+        b"[]",
+        b'{"apps": 7}',
+        b'{"apps": {"app": {"id": "application_1_1"}}}',
+        b'{"apps": {"app": [{"id": "../../etc"}]}}',
+        b'{"apps": {"app": [{"id": "application_1_1/../../x"}]}}',
+        b"[" * 100_000,
+        b'{"apps": ' * 50_000,
+    ],
+)
+def test_a_list_of_jobs_that_is_none(rm, body):
+    rm.all_answer = lambda handler: handler.reply(200, body)
+    looked = Poll(10).look((rm.url,))
+    assert looked.running is None
+    assert "not what the REST documentation says" in looked.error
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"id": "task_1_0001_r_000000", "state": "RUNNING", "progress": "30"},
+        {"id": "task_1_0001_r_000000", "state": "RUNNING", "progress": -1},
+        {"id": "task_1_0001_r_000000", "state": "RUNNING", "progress": 1e300},
+        {"id": "task_1_0001_r_000000", "state": "RUNNING", "progress": float("nan")},
+        {"id": "task_1_0001_r_000000", "state": "RUNNING"},
+        {"id": "task_1_0001_r_000000/../..", "state": "RUNNING", "progress": 1},
+        {"id": "task_1_0001_r_000000", "state": "x" * 1000, "progress": 1},
+        7,
+    ],
+)
+def test_a_job_that_says_what_cannot_be(rm, task):
+    base = f"/proxy/{APP}/ws/v1/mapreduce/jobs/{APP.replace('application', 'job')}/tasks"
+    rm.answers[base] = {"tasks": {"task": [task]}}
+    looked = Poll(10).look((rm.url,))
+    assert not looked.progress
+    assert list(looked.failed) == [APP]
+
+
+def test_more_tasks_than_a_job_can_have(rm):
+    base = f"/proxy/{APP}/ws/v1/mapreduce/jobs/{APP.replace('application', 'job')}/tasks"
+    one = {"id": "task_1_0001_r_000000", "state": "RUNNING", "progress": 1}
+    rm.answers[base] = {"tasks": {"task": [one] * 10_001}}
+    assert list(Poll(30).look((rm.url,)).failed) == [APP]
+
+
+# Redirected
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1:1/proxy/application_1_1/",
+        "https://127.0.0.1/ws/v1/cluster/apps",
+        "http://example.org/ws/v1/cluster/apps",
+        "//example.org/ws/v1/cluster/apps",
+        "file:///etc/passwd",
+        "/logs/",
+        "/proxy/../conf",
+        "http://127.0.0.1:99999/ws/v1/cluster/apps",
+        "",
+    ],
+)
+def test_a_redirect_elsewhere_is_not_followed(rm, location):
+    rm.answers[APPS] = lambda handler: handler.reply(302, b"", Location=location)
+    with pytest.raises(Unusable, match="redirect"):
+        get(rm)
+    assert set(rm.asked) <= {APPS, "/"}
+
+
+def test_a_redirect_to_its_own_proxy_is_followed(rm):
+    rm.answers["/proxy/a"] = lambda handler: handler.reply(302, b"", Location=f"{rm.url}/proxy/b?x=1")
+    rm.answers["/proxy/b?x=1"] = {"yes": 1}
+    assert get(rm, "/proxy/a") == b'{"yes": 1}'
+
+
+def test_redirects_without_end_are_left(rm):
+    rm.answers[APPS] = lambda handler: handler.reply(302, b"", Location=APPS)
+    with pytest.raises(Unusable, match="more than 3 times"):
+        get(rm)
+    assert len(rm.asked) == 4
+
+
+def test_tls_is_checked_against_the_authority(rm):
+    authority = trustme.CA()
+    there = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(there)
+    rm.socket = there.wrap_socket(rm.socket, server_side=True)
+    url = rm.url.replace("http", "https")
+    ours = ssl.create_default_context()
+    with pytest.raises(RestError, match="certificate"), Rest(url, 10, MIB, ours) as strict:
+        strict.get(APPS)
+    authority.configure_trust(ours)
+    with Rest(url, 10, MIB, ours) as trusting:
+        assert b"application_" in trusting.get(APPS)
+
+
+@pytest.mark.parametrize("base", ["rm:8088", "ftp://rm", "http://", "http://rm:8088/?x=1", "file:///etc/passwd"])
+def test_an_address_that_is_none_is_refused(base):
+    with pytest.raises(ValueError, match=r"http://rm.example:8088"):
+        Rest(base, 1, 1)
