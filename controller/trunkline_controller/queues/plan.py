@@ -1,0 +1,130 @@
+"""A policy and the ports that there are as the queues that each port should have. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..net.topology import Dpid, End, Port, Switch, Topology, dpid_text
+from ..policy.model import Policy, PortClass, Problem, Share, Toward
+from ..policy.values import rate_text
+from .wanted import PortQueues, QueuesWanted, QueueWanted
+
+RESERVED = 0xFFFFFF00  # port numbers from here on are OpenFlow's own, such as LOCAL
+
+
+def wanted(policy: Policy | None, topology: Topology, before: QueuesWanted | None = None) -> QueuesWanted:
+    """The queues of all connected switches' ports.
+
+    Ports of no class have none, and neither has a port whose rate is known to nobody. A port where neither a link nor a
+    host is known keeps what `before` gave it: a cable that was pulled for a moment changes no queue.
+    """
+    if policy is None or not policy.port_classes:
+        return QueuesWanted(())
+    kept = {End(port.dpid, port.port): port for port in before.ports} if before else {}
+    cables = _Cables.of(topology)
+    found = []
+    for end, switch, port in _ports(topology):
+        ports = _class(policy, switch, port, cables.toward(end))
+        if end in kept and not cables.known(end):
+            found.append(kept[end])
+        elif ports is not None and (queues := queues_of(policy, ports, end, port)) is not None:
+            found.append(queues)
+    return QueuesWanted(tuple(found))
+
+
+def class_of(policy: Policy, topology: Topology, end: End) -> PortClass | None:
+    """The class of a port: one that names it, else one whose regex matches it, else the one of what it is toward."""
+    switch = topology.switches[end.dpid]
+    return _class(policy, switch, switch.ports[end.port], _Cables.of(topology).toward(end))
+
+
+def _class(policy: Policy, switch: Switch, port: Port, toward: Toward) -> PortClass | None:
+    names = {port.name, f"{switch.name}/{port.name}", f"{dpid_text(switch.dpid)}/{port.name}"}
+    classes = policy.port_classes.values()
+    for ports in classes:
+        if names & set(ports.ports):
+            return ports
+    for ports in classes:
+        if ports.regex and any(re.fullmatch(ports.regex, name) for name in names):
+            return ports
+    return next((ports for ports in classes if ports.toward == toward), None)
+
+
+def queues_of(policy: Policy, ports: PortClass, end: End, port: Port) -> PortQueues | None:
+    """A port's queues; None where neither the policy nor the switch says the port's rate."""
+    rate = ports.rate_bit_s or port.speed_bit_s
+    if not rate:
+        return None
+    queues = []
+    for queue in policy.queues.values():
+        least, most = share_at(ports.shares[queue.name], rate)
+        queues.append(QueueWanted(queue.name, queue.number, queue.dscp, queue.priority, least, most))
+    default = policy.queues[policy.default_queue].number
+    return PortQueues(end.dpid, end.port, port.name, rate, default, tuple(queues))
+
+
+def share_at(share: Share, rate_bit_s: int) -> tuple[int, int]:
+    """Minimum and maximum of a queue, in bits a second, of a port of this rate; none is above the port's."""
+    least = share.min_bit_s if share.min_percent is None else int(rate_bit_s * share.min_percent / 100)
+    most = share.max_bit_s if share.max_percent is None else int(rate_bit_s * share.max_percent / 100)
+    return min(least, rate_bit_s), min(most or rate_bit_s, rate_bit_s)
+
+
+def check(policy: Policy, topology: Topology, file: str) -> tuple[Problem, ...]:
+    """What of a policy the connected switches' ports can't give; of each class the first port that has a fault."""
+    found: dict[tuple[str, str], Problem] = {}
+    cables = _Cables.of(topology)
+    for end, switch, port in _ports(topology):
+        ports = _class(policy, switch, port, cables.toward(end))
+        if ports is None:
+            continue
+        name = f"{switch.name}/{port.name}"
+        for kind, what, remedy in _faults(policy, ports, port, name):
+            found.setdefault((ports.name, kind), Problem(file, ports.line or 1, what, remedy))
+    return tuple(found.values())
+
+
+def _faults(policy: Policy, ports: PortClass, port: Port, name: str) -> Iterator[tuple[str, str, str]]:
+    rate = ports.rate_bit_s or port.speed_bit_s
+    if not rate:
+        yield "rate", f"port {name} does not say its rate", f"give port class {ports.name} a rate"
+        return
+    total = 0
+    for queue, share in ports.shares.items():
+        least = share.min_bit_s if share.min_percent is None else int(rate * share.min_percent / 100)
+        most = share.max_bit_s if share.max_percent is None else int(rate * share.max_percent / 100)
+        total += least
+        if most and most < least:
+            what = f"max of queue {queue} is {rate_text(most)} at port {name}, less than its min of {rate_text(least)}"
+            yield "max", what, "raise max or lower min"
+    if total > rate:
+        what = f"minimum rates of port class {ports.name} sum to {rate_text(total)}, and port {name}"
+        yield "sum", f"{what} has {rate_text(rate)}", "lower some of them, or give the port a class of its own"
+
+
+def _ports(topology: Topology) -> Iterator[tuple[End, Switch, Port]]:
+    for dpid, switch in sorted(topology.switches.items()):
+        for number, port in sorted(switch.ports.items()):
+            if number < RESERVED:
+                yield End(Dpid(dpid), number), switch, port
+
+
+@dataclass(frozen=True)
+class _Cables:
+    """Which ports are cabled to what, as far as it is known."""
+
+    link_ends: frozenset[End]
+    host_ends: frozenset[End]
+
+    @staticmethod
+    def of(topology: Topology) -> _Cables:
+        links = frozenset(end for link in topology.links for end in (link.a, link.b))
+        return _Cables(links, frozenset(host.at for host in topology.hosts.values()))
+
+    def toward(self, end: End) -> Toward:
+        return Toward.SWITCHES if end in self.link_ends else Toward.HOSTS
+
+    def known(self, end: End) -> bool:
+        return end in self.link_ends or end in self.host_ends
