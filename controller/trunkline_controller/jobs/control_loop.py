@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..control import Alert, Applied, Decision
+from ..hooks import Lifting
 from ..policy.model import Lift, Policy, Role
 from .hosts import Hosts
 from .lifting import Limits, Stragglers
@@ -43,17 +44,10 @@ class DynamicSettings:
     ca_file: str = ""
 
 
-class Network(Protocol):
+class Network(Lifting, Protocol):
     """What the loop asks of a running controller; any thread may call."""
 
     def policy(self) -> tuple[Policy, Applied] | None: ...
-
-    def lift(self, lifts: frozenset[Lift]) -> int:
-        """These lifts and no others are in force from now on; returns how many flow entries that changed.
-
-        Raises KeyError where the policy in force has no such queue or category.
-        """
-        ...
 
 
 class DynamicControl:
