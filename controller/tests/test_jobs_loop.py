@@ -2,14 +2,15 @@
 
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 import resourcemanager
 
 from trunkline_controller.control import Applied
-from trunkline_controller.jobs.control_loop import DynamicControl, DynamicSettings
+from trunkline_controller.jobs.control_loop import DynamicControl
 from trunkline_controller.jobs.hosts import Hosts
-from trunkline_controller.jobs.lifting import Limits
+from trunkline_controller.jobs.settings import DynamicSettings, SettingsError
 from trunkline_controller.policy.model import Lift, Policy, PortClass, Queue, Role, Share
 
 APP = "application_1700000000000_0001"
@@ -80,7 +81,7 @@ def clock():
 
 @pytest.fixture
 def control(rm, network, clock):
-    settings = DynamicSettings(True, (rm.url,), timeout_s=10, limits=Limits(silent_s=10, hold_s=5))
+    settings = DynamicSettings(True, resourcemanager=(rm.url,), timeout_s=10, silent_s=10, hold_s=5)
     return DynamicControl(settings, network, clock=clock)
 
 
@@ -138,7 +139,7 @@ def test_a_job_that_ended_is_given_back(rm, network, control, clock):
 def test_without_a_resourcemanager_lifts_are_given_back_an_alert_says_so_and_it_goes_on(
     rm, network, clock, reply, says
 ):
-    settings = DynamicSettings(True, (rm.url,), timeout_s=10, limits=Limits(silent_s=10, hold_s=5))
+    settings = DynamicSettings(True, resourcemanager=(rm.url,), timeout_s=10, silent_s=10, hold_s=5)
     control = DynamicControl(settings, network, clock=clock)
     after(control, clock, 1)
     assert network.in_force == LIFTED
@@ -221,7 +222,7 @@ def test_the_policys_resourcemanager_is_asked_where_none_is_named(rm, network, c
 
 def test_lifts_are_given_back_while_a_resourcemanager_keeps_the_poll_waiting(rm, network):
     """By the clock on the wall, whose give-up is generous: the poll waits for longer than the test does."""
-    settings = DynamicSettings(True, (rm.url,), poll_s=0.05, timeout_s=10 * GIVE_UP_S, limits=Limits(silent_s=0.5))
+    settings = DynamicSettings(True, resourcemanager=(rm.url,), poll_s=0.05, timeout_s=10 * GIVE_UP_S, silent_s=0.5)
     control = DynamicControl(settings, network)
     control.start()
     try:
@@ -235,7 +236,7 @@ def test_lifts_are_given_back_while_a_resourcemanager_keeps_the_poll_waiting(rm,
 
 
 def test_stopping_gives_all_back(rm, network):
-    control = DynamicControl(DynamicSettings(True, (rm.url,), poll_s=0.05, timeout_s=10), network)
+    control = DynamicControl(DynamicSettings(True, resourcemanager=(rm.url,), poll_s=0.05, timeout_s=10), network)
     control.start()
     network.wait_for(LIFTED)
     control.stop()
@@ -270,3 +271,26 @@ def test_names_of_hosts_are_looked_up_once_and_a_few_at_a_time():
     for turn in range(1000):
         hosts.learn(2000 + turn, [f"m{turn}-{n}" for n in range(16)])
     assert len(hosts._found) == 4096
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"poll_s": 0.0}, "dynamic.poll_s: 0 is out of range; write a number from 0.1 to 3600"),
+        ({"timeout_s": float("nan")}, "dynamic.timeout_s"),
+        ({"max_lifted": 0}, "dynamic.max_lifted"),
+        ({"flow_changes_per_s": 0.5}, "dynamic.flow_changes_per_s"),
+        ({"return_lag": 0.3}, "dynamic.return_lag: 0.3 is not below lift_lag, 0.2"),
+        ({"silent_s": 2.0, "poll_s": 5.0}, "dynamic.silent_s"),
+        ({"resourcemanager": ("rm:8088",)}, "dynamic.resourcemanager: 'rm:8088' is no address"),
+        ({"resourcemanager": ("http://rm:8088/cluster",)}, "dynamic.resourcemanager"),
+        ({"resourcemanager": ("http://rm:99999",)}, "dynamic.resourcemanager"),
+        ({"ca_file": Path("/nowhere/ca.pem")}, "dynamic.ca_file: /nowhere/ca.pem: No such file"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changed, says):
+    DynamicSettings(True).check()
+    with pytest.raises(SettingsError) as refused:
+        DynamicSettings(True, **changed).check()
+    assert str(refused.value).startswith(says)
+    assert refused.value.remedy

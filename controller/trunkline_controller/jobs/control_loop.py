@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import ssl
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..control import Alert, Applied, Decision
 from ..hooks import Lifting
 from ..policy.model import Lift, Policy, Role
 from .hosts import Hosts
-from .lifting import Limits, Stragglers
+from .lifting import Stragglers
 from .poll import Looked, Poll
+from .settings import DynamicSettings
 from .target import NoTarget, Target, runs_tasks, target
 
 log = logging.getLogger(__name__)
@@ -29,19 +28,6 @@ KEPT_DECISIONS = 1000
 TICK_S = 0.5
 DEFAULT_PORT = 8088  # yarn.resourcemanager.webapp.address
 REMEDY = "shuffles stay in the policy's queue until it answers; see whether it runs, and [dynamic] resourcemanager"
-
-
-@dataclass(frozen=True)
-class DynamicSettings:
-    """The table [dynamic]. Without `resourcemanager`, the policy's hosts of that role are asked at port 8088."""
-
-    enabled: bool = False
-    resourcemanager: tuple[str, ...] = ()  # http://rm.example:8088
-    queue: str = "lifted"
-    poll_s: float = 1.0
-    timeout_s: float = 3.0
-    limits: Limits = field(default_factory=Limits)
-    ca_file: str = ""
 
 
 class Network(Lifting, Protocol):
@@ -61,8 +47,7 @@ class DynamicControl:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._network, self._clock = settings, network, clock
-        tls = ssl.create_default_context(cafile=settings.ca_file) if settings.ca_file else None
-        self._poll = poll or Poll(settings.timeout_s, tls, clock)
+        self._poll = poll or Poll(settings.timeout_s, settings.tls(), clock)
         self._hosts = Hosts()
         self._machine = Stragglers(settings.limits)
         self._in_force: frozenset[Lift] | None = None  # None: not known, what should be is to be said again

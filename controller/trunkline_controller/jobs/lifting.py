@@ -42,7 +42,7 @@ class Limits:
     hold_s: float = 10.0
     silent_s: float = 10.0
     max_lifted: int = 8  # reducers at once, over all jobs
-    flows_per_s: float = 100.0  # flow entries changed on all switches
+    flows_per_s: float = 100.0  # flow entries that change, over all switches
 
     def __post_init__(self) -> None:
         if not 0 <= self.return_lag < self.lift_lag <= 1:

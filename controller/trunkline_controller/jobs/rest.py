@@ -32,7 +32,8 @@ class Rest:
     def __init__(self, base: str, timeout_s: float, max_bytes: int, tls: ssl.SSLContext | None = None) -> None:
         """`base` is like http://rm:8088. Raises ValueError where it is not."""
         parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        rest = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+        if parts.scheme not in ("http", "https") or not parts.hostname or rest or _origin(base)[2] < 0:
             raise ValueError(f"{base!r} is no address of a ResourceManager; write it as http://rm.example:8088")
         self.base = f"{parts.scheme}://{parts.netloc}"
         self._origin = _origin(self.base)
