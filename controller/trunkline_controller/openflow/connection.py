@@ -1,0 +1,288 @@
+"""One switch's connection: OpenFlow's handshake, messages apart, requests with their answers. An asyncio protocol.
+
+os-ken's own connections are not used: with native threads they notice a switch that is gone only when they next write,
+accept any number of strangers, and can't be stopped. Here a stranger has a moment for its hello, messages and replies
+are bounded, and all runs on one thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+from typing import Protocol
+
+from ..net.topology import Dpid
+from . import messages
+from .messages import HEADER
+
+HANDSHAKE_S = 5.0
+ANSWER_S = 10.0  # a switch that leaves a request open for so long is taken for dead
+ECHO_EVERY_S = 5.0
+SILENT_S = 15.0
+MAX_REPLY_BYTES = 256 << 20  # of one multipart request
+MAX_UNSENT_BYTES = 16 << 20  # what a switch that does not read may leave in memory
+
+
+class OpenFlowError(OSError):
+    """A switch refused a request. `kind` and `code` are OpenFlow's (1.3.5, 7.4.4)."""
+
+    def __init__(self, kind: int, code: int) -> None:
+        super().__init__(f"OpenFlow error type {kind} code {code}")
+        self.kind = kind
+        self.code = code
+
+
+class Gone(OSError):
+    """The connection ended before the answer."""
+
+
+class Peer(Protocol):
+    """Who uses connections. All calls are on the loop's thread."""
+
+    def connected(self, connection: Connection) -> None:
+        """The handshake is over; `dpid` and `version` are known."""
+        ...
+
+    def disconnected(self, connection: Connection, why: str) -> None:
+        """Of one that had been connected."""
+        ...
+
+    def refused(self, connection: Connection, why: str) -> None:
+        """Of one that never was."""
+        ...
+
+    def packet_in(self, connection: Connection, table: int, in_port: int, data: bytes) -> None: ...
+
+    def port_status(self, connection: Connection, description: bytes, removed: bool) -> None: ...
+
+    def failed(self, connection: Connection, xid: int, error: OpenFlowError) -> None:
+        """A message that nobody waits for."""
+        ...
+
+    def role_lost(self, connection: Connection) -> None: ...
+
+    def admits(self, connection: Connection) -> bool:
+        """Whether another connection may be made."""
+        ...
+
+
+class Connection(asyncio.Protocol):
+    """`request` and `multipart` wait for the switch; `send` does not."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.dpid = Dpid(0)
+        self.version = 0  # negotiated
+        self.address = ""
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._xids = itertools.cycle(range(1, 1 << 32))
+        self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._parts: dict[int, bytearray] = {}
+        self._heard_at = 0.0
+        self._is_connected = False
+        self._why = "the switch closed the connection"
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Of asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        name = transport.get_extra_info("peername")
+        self.address = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "a Unix socket"
+        if not self.peer.admits(self):
+            self.close("too many connections")
+            return
+        transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
+        self._heard_at = self._loop.time()
+        self._timer = self._loop.call_later(HANDSHAKE_S, self._handshake_late)
+        self.send(messages.hello())
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
+        buffer = self._buffer
+        buffer += data
+        offset = 0
+        try:
+            while len(buffer) - offset >= 8 and self._transport is not None:
+                version, kind, length, xid = HEADER.unpack_from(buffer, offset)
+                if length < 8:
+                    raise ValueError(f"a message of {length} bytes")
+                if len(buffer) - offset < length:
+                    break
+                message = bytes(memoryview(buffer)[offset : offset + length])
+                offset += length
+                self._message(version, kind, xid, message)
+        except (ValueError, struct.error, IndexError) as error:
+            self.close(f"it sent what is not OpenFlow: {error}")
+        del buffer[:offset]
+
+    def pause_writing(self) -> None:
+        self.close(f"it does not read; {MAX_UNSENT_BYTES >> 20} MiB wait for it")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if exc is not None:
+            self._why = str(exc)
+        self._transport = None
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(Gone(self._why))
+        self._waiting.clear()
+        self._parts.clear()
+        if self._is_connected:
+            self._is_connected = False
+            self.peer.disconnected(self, self._why)
+        else:
+            self.peer.refused(self, self._why)
+
+    # For who uses it.
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def close(self, why: str) -> None:
+        self._why = why
+        if self._transport is not None:
+            self._transport.abort()
+
+    def send(self, message: bytes) -> int:
+        """Returns the message's transaction id."""
+        xid = next(self._xids)
+        if self.is_open and self._transport is not None:
+            self._transport.write(messages.with_xid(message, xid))
+        return xid
+
+    def send_all(self, wanted: list[bytes]) -> list[int]:
+        """Many messages in one write; their transaction ids."""
+        xids = [next(self._xids) for _ in wanted]
+        if self.is_open and self._transport is not None:
+            self._transport.write(b"".join(map(messages.with_xid, wanted, xids)))
+        return xids
+
+    async def request(self, message: bytes, give_up_s: float = ANSWER_S) -> bytes:
+        """The answer: a message, or all bodies of a multipart reply. Raises OpenFlowError, Gone, or TimeoutError."""
+        if not self.is_open:
+            raise Gone(self._why)
+        future: asyncio.Future[bytes] = self._loop.create_future()
+        xid = next(self._xids)
+        self._waiting[xid] = future
+        assert self._transport is not None
+        self._transport.write(messages.with_xid(message, xid))
+        try:
+            return await asyncio.wait_for(future, give_up_s)
+        finally:
+            self._waiting.pop(xid, None)
+            self._parts.pop(xid, None)
+
+    async def barrier(self) -> None:
+        """All messages before it are done when this returns; a switch that does not get there is given up."""
+        try:
+            await self.request(messages.plain(self.version, messages.BARRIER_REQUEST))
+        except TimeoutError:
+            self.close(f"it did not answer a barrier in {ANSWER_S:.0f} s")
+            raise Gone(self._why) from None
+
+    # Messages.
+
+    def _message(self, version: int, kind: int, xid: int, message: bytes) -> None:
+        if kind == messages.ECHO_REQUEST:
+            self._reply(xid, messages.plain(version, messages.ECHO_REPLY, message[8:]))
+        elif self.version == 0:
+            self._hello(kind, message)
+        elif version != self.version:
+            raise ValueError(f"a message of version {version} where {self.version} was agreed on")
+        elif kind == messages.FEATURES_REPLY and not self._is_connected:
+            self.dpid = Dpid(struct.unpack_from("!Q", message, 8)[0])
+            self._is_connected = True
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self._loop.call_later(ECHO_EVERY_S, self._echo)
+            self.peer.connected(self)
+        elif not self._is_connected:
+            if kind == messages.ERROR:
+                raise ValueError("an error in the handshake")
+        else:
+            self._of_switch(kind, xid, message)
+
+    def _of_switch(self, kind: int, xid: int, message: bytes) -> None:
+        if kind == messages.PACKET_IN:
+            self._packet_in(message)
+        elif kind == messages.MULTIPART_REPLY:
+            self._multipart_reply(xid, message)
+        elif kind in (messages.BARRIER_REPLY, messages.ROLE_REPLY):
+            self._answer(xid, message)
+        elif kind == messages.ERROR:
+            error = OpenFlowError(*struct.unpack_from("!HH", message, 8))
+            future = self._waiting.get(xid)
+            if future is None:
+                self.peer.failed(self, xid, error)
+            elif not future.done():
+                future.set_exception(error)
+        elif kind == messages.PORT_STATUS:
+            self.peer.port_status(self, message[16:], removed=message[8] == 1)
+        elif kind == messages.ROLE_STATUS:
+            self.peer.role_lost(self)
+
+    def _hello(self, kind: int, message: bytes) -> None:
+        if kind != messages.HELLO:
+            raise ValueError(f"message type {kind} before a hello")
+        version = messages.negotiated(message)
+        if version is None:
+            error = struct.pack("!HH", 0, 0) + b"OpenFlow 1.3 or 1.5 is needed"
+            self.send(messages.plain(message[0], messages.ERROR, error))
+            self.close("it speaks neither OpenFlow 1.3 nor 1.5; set its protocols to OpenFlow13 or OpenFlow15")
+            return
+        self.version = version
+        self.send(messages.plain(version, messages.FEATURES_REQUEST))
+
+    def _packet_in(self, message: bytes) -> None:
+        """1.3.5, 7.4.1; the input port is the one field of the match that is of use."""
+        table = message[15]
+        match_length = struct.unpack_from("!H", message, 26)[0]
+        in_port, offset, end = 0, 28, 24 + match_length
+        while offset + 4 <= end:
+            header, size = struct.unpack_from("!HxB", message, offset)
+            if header == 0x8000 and message[offset + 2] >> 1 == 0 and size == 4:
+                (in_port,) = struct.unpack_from("!I", message, offset + 4)
+                break
+            offset += 4 + size
+        data = message[24 + (match_length + 7 & ~7) + 2 :]
+        self.peer.packet_in(self, table, in_port, data)
+
+    def _multipart_reply(self, xid: int, message: bytes) -> None:
+        if xid not in self._waiting:
+            return
+        flags = struct.unpack_from("!H", message, 10)[0]
+        parts = self._parts.setdefault(xid, bytearray())
+        parts += message[16:]
+        if len(parts) > MAX_REPLY_BYTES:
+            self.close("it answers a request without end")
+        elif not flags & 1:  # OFPMPF_REPLY_MORE
+            self._answer(xid, bytes(self._parts.pop(xid)))
+
+    def _answer(self, xid: int, body: bytes) -> None:
+        future = self._waiting.get(xid)
+        if future is not None and not future.done():
+            future.set_result(body)
+
+    def _reply(self, xid: int, message: bytes) -> None:
+        if self.is_open and self._transport is not None:
+            self._transport.write(messages.with_xid(message, xid))
+
+    def _handshake_late(self) -> None:
+        self.close(f"no OpenFlow handshake in {HANDSHAKE_S:.0f} s")
+
+    def _echo(self) -> None:
+        silent = self._loop.time() - self._heard_at
+        if silent > SILENT_S:
+            self.close(f"it was silent for {silent:.0f} s")
+            return
+        if silent > ECHO_EVERY_S / 2:
+            self.send(messages.plain(self.version, messages.ECHO_REQUEST))
+        self._timer = self._loop.call_later(ECHO_EVERY_S, self._echo)

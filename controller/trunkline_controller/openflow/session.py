@@ -1,0 +1,246 @@
+"""A connected switch: what it has, what it should have, and the way from one to the other, confirmed by barriers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import struct
+from dataclasses import dataclass, field
+
+from ..flows.desired import is_ours
+from ..flows.difference import (
+    AddFlow,
+    AddGroup,
+    Change,
+    DeleteFlow,
+    DeleteGroup,
+    Key,
+    ModifyGroup,
+    difference,
+)
+from ..flows.entry import FlowEntry, Owner, SelectGroup, Table, Tables, cookie
+from ..net.topology import Dpid, Port, PortNo
+from . import messages, replies
+from .connection import Connection, Gone, OpenFlowError
+from .leases import Lease
+
+log = logging.getLogger(__name__)
+
+BATCH = 512  # changes between two barriers
+RETRY_S = 30.0  # what a switch refused is tried again after this, or when it has been given something else to have
+MANAGED = (Owner.ADMIT, Owner.POLICY, Owner.LIFT, Owner.FORWARD, Owner.PROBE)  # others come and go by themselves
+OWNER_MASK = 0xFFFFFFFF << 32
+
+_FLOW_MOD_FAILED, _TABLE_FULL = 5, 1
+_GROUP_MOD_FAILED, _OUT_OF_GROUPS = 6, 3
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A change that the switch would not make. `full`: for want of room."""
+
+    change: Change
+    error: OpenFlowError
+
+    @property
+    def full(self) -> bool:
+        return (self.error.kind, self.error.code) in (
+            (_FLOW_MOD_FAILED, _TABLE_FULL),
+            (_GROUP_MOD_FAILED, _OUT_OF_GROUPS),
+        )
+
+
+@dataclass
+class Session:
+    """`want` says what the switch should have; `run` keeps it so while the connection lasts."""
+
+    connection: Connection
+    name: str = ""
+    ports: dict[PortNo, Port] = field(default_factory=dict)
+    role: int = messages.ROLE_NOCHANGE  # as the switch last said, and the generation of roles
+    generation: int = 0
+    leases: tuple[Lease, ...] = ()
+    managed: bool = False  # this controller is its master and has read what it has
+    flows: set[FlowEntry] = field(default_factory=set)  # of ours, and there
+    groups: dict[int, SelectGroup] = field(default_factory=dict)
+    foreign: frozenset[Key] = frozenset()
+    counters: dict[FlowEntry, tuple[int, int]] = field(default_factory=dict)  # packets and bytes
+    refusals: dict[object, Refusal] = field(default_factory=dict)  # by what was refused
+    changes_sent: int = 0
+    _wanted: Tables | None = None
+    _keep: frozenset[Table] = frozenset()
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _pending: dict[int, tuple[Change, FlowEntry | None]] = field(default_factory=dict)
+    _retry_at: float = 0.0
+    in_step: bool = False  # has all that is wanted, as far as it does not refuse
+
+    @property
+    def dpid(self) -> Dpid:
+        return self.connection.dpid
+
+    @property
+    def version(self) -> int:
+        return self.connection.version
+
+    async def describe(self) -> None:
+        """Finds out its name and ports."""
+        body = await self.connection.request(messages.multipart(self.version, messages.MP_DESC))
+        described = body[800:1056].split(b"\0", 1)[0].decode(errors="replace").strip()
+        found = await self.connection.request(messages.port_desc_request(self.version))
+        self.ports = {port.number: port for port in replies.ports(self.version, found)}
+        self.name = described if described not in ("", "None") else f"{self.dpid:016x}"
+
+    async def ask_role(self, role: int, generation: int = 0) -> None:
+        """Raises OpenFlowError where the generation is stale."""
+        answer = await self.connection.request(messages.role(self.version, role, generation))
+        self.role, told = struct.unpack_from("!I4xQ", answer, 8)
+        self.generation = 0 if told == messages.NO_GENERATION else told
+
+    async def read_leases(self) -> None:
+        request = messages.flows_request(self.version, cookie(Owner.LEASE), OWNER_MASK, Table.ADMIT)
+        body = await self.connection.request(request)
+        entries = [read.entry for read in replies.flows(self.version, body) if read.entry is not None]
+        self.leases = tuple(lease for entry in entries if (lease := Lease.of(entry)) is not None)
+
+    async def read(self) -> None:
+        """Finds out what of ours it has, and what of others stands where ours might."""
+        body = await self.connection.request(messages.flows_request(self.version))
+        flows: set[FlowEntry] = set()
+        foreign: set[Key] = set()
+        for read in replies.flows(self.version, body):
+            if not read.ours:
+                if read.entry is not None:
+                    foreign.add(read.entry.key)
+            # One of ours that was made to do something else is put right: it counts as not there.
+            elif read.entry is not None and read.cookie >> 32 & 0xFFFF in MANAGED:
+                flows.add(read.entry)
+        body = await self.connection.request(messages.group_desc_request(self.version))
+        groups = {group.number: group for group in replies.groups(self.version, body) if is_ours(group.number)}
+        self.flows, self.groups, self.foreign = flows, groups, frozenset(foreign)
+        self._news.set()
+
+    async def counted(self, table: Table | None = None) -> None:
+        """Reads the counters of its entries, of one table or all."""
+        body = await self.connection.request(messages.flows_request(self.version, table=table))
+        found = {read.entry: (read.packets, read.bytes) for read in replies.flows(self.version, body) if read.entry}
+        kept = {} if table is None else {e: c for e, c in self.counters.items() if e.table is not table}
+        self.counters = kept | {entry: counts for entry, counts in found.items() if entry in self.flows}
+
+    async def count(self) -> int:
+        """How many entries of ours it says to have."""
+        total = 0
+        for owner in MANAGED:
+            request = messages.flows_request(self.version, cookie(owner), OWNER_MASK, kind=messages.MP_AGGREGATE)
+            total += replies.flow_count(self.version, await self.connection.request(request))
+        return total
+
+    async def port_counts(self) -> dict[PortNo, replies.PortCounts]:
+        body = await self.connection.request(messages.port_stats_request(self.version))
+        return replies.port_counts(self.version, body)
+
+    async def queue_counts(self, port: PortNo | None = None) -> dict[tuple[PortNo, int], replies.QueueCounts]:
+        request = messages.queue_stats_request(self.version, messages.ANY if port is None else port)
+        return replies.queue_counts(self.version, await self.connection.request(request))
+
+    def want(self, tables: Tables, keep: frozenset[Table]) -> None:
+        """In tables of `keep` nothing that is there is changed or removed."""
+        if self._wanted is not None and tables.flows != self._wanted.flows:
+            self._retry_at = 0.0
+        self._wanted, self._keep = tables, keep
+        self.in_step = False
+        self._news.set()
+
+    def wants(self) -> tuple[Tables | None, frozenset[Table]]:
+        return self._wanted, self._keep
+
+    def failed(self, xid: int, error: OpenFlowError) -> None:
+        """A change was refused; the barrier after it has not been answered yet."""
+        pending = self._pending.pop(xid, None)
+        if pending is None:
+            return
+        change, old = pending
+        self._undo(change, old)
+        subject: object = change.entry if isinstance(change, AddFlow | DeleteFlow) else change
+        self.refusals[subject] = Refusal(change, error)
+
+    async def run(self) -> None:
+        """Until the connection ends."""
+        loop = asyncio.get_running_loop()
+        while self.connection.is_open:
+            try:
+                await asyncio.wait_for(self._news.wait(), RETRY_S if self.refusals else None)
+            except TimeoutError:
+                self._retry_at = 0.0
+            self._news.clear()
+            while self.connection.is_open and (changes := self._changes(loop.time())):
+                self.in_step = False
+                try:
+                    await self._make(changes[:BATCH])
+                except Gone:
+                    return
+                if self.refusals:
+                    self._retry_at = loop.time() + RETRY_S
+            self.in_step = self._wanted is not None
+
+    def _changes(self, now: float) -> list[Change]:
+        if self._wanted is None:
+            return []
+        if now >= self._retry_at:
+            self.refusals.clear()
+        changes = difference(self._wanted, Tables(frozenset(self.flows), self.groups), self.foreign, self._keep)
+        if self.refusals:
+            refused = self.refusals
+            changes = [c for c in changes if (c.entry if isinstance(c, AddFlow | DeleteFlow) else c) not in refused]
+        return changes
+
+    async def _make(self, changes: list[Change]) -> None:
+        present = {entry.key: entry for entry in self.flows} if any(isinstance(c, AddFlow) for c in changes) else {}
+        xids = self.connection.send_all([messages.of_change(self.version, change) for change in changes])
+        for xid, change in zip(xids, changes, strict=True):
+            old = present.get(change.entry.key) if isinstance(change, AddFlow) else None
+            self._pending[xid] = change, old
+            self._do(change, old)
+        self.changes_sent += len(changes)
+        try:
+            await self.connection.barrier()
+        finally:
+            self._pending.clear()
+
+    def _do(self, change: Change, old: FlowEntry | None) -> None:
+        match change:
+            case AddFlow(entry):
+                if old is not None:
+                    self.flows.discard(old)
+                self.flows.add(entry)
+            case DeleteFlow(entry):
+                self.flows.discard(entry)
+                self.counters.pop(entry, None)
+            case AddGroup(group) | ModifyGroup(group):
+                self.groups[group.number] = group
+            case DeleteGroup(number):
+                self.groups.pop(number, None)
+
+    def _undo(self, change: Change, old: FlowEntry | None) -> None:
+        match change:
+            case AddFlow(entry):
+                self.flows.discard(entry)
+                if old is not None:
+                    self.flows.add(old)
+            case AddGroup(group):
+                self.groups.pop(group.number, None)
+            case ModifyGroup(group):
+                self.groups[group.number] = SelectGroup(group.number, ())
+            case DeleteFlow() | DeleteGroup():
+                pass  # it is most likely not there, which is what was wanted
+
+    def again(self) -> None:
+        """What it refused is asked of it again now."""
+        self._retry_at = 0.0
+        self._news.set()
+
+    async def release(self, lease: Lease) -> None:
+        """Lets go of the switch in peace: another controller may take it at once. Its flows stay."""
+        with contextlib.suppress(OSError, TimeoutError):
+            self.connection.send(messages.delete_flow(self.version, lease.entry()))
+            await self.connection.barrier()
