@@ -10,7 +10,6 @@ from pathlib import Path
 
 from .. import planes, stock, yarn
 from ..cluster import Cluster, Plane, Properties
-from ..controller import Controller, Settings
 from ..network import Site
 from ..procs import Stage
 from ..routers import Router
@@ -32,8 +31,7 @@ PLANES = ("tcp", "ndn")
 
 @dataclass
 class DataCenter:
-    """What runs in a fabric: a controller of its OpenFlow switches, `routers` on routers and on hosts that need one, a
-    cluster, and YARN on it."""
+    """What runs in a fabric: `routers` on routers and on hosts that need one, a cluster, and YARN on it."""
 
     fabric: Fabric
     topology: Topology
@@ -41,7 +39,6 @@ class DataCenter:
     routers: list[Router]
     cluster: Cluster | None
     yarn: yarn.Yarn | None = None
-    controller: Controller | None = None  # where switches speak OpenFlow
 
 
 def needed_bytes(topology: Topology) -> int:
@@ -159,19 +156,11 @@ def start(
     cache_policy: str = "lru",
     racks: bool = True,
     extra: Properties | None = None,
-    controller: Settings | None = None,
 ) -> DataCenter:
-    """Starts an OpenFlow controller (where there are switches for it), routers (on the plane "ndn"), the cluster and
-    YARN in a fabric that is up; returns when all are well.
+    """Starts routers (on the plane "ndn"), the cluster and YARN in a fabric that is up; returns when all are well.
 
-    With `racks` Hadoop is told which host is in which. `controller` are settings of it other than the usual.
+    With `racks` Hadoop is told which host is in which.
     """
-    own_controller = None
-    if topology.openflow:
-        say(f"starting the OpenFlow controller of {len(topology.openflow)} switches")
-        own_controller = Controller(stage, fabric, topology, directory, controller)
-        own_controller.start()
-        own_controller.introduce()
     running: list[Router] = []
     if plane_name == "ndn":
         running = routers(
@@ -184,7 +173,7 @@ def start(
             cache_policy=cache_policy,
         )
         launch(running)
-    center = DataCenter(fabric, topology, stage, running, None, controller=own_controller)
+    center = DataCenter(fabric, topology, stage, running, None)
     if not topology.roles.namenode:
         return center
     on_hosts = {router.host for router in running} & set(topology.hosts)
@@ -257,7 +246,6 @@ def rig(
     racks: bool = True,
     extra: Properties | None = None,
     disk_bytes: int = 0,
-    controller: Settings | None = None,
 ) -> Iterator[LabRig]:
     """A data centre for the length of the block; nothing of it stays but logs and configuration.
 
@@ -274,7 +262,6 @@ def rig(
             cache_policy=cache_policy,
             racks=racks,
             extra=extra,
-            controller=controller,
         )
         assert center.cluster is not None
 

@@ -109,8 +109,7 @@ final class NamedReplica extends ReplicaAccessor {
         throw e;
       }
       Failure failure = e instanceof SocketTimeoutException ? Failure.SILENT : Failure.BAD;
-      long pauseMs =
-          node.health().failed(id(), failure, id() + " could not be read by name").leftMs();
+      long pauseMs = node.health().failed(id(), failure, id() + " could not be read by name");
       MetadataCache.forget(node, pool, block, metadata.genstamp());
       stats.fallback(
           TransportNames.NDN,

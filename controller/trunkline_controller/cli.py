@@ -1,0 +1,112 @@
+"""`trunkline-controller`: the controller as a program.
+
+Ends with 0 when it was asked to, 1 when it can't run here, 2 when its configuration or command line is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import json
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import __doc__ as purpose
+from . import settings as configuration
+from .controller import Controller, ControllerSettings
+from .http.server import HttpServer
+from .jobs.control_loop import DynamicControl
+from .settings import ConfigurationError, Settings
+
+log = logging.getLogger("trunkline_controller")
+
+FAILED, REFUSED = 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="trunkline-controller", description=purpose.splitlines()[0])
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, TOML")
+    parser.add_argument("--check", action="store_true", help="check the configuration, and end")
+    parser.add_argument("--json", action="store_true", help="print problems, and with --check the result, as JSON")
+    parser.add_argument("--verbose", action="store_true", help="log more")
+    chosen = parser.parse_args(arguments)
+    try:
+        settings = configuration.load(chosen.config)
+    except ConfigurationError as error:
+        _print_problems(error, chosen.json)
+        return REFUSED
+    if chosen.check:
+        print(json.dumps({"ok": True, "problems": []}) if chosen.json else f"{chosen.config}: configuration is valid")
+        return 0
+    _log(chosen.verbose)
+    return run(settings)
+
+
+def _print_problems(error: ConfigurationError, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"ok": False, "problems": [vars(problem) for problem in error.problems]}))
+    else:
+        print(error, file=sys.stderr)
+
+
+def _log(verbose: bool) -> None:
+    level = logging.DEBUG if verbose else logging.INFO
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    # What a broken switch sent it would print whole; what that means for the switch is said here.
+    logging.getLogger("os_ken").setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def run(settings: Settings) -> int:
+    """Until SIGTERM or SIGINT; flows stay in the switches."""
+    stop = [signal.SIGTERM, signal.SIGINT]
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # other threads inherit it; this one waits for them
+    try:
+        controller = Controller(
+            ControllerSettings(settings.state.directory, settings.edge(), settings.fabric(), settings.openflow.poll_s)
+        )
+    except OSError as error:
+        log.error("%s", error)
+        return FAILED
+    try:
+        controller.start()
+    except OSError as error:
+        openflow = settings.openflow
+        log.error(
+            "openflow.port: can't listen on %s port %d: %s; end the program that has the port, or choose another",
+            openflow.address, openflow.port, error.strerror,
+        )  # fmt: skip
+        return FAILED
+    dynamic = DynamicControl(settings.dynamic, controller) if settings.dynamic.enabled else None
+    controller.dynamic = dynamic
+    http = HttpServer(controller, settings.http)
+    try:
+        http.start()
+    except ValueError as error:
+        log.error("%s", error)
+        controller.stop()
+        return FAILED
+    if dynamic is not None:
+        dynamic.start()
+    log.info("listening for switches on %s port %d", settings.openflow.address, controller.openflow_port)
+    if not ipaddress.ip_address(settings.openflow.address).is_loopback and settings.openflow.certificate is None:
+        log.warning(
+            "openflow.certificate is not set: whoever reaches %s port %d may pass for a switch; keep strangers out of "
+            "that network, or use TLS",
+            settings.openflow.address, controller.openflow_port,
+        )  # fmt: skip
+    log.info("page and REST interface: %s", http.url)
+    received = signal.sigwait(stop)
+    log.info("%s: ending; flows stay in the switches", signal.Signals(received).name)
+    if dynamic is not None:
+        dynamic.stop()
+    http.stop()
+    controller.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

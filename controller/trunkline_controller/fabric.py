@@ -1,0 +1,309 @@
+"""The network as this controller steers it: what switches say goes into discovery, what they should have follows.
+
+Everything here runs on the loop's thread. `topology` and `sessions` may be read from any thread: they are replaced, or
+grow and shrink by whole entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from .flows.desired import CONTROLLER_MAC, Desired, group_numbers, host_of, is_ours
+from .flows.entry import FlowEntry, Output, Table
+from .net import frames
+from .net.discovery import Discovery
+from .net.hosts import Probe
+from .net.limits import Limits
+from .net.topology import Dpid, End, Port, PortNo, Topology
+from .openflow import messages
+from .openflow.leases import Role
+from .openflow.lldp import Lldp
+from .openflow.replies import canonical_match
+from .openflow.session import Session
+from .rates import Buckets
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.1
+PLAN_AFTER_S = 0.01  # events that come together are answered together
+CLASSIFYING = frozenset({Table.SOURCE_ROLES, Table.DESTINATION_ROLES, Table.CLASSIFY})
+TABLE_REMEDY = (
+    "raise its limit (Open vSwitch: Flow_Table flow_limit), or have the policy name fewer hosts; what fits is in "
+    "force, the rest is tried again every 30 s"
+)
+
+
+@dataclass(frozen=True)
+class FabricSettings:
+    """`per_port` and `floods` are packets a second that the controller looks at: of one port, and to be flooded."""
+
+    limits: Limits = field(default_factory=Limits)
+    adopt_hold_s: float = 20.0  # how long flows from before the start stay though their switch or host is not found
+    per_port: float = 200.0
+    floods: float = 50.0
+
+
+class Fabric:
+    """`changed` is called after each change of the topology, of the role, and of what is in step."""
+
+    def __init__(self, settings: FabricSettings, changed: Callable[[], None] = lambda: None) -> None:
+        self.settings = settings
+        self.discovery = Discovery(settings.limits)
+        self.alarms = self.discovery.alarms
+        self.sessions: dict[Dpid, Session] = {}
+        self.topology: Topology = self.discovery.topology()
+        self.role = Role.NONE
+        self._changed = changed
+        self._desired = Desired()
+        self._classify: frozenset[FlowEntry] | None = None
+        self._lldp = Lldp()
+        self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
+        self._flood_rate = Buckets(settings.floods, 4 * settings.floods)
+        self._master_since = 0.0
+        self._adopting = True
+        self._plan_cost_s = 0.0
+        self._plan_timer: asyncio.TimerHandle | None = None
+
+    # What others ask.
+
+    def classify(self, entries: frozenset[FlowEntry]) -> None:
+        """What policy and lifts want of each switch, from now on. Until it is told, what is there stays there."""
+        self._classify = _canonical(entries)
+        self._plan()
+
+    def changes(self, entries: frozenset[FlowEntry]) -> int:
+        """How many entries `classify` would change, on all switches."""
+        wanted, had = _canonical(entries), self._classify or frozenset()
+        return len({entry.key for entry in wanted ^ had}) * len(self.sessions)
+
+    def converged(self) -> bool:
+        """Each connected switch has what it should, as far as it does not refuse; nothing is being found out."""
+        return (
+            self._plan_timer is None
+            and self.discovery.settled()
+            and all(session.in_step for session in list(self.sessions.values()))
+        )
+
+    # Of `openflow.edge`.
+
+    def role_changed(self, role: Role, why: str) -> None:
+        log.info("role: %s (%s)", role, why)
+        if role is not Role.MASTER:
+            self.alarms.clear("standby")
+        if role is Role.STANDBY:
+            self.alarms.sound(
+                "standby",
+                f"this controller stands by: {why} of the same switches",
+                "end one of the two, if that is not meant so; this one takes over when the other is gone",
+                _now(),
+            )
+        if role is Role.MASTER:
+            self.alarms.clear("standby")
+            self._adopting, self._master_since = True, _now()
+        self.role = role
+        self._changed()
+
+    def switch_ready(self, session: Session) -> None:
+        now = _now()
+        self.sessions = {**self.sessions, session.dpid: session}
+        self.discovery.switch_connected(
+            session.dpid, session.name, session.ports.values(), now, version=session.version
+        )
+        remembered = 0
+        for entry in session.flows:
+            if (found := host_of(entry)) is not None:
+                mac, port = found
+                self.discovery.host_remembered(End(session.dpid, PortNo(port)), mac, now)
+                remembered += 1
+        if session.flows:
+            log.info(
+                "switch %s: has %d flow entries and %d groups of ours already, which lead to %d of its hosts",
+                session.name, len(session.flows), len(session.groups), remembered,
+            )  # fmt: skip
+        self._plan_soon()
+
+    def switch_gone(self, session: Session) -> None:
+        if self.sessions.get(session.dpid) is session:
+            self.sessions = {dpid: other for dpid, other in self.sessions.items() if dpid != session.dpid}
+            self.discovery.switch_gone(session.dpid, _now())
+            self._plan_soon()
+
+    def port_changed(self, session: Session, port: Port) -> None:
+        self.discovery.port_changed(session.dpid, port, _now())
+        self._plan_soon()
+
+    def port_removed(self, session: Session, number: PortNo) -> None:
+        self.discovery.port_removed(End(session.dpid, number), _now())
+        self._plan_soon()
+
+    def change_refused(self, session: Session) -> None:
+        self._plan_soon()  # its alarm is sounded there
+
+    def stranger(self, key: str, what: str, remedy: str) -> None:
+        self.alarms.sound(key, what, remedy, _now(), 60.0)
+
+    def packet_in(self, session: Session, table: int, in_port: int, data: bytes) -> None:
+        now, at = _now(), End(session.dpid, PortNo(in_port))
+        if data[12:14] == b"\x88\xcc":
+            origin = self._lldp.origin(data, now)
+            if origin is not None:
+                self.discovery.lldp_heard(at, origin, now)
+                self._plan_soon()
+            return
+        if not self._port_rates.take(at, now):
+            return
+        frame = frames.read(data)
+        if frame is None or not frame.from_a_host or frame.source == CONTROLLER_MAC:
+            return
+        self._ask(self.discovery.host_seen(at, frame.source, frame.address, now))
+        if self.discovery.hosts.changes:
+            self._plan_soon()
+        if table == Table.FORWARD or frame.destination == frames.BROADCAST:
+            self._deliver(session, at, frame, data, now)
+
+    # Inside.
+
+    def start(self) -> None:
+        asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(TICK_S, self._tick)
+        now = _now()
+        self._ask(self.discovery.tick(now))
+        due: dict[Dpid, list[bytes]] = {}
+        for end in self.discovery.lldp_due(now):
+            session = self.sessions.get(end.dpid)
+            port = session.ports.get(end.port) if session else None
+            if session is not None and port is not None:
+                frame = self._lldp.frame(end, port.mac, now)
+                due.setdefault(end.dpid, []).append(messages.packet_out(session.version, frame, (Output(end.port),)))
+        for dpid, wanted in due.items():
+            self.sessions[dpid].connection.send_all(wanted)
+        self._port_rates.forget(now)
+        if self._plan_timer is None and (self._adopting or self.discovery.topology() is not self.topology):
+            self._plan_soon()
+        for what, alarm in self.alarms.news():
+            if what == "began":
+                log.warning("alert: %s; %s", alarm.what, alarm.remedy)
+            else:
+                log.info("alert over: %s", alarm.what)
+
+    def _ask(self, probes: list[Probe]) -> None:
+        for probe in probes:
+            session = self.sessions.get(probe.at.dpid)
+            if session is not None:
+                frame = frames.probe(CONTROLLER_MAC, probe.mac, probe.address)
+                self._send(session, frame, [probe.at.port])
+
+    def _send(self, session: Session, frame: bytes, ports: list[PortNo]) -> None:
+        outputs = tuple(Output(port) for port in ports)
+        session.connection.send(messages.packet_out(session.version, frame, outputs))
+
+    def _deliver(self, session: Session, at: End, frame: frames.Frame, data: bytes, now: float) -> None:
+        """A packet that the switch sent here instead of on its way: an ARP broadcast, or of an unknown destination."""
+        hosts = self.discovery.hosts
+        if frame.address is not None:
+            holder = hosts.holder(frame.address)
+            if holder is not None and holder.mac != frame.source:
+                return  # it claims what another has, and must not tell others so
+        if frame.asks_for is not None and (target := hosts.holder(frame.asks_for)) is not None:
+            if target.mac != frame.source:
+                reply = frames.arp_reply(frame.source, frame.address, target.mac, frame.asks_for)
+                self._send(session, reply, [at.port])
+                return
+        elif frame.destination != frames.BROADCAST and (known := hosts.host(frame.destination)) is not None:
+            # Known since the packet was sent here, or not to be reached.
+            there = self.sessions.get(known.at.dpid)
+            if there is not None and known.at != at:
+                self._send(there, data, [known.at.port])
+            return
+        if not self._flood_rate.take("floods", now):
+            return
+        edges: dict[Dpid, list[PortNo]] = {}
+        for end in self.topology.edges:
+            if end != at:
+                edges.setdefault(end.dpid, []).append(end.port)
+        for dpid, ports in edges.items():
+            if dpid in self.sessions:
+                self._send(self.sessions[dpid], data, sorted(ports))
+
+    def _plan_soon(self) -> None:
+        if self._plan_timer is None:
+            # Of a burst of events only a part of the time goes into plans.
+            after = PLAN_AFTER_S + 2 * self._plan_cost_s
+            self._plan_timer = asyncio.get_running_loop().call_later(after, self._plan)
+
+    def _plan(self) -> None:
+        if self._plan_timer is not None:
+            self._plan_timer.cancel()
+            self._plan_timer = None
+        begun = time.perf_counter()
+        topology = self.discovery.topology()
+        was_adopting, self._adopting = self._adopting, self._adopting and not self._is_adopted(topology)
+        keep = frozenset({Table.FORWARD} if self._adopting else ()) | (CLASSIFYING if self._classify is None else set())
+        tables = self._desired.tables(topology, self._classify or frozenset())
+        for dpid, session in self.sessions.items():
+            wanted = tables.get(dpid)
+            if wanted is not None and (wanted, keep) != session.wants():
+                session.want(wanted, keep)
+            self._alarm_refusals(session)
+        self._plan_cost_s = time.perf_counter() - begun
+        if was_adopting and not self._adopting and self.sessions:
+            log.info(
+                "the network is known: %d switches, %d links, %d hosts",
+                len(topology.switches), len(topology.links), len(topology.hosts),
+            )  # fmt: skip
+        self.topology = topology
+        self._changed()
+
+    def _is_adopted(self, topology: Topology) -> bool:
+        """Whether all is found that flows from before the start speak of; they stay as they are until then."""
+        if not self.sessions:
+            return False
+        if _now() - self._master_since >= self.settings.adopt_hold_s:
+            return True
+        known = set(group_numbers(topology.switches).values())
+        named = {number for session in self.sessions.values() for number in session.groups if is_ours(number)}
+        return named <= known and self.discovery.settled()
+
+    def _alarm_refusals(self, session: Session) -> None:
+        full = {_table(subject) for subject, refusal in session.refusals.items() if refusal.full}
+        for table in (*Table, "groups"):
+            key = f"full {session.dpid} {table}"
+            if table in full:
+                name = "the group table" if table == "groups" else f"flow table {int(table)} ({Table(table).name})"
+                self.alarms.sound(key, f"switch {session.name}: {name} is full", TABLE_REMEDY, _now())
+            elif session.in_step or not session.refusals:
+                self.alarms.clear(key)
+        other = [refusal for refusal in session.refusals.values() if not refusal.full]
+        if other:
+            self.alarms.sound(
+                f"refused {session.dpid}",
+                f"switch {session.name} refuses {len(other)} changes, the first with {other[0].error}: "
+                f"{other[0].change}",
+                "see that it has the tables, groups and actions of the controller's documentation",
+                _now(),
+            )
+        elif session.in_step or not session.refusals:
+            self.alarms.clear(f"refused {session.dpid}")
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _table(subject: object) -> Table | str:
+    return subject.table if isinstance(subject, FlowEntry) else "groups"
+
+
+def _canonical(entries: frozenset[FlowEntry]) -> frozenset[FlowEntry]:
+    """As switches write them, so that they are known again."""
+    return frozenset(
+        entry if (match := canonical_match(entry.match)) == entry.match else replace(entry, match=match)
+        for entry in entries
+    )
