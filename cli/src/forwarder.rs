@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +20,9 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Stop {
     flag: Arc<AtomicBool>,
-    /// Has something to read once the flag is set.
+    /// Has something to read once the flag is set, or something else is to be looked at.
     wake: Arc<UnixStream>,
+    waker: Arc<UnixStream>,
 }
 
 impl Stop {
@@ -46,12 +47,39 @@ impl Stop {
         Ok(Stop {
             flag,
             wake: Arc::new(wake),
+            waker: Arc::new(waker),
         })
     }
 
     /// Whether one came.
     pub fn is_set(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Ends [`Stop::wait_or`]'s wait so that it looks again.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn waker(&self) -> Result<impl FnOnce() + Send + 'static, CliError> {
+        let waker = self
+            .waker
+            .try_clone()
+            .map_err(|e| CliError::failed("signals", e))?;
+        Ok(move || {
+            // Where it cannot take more, there is something to read.
+            let _ = (&waker).write(&[0]);
+        })
+    }
+
+    /// Waits for one, or until `done`, which is asked again each time that a waker is called.
+    pub fn wait_or(&self, done: impl Fn() -> bool) {
+        while !self.is_set() && !done() {
+            if self.wake.set_read_timeout(None).is_err() {
+                break;
+            }
+            // Of whatever comes of it: those two tell.
+            let _ = (&*self.wake).read(&mut [0]);
+        }
     }
 
     /// Waits for one, `time` at most; whether one came.

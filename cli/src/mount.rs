@@ -13,8 +13,6 @@ use crate::fuse;
 use crate::repo::{ControlSocket, Counters, RepoConfig};
 use crate::{logging, output};
 
-/// How soon a signal is heeded.
-const LOOK: Duration = Duration::from_millis(50);
 /// Least bytes of segments that may be kept: some calls at once, of all that the system asks for in one.
 const LEAST_CACHE: u64 = 1 << 20;
 
@@ -92,6 +90,7 @@ fn remote(args: &MountArgs, prefix: &Name, verbose: u8) -> Result<(), CliError> 
 }
 
 fn until_stopped(mount: Mount, stop: &Stop) -> Result<(), CliError> {
-    while !stop.is_set() && !mount.wait(LOOK) {}
+    mount.on_end(stop.waker()?);
+    stop.wait_or(|| mount.wait(Duration::ZERO));
     fuse::end(mount)
 }

@@ -143,6 +143,25 @@ def test_a_silent_application_keeps_no_other_from_being_heard_and_is_asked_less_
     assert FIRST_PAUSE_S == 2
 
 
+def test_applications_that_take_long_come_last_and_the_rest_of_them_waits(rm):
+    """A clock that each of the slow ones moves; they answer well in the end."""
+    clock = Clock()
+    slow = [f"application_1700000000000_{n:04d}" for n in range(10, 20)]
+    rm.runs(*((name, "MAPREDUCE") for name in slow), (APP, "MAPREDUCE"))
+
+    def late(handler):
+        clock.now += 2
+        handler.reply(200, b'{"tasks": null}')
+
+    for name in slow:
+        rm.answers[f"/proxy/{name}/ws/v1/mapreduce/jobs/{name.replace('application', 'job')}/tasks"] = late
+    poll = Poll(3, clock=clock)
+    looked = [[job.job for job in poll.look((rm.url,)).progress] for _ in range(4)]
+    assert [len(jobs) for jobs in looked] == [4, 4, 5, 5]
+    assert "job_1700000000000_0001" in looked[2]
+    assert looked[3][0] == "job_1700000000000_0001"
+
+
 def test_a_job_whose_status_fails_still_runs_and_one_that_ended_does_not(rm):
     poll = Poll(10)
     poll.look((rm.url,))

@@ -48,6 +48,12 @@ class Jobs:
         self.phases += phases_of(step, log)
         return log
 
+    def seconds(self) -> float:
+        """How long the last job's client ran."""
+        wall_s = self.processes[-1].wall_s
+        assert wall_s is not None
+        return wall_s
+
     def shell(self, *words: str) -> None:
         """`hdfs dfs`."""
         self.cluster.client(FSSHELL, *words, name=words[0].lstrip("-"))

@@ -30,6 +30,14 @@ pub use sim::{
     SimCommand, SimWriteArgs,
 };
 
+/// How long nothing may come of what is asked for, where nothing else is said.
+const TIMEOUT: &str = "15s";
+
+/// The same, for who has no option for it.
+pub fn timeout() -> Duration {
+    parse_duration(TIMEOUT).expect("a duration")
+}
+
 /// Named data under Hadoop: forward, publish and fetch it.
 #[derive(Debug, Parser)]
 #[command(
@@ -143,7 +151,7 @@ pub struct GetArgs {
     #[arg(long, value_name = "HOW", default_value = "digest")]
     pub verify: VerifySpec,
     /// Give up when nothing has come for so long, or one segment has not though others came
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = TIMEOUT)]
     pub timeout: Duration,
     /// No progress bar
     #[arg(short, long)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use ndn_packet::Name;
 
-use super::FaceArg;
+use super::{FaceArg, TIMEOUT};
 use crate::keys::VerifySpec;
 use crate::units::{parse_duration, parse_size};
 
@@ -53,7 +53,7 @@ pub struct NetworkReadArgs {
     )]
     pub verify: VerifySpec,
     /// A call fails when nothing has come for so long
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s",
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = TIMEOUT,
           requires = "remote")]
     pub timeout: Duration,
     /// Most bytes of verified segments that are kept in memory

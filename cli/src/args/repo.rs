@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use ndn_packet::Name;
 use trunkline_store::Location;
 
-use super::{FaceArg, JsonArg};
+use super::{FaceArg, JsonArg, TIMEOUT};
 use crate::keys::{SignSpec, VerifySpec};
 use crate::units::{parse_duration, parse_size};
 use crate::window::WindowSpec;
@@ -131,7 +131,7 @@ pub struct GetFileArgs {
     #[arg(long, value_name = "HOW", default_value = "cubic")]
     pub window: WindowSpec,
     /// Give up when nothing has come for so long, or one segment has not though others came
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = TIMEOUT)]
     pub timeout: Duration,
     /// No progress bar
     #[arg(short, long)]

@@ -265,6 +265,18 @@ mod tests {
         RepoConfig::parse(Path::new("/etc/repo.toml"), text).map_err(|e| e.to_string())
     }
 
+    /// A setting's default stands in the table; whoever uses the library alone has the same.
+    #[test]
+    fn the_smallest_is_the_defaults() {
+        let config = read("[repo]\ndirectory = \"/x\"\n").expect("right");
+        assert_eq!(config.options, RepoOptions::default());
+        assert_eq!(config.limits, InsertLimits::default());
+        let (put, defaults) = (&config.put, PutOptions::default());
+        assert_eq!(format!("{put:?}"), format!("{defaults:?}"));
+        let (mount, defaults) = (&config.mount, MountOptions::default());
+        assert_eq!(format!("{mount:?}"), format!("{defaults:?}"));
+    }
+
     #[test]
     fn paths_are_beside_the_file() {
         let config = read("[repo]\ndirectory = \"store\"\nkey = \"hmac:secret\"\n").expect("right");

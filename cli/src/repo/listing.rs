@@ -1,19 +1,14 @@
 //! What is in a folder, asked for by name: of a repository anywhere, or of the cluster behind one.
 
-use std::time::Duration;
-
 use ndn_endpoint::{Check, ConsumerConfig, FetchConfig};
 use ndn_packet::{ComponentBuf, Name};
 use ndn_repo::{MAX_LISTING_BYTES, listed};
 use serde_json::{Value, json};
 
-use crate::args::LsArgs;
+use crate::args::{self, LsArgs};
 use crate::error::CliError;
 use crate::forwarder;
 use crate::transfer::{GatherError, fetch_error, gather};
-
-/// How long nothing may come.
-const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The rows of a folder's listing, in the order in which it tells them.
 ///
@@ -24,7 +19,7 @@ pub(super) fn fetch(args: &LsArgs) -> Result<Value, CliError> {
     let config = FetchConfig {
         check: Check::AtEnd,
         consumer: ConsumerConfig {
-            give_up_after: TIMEOUT,
+            give_up_after: args::timeout(),
             verify: args.verify.load()?,
             seed: forwarder::seed(),
             ..ConsumerConfig::new(object.clone())

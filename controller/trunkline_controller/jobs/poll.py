@@ -40,8 +40,10 @@ class _Failing:
 
 
 class Poll:
-    """Asks the first of `addresses` that answers. An application that gives no answer is left alone for a while, longer
-    each time, so that it keeps nobody else waiting.
+    """Asks the first of `addresses` that answers, and then the applications.
+
+    Those go first that answered soonest, and when `timeout_s` has passed twice the rest waits for the next look. One
+    that gives no answer is left alone for a while, longer each time. So no application keeps others from being heard.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Poll:
         self._clients: dict[str, MapReduce | Spark] = {mapreduce.TYPE: MapReduce(), spark.TYPE: Spark()}
         self._failing: dict[str, _Failing] = {}
         self._jobs: dict[str, frozenset[str]] = {}  # by application, as it last said
+        self._took_s: dict[str, float] = {}  # by application, its last answers
 
     def look(self, addresses: tuple[str, ...]) -> Looked:
         """Once round."""
@@ -81,11 +84,15 @@ class Poll:
         self._jobs = {name: jobs for name, jobs in self._jobs.items() if name in ids}
         for client in self._clients.values():
             client.forget(ids)
+        self._took_s = {name: took_s for name, took_s in self._took_s.items() if name in ids}
         progress: list[JobProgress] = []
-        for application in applications:
+        first = began = self._clock()
+        for application in sorted(applications, key=lambda one: self._took_s.get(one.id, 0.0)):
             failing = self._failing.get(application.id)
-            if failing and failing.until > self._clock():
+            if failing and failing.until > began:
                 continue
+            if began - first > 2 * self._timeout_s:
+                break
             try:
                 with rest:
                     found = self._clients[application.applicationType].progress(rest, application)
@@ -97,6 +104,8 @@ class Poll:
                 self._failing.pop(application.id, None)
                 self._jobs[application.id] = frozenset(job.job for job in found)
                 progress += found
+            ended = self._clock()
+            self._took_s[application.id], began = ended - began, ended
         running = frozenset(job for jobs in self._jobs.values() for job in jobs)
         return Looked(running, tuple(progress), {name: failing.why for name, failing in self._failing.items()})
 

@@ -84,6 +84,8 @@ def test_ucx_loses_its_connection_in_mid_write(make_bed, data, tmp_path):
     bed.assert_all_alive()
     if bed.plane.name == "ucx":
         assert bed.total("ucx_endpoints_failed") > 0
+        wait_until("the lost connection's counter", lambda: bed.total("ucx_lost") > 0, 5)
+        assert "data connection by UCX: lost:" in bed.log_of("client")
 
 
 def test_a_datanode_is_restarted_while_connections_to_it_are_pooled(bed, data, tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .. import planes, stock, yarn
 from ..cluster import Cluster, Plane, Properties
+from ..controller import Controller, Settings
 from ..network import Site
 from ..procs import Stage
 from ..routers import Router
@@ -31,7 +32,8 @@ PLANES = ("tcp", "ndn")
 
 @dataclass
 class DataCenter:
-    """What runs in a fabric: `routers` on routers and on hosts that need one, a cluster, and YARN on it."""
+    """What runs in a fabric: a controller of its OpenFlow switches, `routers` on routers and on hosts that need one, a
+    cluster, and YARN on it."""
 
     fabric: Fabric
     topology: Topology
@@ -39,6 +41,7 @@ class DataCenter:
     routers: list[Router]
     cluster: Cluster | None
     yarn: yarn.Yarn | None = None
+    controller: Controller | None = None  # where switches speak OpenFlow
 
 
 def needed_bytes(topology: Topology) -> int:
@@ -156,11 +159,19 @@ def start(
     cache_policy: str = "lru",
     racks: bool = True,
     extra: Properties | None = None,
+    controller: Settings | None = None,
 ) -> DataCenter:
-    """Starts routers (on the plane "ndn"), the cluster and YARN in a fabric that is up; returns when all are well.
+    """Starts an OpenFlow controller (where there are switches for it), routers (on the plane "ndn"), the cluster and
+    YARN in a fabric that is up; returns when all are well.
 
-    With `racks` Hadoop is told which host is in which.
+    With `racks` Hadoop is told which host is in which. `controller` are settings of it other than the usual.
     """
+    own_controller = None
+    if topology.openflow:
+        say(f"starting the OpenFlow controller of {len(topology.openflow)} switches")
+        own_controller = Controller(stage, fabric, topology, directory, controller)
+        own_controller.start()
+        own_controller.introduce()
     running: list[Router] = []
     if plane_name == "ndn":
         running = routers(
@@ -173,7 +184,7 @@ def start(
             cache_policy=cache_policy,
         )
         launch(running)
-    center = DataCenter(fabric, topology, stage, running, None)
+    center = DataCenter(fabric, topology, stage, running, None, controller=own_controller)
     if not topology.roles.namenode:
         return center
     on_hosts = {router.host for router in running} & set(topology.hosts)
@@ -246,6 +257,7 @@ def rig(
     racks: bool = True,
     extra: Properties | None = None,
     disk_bytes: int = 0,
+    controller: Settings | None = None,
 ) -> Iterator[LabRig]:
     """A data centre for the length of the block; nothing of it stays but logs and configuration.
 
@@ -262,6 +274,7 @@ def rig(
             cache_policy=cache_policy,
             racks=racks,
             extra=extra,
+            controller=controller,
         )
         assert center.cluster is not None
 

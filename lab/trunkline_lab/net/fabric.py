@@ -26,6 +26,7 @@ from .topology import CONTROLLER, MANAGEMENT, Link, Topology
 RUN = Path("/run/trunkline-lab")
 DEFAULT_LAB = "lab"
 MANAGEMENT_LINK = "mgmt0"  # into the management network, at switches and hosts
+SWITCH_QUEUE_PACKETS = 64  # at least, since an acknowledgement takes as much of such a queue as a whole frame
 HOST_QUEUE_PACKETS = 1000  # Linux's own default; a topology's queues are those of routers and switches
 
 
@@ -193,7 +194,7 @@ def _shape(topology: Topology, namespace: kernel.Namespace, node: str, link: Lin
     """A link's rate and queue at one of its ends; at an OpenFlow switch the rate is the switch's own to make."""
     name, shape = interface(topology, node, link), link.shape
     if node in topology.openflow:
-        namespace.queue_packets(name, max(1, shape.queue_bytes // shape.mtu))
+        namespace.queue_packets(name, max(SWITCH_QUEUE_PACKETS, shape.queue_bytes // shape.mtu))
     elif node in topology.hosts:
         namespace.shape(name, shape, max(shape.queue_bytes, HOST_QUEUE_PACKETS * shape.mtu))
     else:

@@ -4,7 +4,8 @@ The machine's own Open vSwitch, should there be one, is never asked or touched. 
 namespace, so that each switch can vanish by itself and all are ended with the lab.
 
 Each port has Open vSwitch's own QoS of type linux-htb with one queue at the link's rate, so that links have their rates
-without a controller too. Who puts queues there (a controller's agent) replaces it; `plain_rates` puts it back.
+without a controller too. Whoever else makes queues there (a controller's agent) finds none where `no_rates` has taken
+them away; `plain_rates` puts them back.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _SEND_BUFFER_BYTES = 64 << 20
 _RECEIVE_BUFFER_BYTES = 4 << 20  # of each port, for as long as the switch waits for a processor
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE, _PIDFD_GETFD = 32, 33, 438
 _libc = ctypes.CDLL(None, use_errno=True)
+
+_OURS = "owner=lab"  # in external-ids of rows
 
 # To a group address that no bridge forwards, of the ether type for local experiments.
 _A_FRAME = "0180c2000000" + "020000000001" + "88b5" + "00" * 46
@@ -185,15 +188,38 @@ class Switch:
 
     def plain_rates(self, ports: Sequence[Port]) -> None:
         """Each port at its link's rate, with one queue for everything."""
+        self.no_rates()
         words = []
         for port in ports:
-            rate, mark = f"other-config:max-rate={port.rate_bit_s}", "external-ids:owner=lab"
+            rate, mark = f"other-config:max-rate={port.rate_bit_s}", f"external-ids:{_OURS}"
             words += ["--", "set", "port", port.name, f"qos=@qos{port.number}"]
             words += ["--", f"--id=@qos{port.number}", "create", "qos", "type=linux-htb", rate, mark]
             words += [f"queues:0=@queue{port.number}"]
             words += ["--", f"--id=@queue{port.number}", "create", "queue", rate, mark]
         if words:
             self.vsctl(*words[1:])
+
+    def no_rates(self) -> None:
+        """What `plain_rates` made is gone; QoS of anybody else stays."""
+        ours = {table: self._find(table) for table in ("qos", "queue")}
+        words = []
+        for line in self.vsctl("--bare", "--columns=name,qos", "-f", "csv", "list", "port").splitlines():
+            name, _, qos = line.partition(",")
+            if qos in ours["qos"]:
+                words += ["--", "clear", "port", name, "qos"]
+        for table, found in ours.items():
+            for row in found:
+                words += ["--", "destroy", table, row]
+        if words:
+            self.vsctl(*words[1:])
+
+    def has_rates(self) -> bool:
+        """Whether any port has QoS, the lab's or somebody else's."""
+        return any(self.vsctl("--bare", "--columns=qos", "list", "port").split())
+
+    def _find(self, table: str) -> list[str]:
+        """The rows of a table that are the lab's, by their ids."""
+        return self.vsctl("--bare", "--columns=_uuid", "find", table, f"external-ids:{_OURS}").split()
 
     def _widen_sockets(self, ports: Sequence[Port]) -> None:
         """Gives the daemon's packet sockets room; it makes that for sending when it first sends."""

@@ -50,8 +50,12 @@ pub struct Mount {
     unmounter: Mutex<SessionUnmounter>,
     session: Option<JoinHandle<io::Result<()>>>,
     ended: Receiver<()>,
+    on_end: OnEnd,
     behind: Option<Behind>,
 }
+
+/// What is to be done when it is unmounted.
+type OnEnd = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 /// What lies behind a mount, and ends with it.
 enum Behind {
@@ -137,12 +141,18 @@ impl Mount {
         let mut session = Session::new(filesystem, path, &config(terms)).map_err(failed)?;
         let unmounter = session.unmount_callable();
         let (end, ended) = channel();
+        let on_end = OnEnd::default();
+        let told = on_end.clone();
         let session = std::thread::Builder::new()
             .name(String::from("mount"))
             .spawn(move || {
                 let result = session.run();
                 // Whoever waits may be gone.
                 let _ = end.send(());
+                let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(told) = told {
+                    told();
+                }
                 result
             })
             .map_err(failed)?;
@@ -152,8 +162,15 @@ impl Mount {
             unmounter: Mutex::new(unmounter),
             session: Some(session),
             ended,
+            on_end,
             behind: None,
         })
+    }
+
+    /// Has `told` called, on a thread of the mount's, when somebody unmounts it. Not called where that has happened before:
+    /// ask [`Mount::wait`] afterwards.
+    pub fn on_end(&self, told: impl FnOnce() + Send + 'static) {
+        *self.on_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(told));
     }
 
     /// Waits until it is unmounted, by anybody, or `time` is over; tells whether it is.

@@ -10,7 +10,11 @@ pub fn now_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A number that nobody else has.
+/// A number that nobody else has, and that no stranger can guess.
 pub(crate) fn random() -> u64 {
-    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now_us())
+    let mut bytes = [0; 8];
+    // Linux fails it at no time for so few bytes, but where there is no such call.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .expect("the system has random numbers");
+    u64::from_ne_bytes(bytes)
 }

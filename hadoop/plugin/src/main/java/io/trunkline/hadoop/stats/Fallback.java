@@ -18,8 +18,8 @@ public enum Fallback {
   OTHER_VERSION("other_version", "the DataNode's plug-in speaks another version"),
   /** The DataNode's plug-in does not accept connections. */
   PLUGIN_UNREACHABLE("plugin_unreachable", "the DataNode's plug-in does not accept connections"),
-  /** Transfers by name to this DataNode, or of this block, or all of them, have failed of late. */
-  PLANE_PAUSED("plane_paused", "recent transfers by name have failed"),
+  /** Transfers by it to this DataNode, or of this block, or all of them, have failed of late. */
+  PLANE_PAUSED("plane_paused", "recent transfers by it have failed"),
   /** The face to the router is down. */
   ROUTER_DOWN("router_down", "the face to the router is down"),
   /** This JVM's forwarder cannot be started. */

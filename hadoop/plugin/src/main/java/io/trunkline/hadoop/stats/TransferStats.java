@@ -58,6 +58,8 @@ public final class TransferStats {
     UCX_READS,
     /** Block writes that this JVM's DataNodes took by UCX. */
     UCX_RECEIVES,
+    /** Data connections by UCX that were lost, or on which nothing came in time. */
+    UCX_LOST,
     /** Connections that were to be marked and that the system let be opened without a mark only. */
     MARKS_REFUSED
   }

@@ -22,11 +22,19 @@ import java.util.function.LongSupplier;
 public final class PlaneHealth {
   /** What a failure shows. */
   public enum Failure {
-    /** What came was bad: whoever sent it is reached. */
+    /** The subject is bad, and tells nothing of others: its data is damaged, it broke off. */
     BAD,
     /** Nothing came. */
     SILENT
   }
+
+  /**
+   * A subject is left alone.
+   *
+   * @param leftMs for so many milliseconds from now
+   * @param begins whether it begins now; false for a further failure during the same pause
+   */
+  public record Pause(long leftMs, boolean begins) {}
 
   /** So many subjects in a row that got no answer show that nobody does. */
   static final int SILENT_SUBJECTS = 3;
@@ -45,13 +53,15 @@ public final class PlaneHealth {
       return failures == 0 || now - untilNanos >= 0;
     }
 
-    /** Several failures during one pause count once. */
-    void failed(long now, String why) {
-      if (over(now)) {
-        untilNanos = now + (FIRST_PAUSE_NANOS << Math.min(failures, MAX_DOUBLINGS));
-        failures++;
-        cause = why;
+    /** Several failures during one pause count once; returns whether this one begins a pause. */
+    boolean failed(long now, String why) {
+      if (!over(now)) {
+        return false;
       }
+      untilNanos = now + (FIRST_PAUSE_NANOS << Math.min(failures, MAX_DOUBLINGS));
+      failures++;
+      cause = why;
+      return true;
     }
   }
 
@@ -98,12 +108,12 @@ public final class PlaneHealth {
    * @param subject the DataNode or block
    * @param failure what it shows
    * @param why what happened
-   * @return how long the subject is paused now, in milliseconds
+   * @return the subject's pause
    */
-  public synchronized long failed(String subject, Failure failure, String why) {
+  public synchronized Pause failed(String subject, Failure failure, String why) {
     long now = nanoClock.getAsLong();
     Pauses own = subjects.computeIfAbsent(subject, s -> new Pauses());
-    own.failed(now, why);
+    boolean begins = own.failed(now, why);
     if (failure == Failure.SILENT) {
       silent.add(subject);
       if (silent.size() >= SILENT_SUBJECTS) {
@@ -111,7 +121,7 @@ public final class PlaneHealth {
         whole.failed(now, why);
       }
     }
-    return TimeUnit.NANOSECONDS.toMillis(own.untilNanos - now);
+    return new Pause(TimeUnit.NANOSECONDS.toMillis(own.untilNanos - now), begins);
   }
 
   /**

@@ -231,7 +231,7 @@ final class Connection {
         } catch (IOException e) {
           control(Frame.RESET, 0, stream.id, 0);
           stream.fail(
-              new IOException("UCX peer " + remote + " broke the rules: " + e.getMessage()));
+              new IOException("UCX peer " + remote + " broke the rules: " + e.getMessage()), false);
           throw e;
         }
       }
@@ -253,7 +253,7 @@ final class Connection {
     int refusal = listener.offer(stream);
     if (refusal != 0) {
       refuse(id, refusal);
-      stream.fail(new IOException(Frame.refusal(refusal)));
+      stream.fail(new IOException(Frame.refusal(refusal)), true);
       return;
     }
     connections.counters().streamsAccepted.increment();
@@ -404,7 +404,7 @@ final class Connection {
     }
     change(State.GONE);
     for (StreamEnd stream : new ArrayList<>(streams.values())) {
-      stream.fail(cause);
+      stream.fail(cause, left);
     }
     connections.remove(this);
     if (endpoint != null) {

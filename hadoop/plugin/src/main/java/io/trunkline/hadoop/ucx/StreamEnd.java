@@ -67,6 +67,11 @@ final class StreamEnd {
   /** A reader's deadline has passed, and nothing was read since. */
   private volatile boolean overdue;
 
+  /** The connection failed under it, or the peer broke the rules. */
+  private volatile boolean lost;
+
+  private volatile boolean heard;
+
   private volatile long progressNanos = System.nanoTime();
 
   StreamEnd(int id, Connection connection, State state, Connections connections) {
@@ -120,6 +125,7 @@ final class StreamEnd {
         throw new IOException(failure.getMessage(), failure);
       }
       if (count > 0) {
+        heard = true;
         overdue = false;
         connections.counters().bytesReceived.add(count);
       }
@@ -295,6 +301,17 @@ final class StreamEnd {
     return closed;
   }
 
+  /** How it has served whoever used it, as far as can be told by now. */
+  Service service() {
+    if (overdue) {
+      return Service.SILENT;
+    }
+    if (lost) {
+      return Service.LOST;
+    }
+    return heard && failure == null ? Service.CARRIED : Service.UNKNOWN;
+  }
+
   // ---- the leader
 
   /**
@@ -341,8 +358,16 @@ final class StreamEnd {
     return Connections.DONE;
   }
 
-  /** The peer broke the rules, or the connection failed: no byte goes either way any more. */
-  void fail(IOException cause) {
+  /**
+   * No byte goes either way any more.
+   *
+   * @param orderly whether a side ends in order; if not, the peer broke the rules, or the
+   *     connection failed
+   */
+  void fail(IOException cause, boolean orderly) {
+    if (!orderly && state != State.GONE) {
+      lost = true;
+    }
     in.cut();
     gone(cause);
   }

@@ -13,6 +13,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.SocketChannel;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /**
@@ -23,6 +24,7 @@ public final class UcxChannel extends SocketChannel {
   private final StreamEnd stream;
   private final UcxSocket socket;
   private volatile Consumer<ByteBuffer> firstWrite;
+  private volatile BiConsumer<Service, String> closing;
   private volatile long shortWaitNanos;
 
   private UcxChannel(StreamEnd stream) throws IOException {
@@ -250,6 +252,15 @@ public final class UcxChannel extends SocketChannel {
     firstWrite = seen;
   }
 
+  /**
+   * Tells somebody how the stream has served, when the channel is closed.
+   *
+   * @param told called once, with the cause where it did not
+   */
+  public void onClose(BiConsumer<Service, String> told) {
+    closing = told;
+  }
+
   private void seen(ByteBuffer from) {
     Consumer<ByteBuffer> seen = firstWrite;
     if (seen != null && from.hasRemaining()) {
@@ -265,6 +276,11 @@ public final class UcxChannel extends SocketChannel {
 
   @Override
   protected void implCloseSelectableChannel() {
+    BiConsumer<Service, String> told = closing;
+    if (told != null) {
+      IOException failure = stream.failure();
+      told.accept(stream.service(), failure == null ? "" : failure.getMessage());
+    }
     stream.close();
   }
 

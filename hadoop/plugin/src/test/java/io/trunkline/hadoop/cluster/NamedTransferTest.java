@@ -52,6 +52,41 @@ class NamedTransferTest extends TransferTest {
     assertEquals(0, cluster().allFallbacks());
   }
 
+  /** Nobody would share what is published: neither is anything by name, nor does it fall back. */
+  private void assertWrittenByTcp(int connections) {
+    assertEquals(connections, cluster().count(Counter.PLAIN_WRITES));
+    assertEquals(0, cluster().count(Counter.NAMED_WRITES));
+    assertEquals(0, cluster().count(Counter.NAMED_RECEIVES));
+    assertEquals(0, cluster().count(Counter.SEGMENTS_PUBLISHED));
+    assertEquals(0, cluster().count(Counter.BYTES_INLINE));
+    assertEquals(0, cluster().allFallbacks());
+  }
+
+  @Test
+  void aFileOfOneReplicaIsWrittenByTcp() throws Exception {
+    byte[] data = TestCluster.data(6, 10 << 20);
+    Path path = new Path("/one");
+    try (FSDataOutputStream out =
+        cluster().fs().create(path, true, 4096, (short) 1, TestCluster.BLOCK_BYTES)) {
+      out.write(data);
+    }
+    assertWrittenByTcp(2);
+    cluster().check("/one", data, 1);
+  }
+
+  @Test
+  void anErasureCodedFileIsWrittenByTcp() throws Exception {
+    String policy = "XOR-2-1-1024k";
+    Path directory = new Path("/coded");
+    cluster().fs().mkdirs(directory);
+    cluster().fs().enableErasureCodingPolicy(policy);
+    cluster().fs().setErasureCodingPolicy(directory, policy);
+    byte[] data = TestCluster.data(7, (5 << 20) + 321);
+    cluster().write("/coded/file", data);
+    assertWrittenByTcp(3);
+    assertArrayEquals(data, cluster().read("/coded/file"));
+  }
+
   @Test
   void aFileUnderConstructionIsReadByStockMeans() throws Exception {
     byte[] data = TestCluster.data(4, 10 << 20);

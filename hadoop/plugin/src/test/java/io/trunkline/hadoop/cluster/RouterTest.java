@@ -25,13 +25,17 @@ import org.apache.hadoop.util.DataChecksum;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.MethodOrderer.OrderAnnotation;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.TestInstance.Lifecycle;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
 
 /** A client and three DataNodes, each with a forwarder of its own, around one router. */
 @Timeout(300)
+@TestMethodOrder(OrderAnnotation.class)
 @TestInstance(Lifecycle.PER_CLASS)
 class RouterTest {
   private static final int SEGMENT = 64512;
@@ -168,7 +172,9 @@ class RouterTest {
     assertEquals(0, cluster.count(Counter.BODIES_AGAIN));
   }
 
+  /** The last one, as for a while after it not every DataNode is written to by name. */
   @Test
+  @Order(Integer.MAX_VALUE)
   void aRouterThatStaysAwayReplacesNoDataNode() throws Exception {
     byte[] data = TestCluster.data(53, 6 << 20);
     Path path = new Path("/outage");

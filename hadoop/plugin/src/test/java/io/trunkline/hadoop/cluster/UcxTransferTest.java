@@ -1,14 +1,22 @@
 package io.trunkline.hadoop.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.trunkline.hadoop.Transports;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.LateChannelSocket;
+import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxLibrary;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
@@ -121,6 +129,32 @@ class UcxTransferTest extends TransferTest {
       }
       cluster.check("/killed", data, 3);
       assertTrue(cluster.count(Counter.UCX_WRITES) >= 5, "recovery goes by UCX as well");
+    }
+  }
+
+  /** UCX connects, but what is asked over it is not answered, as in a network that loses much. */
+  @Test
+  void aDataNodeThatDoesNotAnswerByUcxIsLeftToTcpForAWhile() throws Exception {
+    Configuration conf = conf();
+    byte[] data = TestCluster.data(9, 10 << 20);
+    try (TestCluster cluster = new TestCluster(conf, 3)) {
+      InetSocketAddress one = cluster.mini().getDataNodes().get(0).getXferAddress();
+      InetSocketAddress at = new InetSocketAddress("127.0.0.1", one.getPort());
+      // The pause is over after a while, but grows each time.
+      do {
+        try (Socket socket =
+            new LateChannelSocket(Transports.of(Settings.from(conf), conf), null)) {
+          socket.connect(at, 20_000);
+          if (socket.getChannel() instanceof UcxChannel channel) {
+            ByteBuffer answer = ByteBuffer.allocate(1);
+            assertThrows(SocketTimeoutException.class, () -> channel.read(answer, 100));
+          }
+        }
+        cluster.write("/unanswered", data);
+      } while (cluster.count(Fallback.PLANE_PAUSED) == 0);
+      assertTrue(cluster.count(Counter.UCX_LOST) > 0);
+      assertTrue(cluster.count(Counter.UCX_WRITES) > 0, "to the others by UCX as ever");
+      cluster.check("/unanswered", data, 3);
     }
   }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import io.trunkline.hadoop.transport.PlaneHealth.Failure;
+import io.trunkline.hadoop.transport.PlaneHealth.Pause;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -19,17 +20,19 @@ class PlaneHealthTest {
   @Test
   void aSubjectIsPausedForLongerEachTime() {
     assertNull(health.paused("a"));
-    assertEquals(5000, health.failed("a", Failure.SILENT, "no answer"));
-    health.failed("a", Failure.SILENT, "no answer to a second one");
+    assertEquals(new Pause(5000, true), health.failed("a", Failure.SILENT, "no answer"));
+    pass(1000);
+    assertEquals(
+        new Pause(4000, false), health.failed("a", Failure.SILENT, "no answer to a second one"));
     assertEquals("no answer", health.paused("a"));
     health.succeeded("a");
     assertEquals("no answer", health.paused("a"), "it began before the pause");
     pass(5001);
     assertNull(health.paused("a"));
-    assertEquals(10_000, health.failed("a", Failure.SILENT, "again"));
+    assertEquals(new Pause(10_000, true), health.failed("a", Failure.SILENT, "again"));
     pass(10_001);
     health.succeeded("a");
-    assertEquals(5000, health.failed("a", Failure.SILENT, "much later"));
+    assertEquals(new Pause(5000, true), health.failed("a", Failure.SILENT, "much later"));
   }
 
   @Test

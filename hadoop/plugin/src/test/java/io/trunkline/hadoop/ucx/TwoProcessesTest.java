@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ucx;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -58,8 +59,32 @@ class TwoProcessesTest {
         ByteBuffer answer = ByteBuffer.allocate(1);
         assertThrows(SocketTimeoutException.class, () -> fill(channel));
         assertThrows(SocketTimeoutException.class, () -> channel.read(answer, 300));
+        List<Service> told = new ArrayList<>();
+        channel.onClose((service, why) -> told.add(service));
+        channel.close();
+        assertEquals(List.of(Service.SILENT), told);
         signal(server, "CONT");
       }
+    } finally {
+      server.destroyForcibly();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"tcp", "posix,cma,tcp"})
+  void aKilledPeerIsLost(String tls) throws Exception {
+    Process server = UcxTests.selfTest(tls, "server", "--listen", "127.0.0.1:0");
+    try (UcxNode node = node(tls)) {
+      InetSocketAddress at = SelfTestOptions.address(UcxTests.say(server, "listening "));
+      UcxChannel channel = node.connect(at, 5000);
+      List<Service> told = new ArrayList<>();
+      channel.onClose((service, why) -> told.add(service));
+      server.destroyForcibly();
+      IOException lost =
+          assertThrows(IOException.class, () -> channel.read(ByteBuffer.allocate(1), 60_000));
+      assertFalse(lost instanceof SocketTimeoutException, lost.toString());
+      channel.close();
+      assertEquals(List.of(Service.LOST), told);
     } finally {
       server.destroyForcibly();
     }

@@ -239,11 +239,29 @@ class UcxStreamsTest {
     return sum;
   }
 
+  @Test
+  void whatWasReadInOrderHasBeenCarried() throws Exception {
+    open(UcxSettings.builder());
+    Pair pair = pair();
+    List<Service> told = new ArrayList<>();
+    pair.client().onClose((service, why) -> told.add(service));
+    pair.server().onClose((service, why) -> told.add(service));
+    CompletableFuture<Void> writer = write(pair.server(), bytes(100_000, 6));
+    assertArrayEquals(bytes(100_000, 6), read(pair.client()));
+    writer.get(20, TimeUnit.SECONDS);
+    pair.client().close();
+    pair.client().close();
+    assertEquals(List.of(Service.CARRIED), told);
+    pair.server().close();
+    assertEquals(List.of(Service.CARRIED, Service.UNKNOWN), told, "it has read nothing");
+  }
+
   /** A client that ends without closing its streams, as many do, is no failure. */
   @Test
   void anEndedPeerIsNotAFailedOne() throws Exception {
     open(UcxSettings.builder());
     UcxChannel server;
+    List<Service> told = new ArrayList<>();
     try (UcxNode other = UcxNode.open(UcxSettings.builder().tls("posix,cma,tcp").build())) {
       UcxChannel client = other.connect(listener.address(), LIMIT_MS);
       server = listener.accept(LIMIT_MS);
@@ -253,6 +271,9 @@ class UcxStreamsTest {
     IOException ended =
         assertThrows(IOException.class, () -> server.read(ByteBuffer.allocate(1), LIMIT_MS));
     assertTrue(ended.getMessage().contains("has ended"), ended.getMessage());
+    server.onClose((service, why) -> told.add(service));
+    server.close();
+    assertEquals(List.of(Service.UNKNOWN), told);
     UcxTests.eventually("its endpoint is gone", () -> node.metrics().endpointsOpen() == 0);
     assertEquals(0, node.metrics().endpointsFailed());
   }

@@ -109,7 +109,8 @@ final class NamedReplica extends ReplicaAccessor {
         throw e;
       }
       Failure failure = e instanceof SocketTimeoutException ? Failure.SILENT : Failure.BAD;
-      long pauseMs = node.health().failed(id(), failure, id() + " could not be read by name");
+      long pauseMs =
+          node.health().failed(id(), failure, id() + " could not be read by name").leftMs();
       MetadataCache.forget(node, pool, block, metadata.genstamp());
       stats.fallback(
           TransportNames.NDN,

@@ -146,7 +146,7 @@ final class NativePublisher implements Publisher {
   @Override
   public void starved() {
     starved = true;
-    long pauseMs = node.health().failed(peer, Failure.SILENT, id + " was not got by name");
+    long pauseMs = node.health().failed(peer, Failure.SILENT, id + " was not got by name").leftMs();
     TransferStats.get()
         .fallback(
             TransportNames.NDN,

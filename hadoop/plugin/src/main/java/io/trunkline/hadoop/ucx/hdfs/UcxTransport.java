@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ucx.hdfs;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
+import io.trunkline.hadoop.conf.UcxSettings;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -13,12 +14,14 @@ import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.RecordQuestion;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.XceiverStarter;
+import io.trunkline.hadoop.ucx.Service;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
 import io.trunkline.hadoop.wire.FirstOp;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,6 +40,10 @@ public final class UcxTransport implements Transport {
 
   /** Who was found is known to all clients of the JVM that ask in the same way. */
   private static final ConcurrentHashMap<Integer, Discovery> DISCOVERIES =
+      new ConcurrentHashMap<>();
+
+  /** Likewise who has not been served well. */
+  private static final ConcurrentHashMap<UcxSettings, PeerHealth> HEALTH =
       new ConcurrentHashMap<>();
 
   private final Settings settings;
@@ -71,6 +78,9 @@ public final class UcxTransport implements Transport {
     if (!reason.isEmpty()) {
       throw new NotServed(Fallback.UNAVAILABLE, reason);
     }
+    PeerHealth health =
+        HEALTH.computeIfAbsent(settings.ucx(), ucx -> new PeerHealth(System::nanoTime));
+    health.check(dial.peer());
     Discovery discovery =
         DISCOVERIES.computeIfAbsent(
             settings.ucxDiscoveryTimeoutMs(),
@@ -83,15 +93,24 @@ public final class UcxTransport implements Transport {
         new PluginDialer(
             discovery, Fallback.NOT_SERVED, settings.ucx().connectMs(), System::nanoTime);
     try (UcxNodes.Use use = UcxNodes.acquire(settings.ucx())) {
-      return dialer.connect(dial, (plugin, limitMs) -> connect(use, plugin, limitMs));
+      String peer = dial.peer();
+      return dialer.connect(dial, (plugin, limitMs) -> connect(use, plugin, limitMs, peer, health));
     } catch (UcxUnavailableException e) {
       throw new NotServed(Fallback.UNAVAILABLE, e.getMessage());
     }
   }
 
-  private UcxChannel connect(UcxNodes.Use use, InetSocketAddress plugin, int limitMs)
+  private UcxChannel connect(
+      UcxNodes.Use use, InetSocketAddress plugin, int limitMs, String peer, PeerHealth health)
       throws IOException {
-    UcxChannel channel = use.node().connect(plugin, limitMs);
+    UcxChannel channel;
+    try {
+      channel = use.node().connect(plugin, limitMs);
+    } catch (SocketTimeoutException e) {
+      health.ended(peer, Service.SILENT, e.getMessage());
+      throw e;
+    }
+    channel.onClose((service, why) -> health.ended(peer, service, why));
     channel.onFirstWrite(this::count);
     channel.setShortWait(SHORT_WAIT_NANOS);
     return channel;

@@ -6,16 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.UnverifiedException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
-import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
-import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.write.ControlBuffer;
 import io.trunkline.hadoop.ndn.write.Plan;
 import io.trunkline.hadoop.ndn.write.Planner;
-import io.trunkline.hadoop.ndn.write.Publisher;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import java.io.ByteArrayOutputStream;
@@ -26,9 +22,7 @@ import java.nio.channels.Channels;
 import java.nio.channels.ReadableByteChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -48,12 +42,6 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(120)
 class ChainTest {
-  private static final Names NAMES = new Names("/hadoop");
-  private static final Preamble PREAMBLE =
-      new Preamble(
-          NAMES.version(StockBytes.POOL, StockBytes.BLOCK, StockBytes.GENSTAMP),
-          99,
-          StockBytes.SEGMENT);
   private static final int HOPS = 3;
 
   /** A quarter of it is how long a DataNode waits before it asks. */
@@ -63,10 +51,9 @@ class ChainTest {
       new WritePlanner(Settings.from(new Configuration(false)), null, "peer", null);
 
   private final ExecutorService threads = Executors.newFixedThreadPool(HOPS + 1);
-  private final Map<String, byte[][]> network = new HashMap<>();
+  private final PublishedSegments network = new PublishedSegments();
   private final int[] starvesFrom = new int[HOPS];
   private final boolean[] poisoned = new boolean[HOPS];
-  private volatile int starved;
 
   /** Bytes before the packet that ends the block, and who has them all. */
   private volatile int beforeLast;
@@ -177,114 +164,13 @@ class ChainTest {
     }
   }
 
-  private final class Store implements Publisher {
-    @Override
-    public void block(
-        long segment,
-        Piece piece,
-        byte[] body,
-        int off,
-        boolean more,
-        byte[] digests,
-        int digestAt) {
-      put("block " + segment, piece, body, off);
+  /** What hop finds by name; dark is what it does not get, poisoned what it finds in its place. */
+  private boolean brings(int hop, Piece piece) throws UnverifiedException {
+    boolean dark = piece.header().offset() >= starvesFrom[hop];
+    if (dark && poisoned[hop]) {
+      throw new UnverifiedException("another write's");
     }
-
-    @Override
-    public void stream(
-        long segment,
-        Piece piece,
-        byte[] body,
-        int off,
-        boolean more,
-        byte[] digests,
-        int digestAt) {
-      put("stream " + segment, piece, body, off);
-    }
-
-    private void put(String name, Piece piece, byte[] body, int off) {
-      byte[] header = new byte[SegmentHeader.BYTES];
-      piece.header().encode(header);
-      byte[] content =
-          ByteBuffer.allocate(piece.sumsLength() + piece.dataLength())
-              .put(body, off + piece.sumsAt(), piece.sumsLength())
-              .put(body, off + piece.dataAt(), piece.dataLength())
-              .array();
-      synchronized (network) {
-        network.put(name, new byte[][] {header, content});
-      }
-    }
-
-    @Override
-    public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
-      return copy((block ? "block " : "stream ") + segment, piece, body, 0) != null;
-    }
-
-    @Override
-    public void starved() {
-      starved++;
-    }
-
-    @Override
-    public void blockAcknowledged(long upto) {}
-
-    @Override
-    public void streamAcknowledged(long upto) {}
-
-    @Override
-    public void close(boolean ended) {}
-  }
-
-  /** Copies a segment out of the network and returns its header. */
-  private byte[] copy(String name, Piece piece, byte[] to, int off) {
-    synchronized (network) {
-      byte[][] found = network.get(name);
-      if (found == null) {
-        return null;
-      }
-      ByteBuffer content = ByteBuffer.wrap(found[1]);
-      content.get(to, off + piece.sumsAt(), piece.sumsLength());
-      content.get(to, off + piece.dataAt(), piece.dataLength());
-      return found[0];
-    }
-  }
-
-  private SegmentSource source(int hop, String kind) {
-    return new SegmentSource() {
-      @Override
-      public void known(long upto) {}
-
-      @Override
-      public boolean take(
-          long segment,
-          byte[] header,
-          Piece piece,
-          byte[] to,
-          int off,
-          byte[] digests,
-          int digestAt,
-          int timeoutMs)
-          throws IOException {
-        boolean dark = piece.header().offset() >= starvesFrom[hop];
-        if (dark && poisoned[hop]) {
-          throw new UnverifiedException("another write's");
-        }
-        byte[] found = dark ? null : copy(kind + " " + segment, piece, to, off);
-        if (found == null) {
-          try {
-            Thread.sleep(timeoutMs);
-          } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-          }
-          return false;
-        }
-        System.arraycopy(found, 0, header, 0, header.length);
-        return true;
-      }
-
-      @Override
-      public void close() {}
-    };
+    return !dark;
   }
 
   private static byte[] header(int left) {
@@ -314,14 +200,13 @@ class ChainTest {
     try (NamedInput in =
         new NamedInput(
             new ControlInput(upstream.line, upstream.line.ready()),
-            NAMES,
+            PublishedSegments.NAMES,
             (op, preamble, records) ->
                 new BodyPuller(
                     op,
                     preamble,
                     records,
-                    (prefix, first) ->
-                        source(hop, prefix.contains("32=stream") ? "stream" : "block"),
+                    (prefix, first) -> network.source(prefix, piece -> brings(hop, piece)),
                     PULL_TIMEOUT_MS,
                     () -> 0),
             answers)) {
@@ -370,7 +255,8 @@ class ChainTest {
 
   private void run(Random random) throws Exception {
     network.clear();
-    Sender client = new Sender(op -> new Plan.Produce(PREAMBLE, new Store()));
+    Sender client =
+        new Sender(op -> new Plan.Produce(PublishedSegments.PREAMBLE, network.publisher()));
     Sender second = new Sender(RELAY);
     Sender third = new Sender(RELAY);
     List<byte[]> packets = packets(random);
@@ -405,7 +291,6 @@ class ChainTest {
   /** Whoever gets nothing by name, from some byte on, and whoever gets another write's segments. */
   private void lose(Random random, int hops, boolean poison) {
     Arrays.fill(starvesFrom, Integer.MAX_VALUE);
-    starved = 0;
     for (int hop = 0; hop < HOPS; hop++) {
       if ((hops >> hop & 1) != 0) {
         starvesFrom[hop] = random.nextInt(4 * StockBytes.SEGMENT);
@@ -421,7 +306,7 @@ class ChainTest {
     for (int round = 0; round < 40; round++) {
       lose(random, round % 8, true);
       run(random);
-      asked += starved;
+      asked += network.starved();
     }
     assertTrue(asked > 20, "asked " + asked);
   }
@@ -433,7 +318,7 @@ class ChainTest {
     for (int hops : new int[] {4, 1, 6, 7}) {
       lose(random, hops, false);
       run(random);
-      asked += starved;
+      asked += network.starved();
     }
     assertTrue(asked > 0, "asked " + asked);
   }

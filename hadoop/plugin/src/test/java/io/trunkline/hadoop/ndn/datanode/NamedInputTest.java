@@ -2,19 +2,16 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NdnException;
+import io.trunkline.hadoop.ndn.datanode.PublishedSegments.Segment;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
-import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.write.ControlBuffer;
 import io.trunkline.hadoop.ndn.write.Plan;
-import io.trunkline.hadoop.ndn.write.Publisher;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -29,9 +26,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ReadableByteChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.junit.jupiter.api.Test;
@@ -40,14 +35,9 @@ import org.junit.jupiter.api.Timeout;
 /** The tap's output, read back by the DataNode's input, must be the stock bytes. */
 @Timeout(60)
 class NamedInputTest {
-  private static final Names NAMES = new Names("/hadoop");
-  private static final Preamble PREAMBLE =
-      new Preamble(
-          NAMES.version(StockBytes.POOL, StockBytes.BLOCK, StockBytes.GENSTAMP),
-          99,
-          StockBytes.SEGMENT);
+  private static final Preamble PREAMBLE = PublishedSegments.PREAMBLE;
 
-  private final Map<String, byte[][]> network = new HashMap<>();
+  private final PublishedSegments network = new PublishedSegments();
   private final List<Long> asked = new ArrayList<>();
   private final NamedInput.Answers answers =
       new NamedInput.Answers() {
@@ -60,112 +50,24 @@ class NamedInputTest {
         }
       };
 
-  private int opened;
   private int failures;
 
-  private final class Store implements Publisher {
-    @Override
-    public void block(
-        long segment,
-        Piece piece,
-        byte[] body,
-        int off,
-        boolean more,
-        byte[] digests,
-        int digestAt) {
-      put(PREAMBLE.name() + "/" + segment, piece, body, off);
-    }
-
-    @Override
-    public void stream(
-        long segment,
-        Piece piece,
-        byte[] body,
-        int off,
-        boolean more,
-        byte[] digests,
-        int digestAt) {
-      put(Names.stream(PREAMBLE.name(), 99) + "/" + segment, piece, body, off);
-    }
-
-    private void put(String name, Piece piece, byte[] body, int off) {
-      byte[] header = new byte[SegmentHeader.BYTES];
-      piece.header().encode(header);
-      byte[] content =
-          ByteBuffer.allocate(piece.sumsLength() + piece.dataLength())
-              .put(body, off + piece.sumsAt(), piece.sumsLength())
-              .put(body, off + piece.dataAt(), piece.dataLength())
-              .array();
-      network.put(name, new byte[][] {header, content});
-    }
-
-    @Override
-    public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
-      return false;
-    }
-
-    @Override
-    public void starved() {}
-
-    @Override
-    public void blockAcknowledged(long upto) {}
-
-    @Override
-    public void streamAcknowledged(long upto) {}
-
-    @Override
-    public void close(boolean ended) {}
-  }
-
   private SegmentSource source(String prefix) {
-    opened++;
-    return new SegmentSource() {
-      @Override
-      public void known(long upto) {}
-
-      @Override
-      public boolean take(
-          long segment,
-          byte[] header,
-          Piece piece,
-          byte[] to,
-          int off,
-          byte[] digests,
-          int digestAt,
-          int timeoutMs)
-          throws IOException {
-        if (failures > 0) {
-          failures--;
-          throw new NdnException("lost");
-        }
-        byte[][] found = network.get(prefix + "/" + segment);
-        if (found == null) {
-          try {
-            Thread.sleep(timeoutMs);
-          } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+    return network.source(
+        prefix,
+        piece -> {
+          if (failures > 0) {
+            failures--;
+            throw new NdnException("lost");
           }
-          return false;
-        }
-        System.arraycopy(found[0], 0, header, 0, header.length);
-        ByteBuffer content = ByteBuffer.wrap(found[1]);
-        if (content.remaining() != piece.sumsLength() + piece.dataLength()) {
-          throw new NdnException("other lengths");
-        }
-        content.get(to, off + piece.sumsAt(), piece.sumsLength());
-        content.get(to, off + piece.dataAt(), piece.dataLength());
-        return true;
-      }
-
-      @Override
-      public void close() {}
-    };
+          return true;
+        });
   }
 
   /** Returns what is sent over the wire. */
   private byte[] tap(byte[] stock) throws IOException {
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, new Store()));
+    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, network.publisher()));
     ControlBuffer control = new ControlBuffer();
     ByteBuffer in = ByteBuffer.wrap(stock);
     while (in.hasRemaining()) {
@@ -178,7 +80,7 @@ class NamedInputTest {
   private NamedInput input(InputStream waiting, ReadableByteChannel ready, int timeoutMs) {
     return new NamedInput(
         new ControlInput(waiting, ready),
-        NAMES,
+        PublishedSegments.NAMES,
         (op, preamble, records) ->
             new BodyPuller(
                 op, preamble, records, (prefix, first) -> source(prefix), timeoutMs, () -> 0),
@@ -280,7 +182,7 @@ class NamedInputTest {
     try (NamedInput in = input(wire, new Random(3))) {
       assertArrayEquals(stock, in.readAllBytes());
     }
-    assertTrue(opened >= 3, "opened " + opened);
+    assertTrue(network.opened.size() >= 3, "opened " + network.opened);
   }
 
   private byte[] onePacket() throws IOException {
@@ -341,10 +243,10 @@ class NamedInputTest {
     byte[] wire = onePacket();
     String name = PREAMBLE.name() + "/0";
     for (int at : new int[] {0, 4, 11, 15, 23}) {
-      byte[][] segment = network.get(name);
-      byte[] header = segment[0].clone();
+      Segment segment = network.get(name);
+      byte[] header = segment.header().clone();
       header[at] ^= 1;
-      network.put(name, new byte[][] {header, segment[1]});
+      network.put(name, new Segment(header, segment.content()));
       try (NamedInput in = input(wire, new Random(1))) {
         assertThrows(IOException.class, in::readAllBytes);
       }
@@ -359,59 +261,39 @@ class NamedInputTest {
     try (NamedInput in = input(new ByteArrayInputStream(wire), silent(), 1500)) {
       assertThrows(SocketTimeoutException.class, in::readAllBytes);
     }
-    assertTrue(opened <= 4, "opened " + opened);
+    assertTrue(network.opened.size() <= 4, "opened " + network.opened);
     assertEquals(List.of(0L), asked);
   }
 
   @Test
   void aConnectionClosedBeforeItsHeaderLeavesNoPullOpen() throws IOException {
     byte[] wire = onePacket();
-    boolean[] open = {false};
-    NamedInput in =
-        new NamedInput(
-            new ControlInput(new ByteArrayInputStream(wire), silent()),
-            NAMES,
-            (op, preamble, records) ->
-                new BodyPuller(
-                    op,
-                    preamble,
-                    records,
-                    (prefix, first) -> {
-                      open[0] = true;
-                      SegmentSource source = source(prefix);
-                      return new SegmentSource() {
-                        @Override
-                        public void known(long upto) {
-                          source.known(upto);
-                        }
-
-                        @Override
-                        public boolean take(
-                            long segment,
-                            byte[] header,
-                            Piece piece,
-                            byte[] to,
-                            int off,
-                            byte[] digests,
-                            int digestAt,
-                            int timeoutMs)
-                            throws IOException {
-                          return source.take(
-                              segment, header, piece, to, off, digests, digestAt, timeoutMs);
-                        }
-
-                        @Override
-                        public void close() {
-                          open[0] = false;
-                        }
-                      };
-                    },
-                    1000,
-                    () -> 0),
-            answers);
+    NamedInput in = input(new ByteArrayInputStream(wire), silent(), 1000);
     in.close();
     assertThrows(ClosedChannelException.class, in::readAllBytes);
-    assertFalse(open[0]);
+    assertEquals(List.of(PREAMBLE.name()), network.opened);
+    assertEquals(network.opened, network.closed);
+  }
+
+  @Test
+  void aBlockPullAsksNoMoreOnceThePacketsGoByStream() throws IOException {
+    Random random = new Random(9);
+    ByteArrayOutputStream stock = new ByteArrayOutputStream();
+    stock.write(StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+    int[] lengths = {StockBytes.SEGMENT, 100, StockBytes.SEGMENT, 2 * StockBytes.SEGMENT};
+    long offset = 0;
+    for (int i = 0; i < lengths.length; i++) {
+      stock.write(StockBytes.packet(offset, i, false, StockBytes.random(random, lengths[i])));
+      offset += lengths[i];
+    }
+    byte[] wire = tap(stock.toByteArray());
+    String stream = Names.stream(PREAMBLE.name(), PREAMBLE.nonce());
+    try (NamedInput in = input(wire, random)) {
+      assertArrayEquals(stock.toByteArray(), in.readNBytes(stock.size()));
+      assertEquals(List.of(PREAMBLE.name(), stream), network.opened);
+      assertEquals(List.of(PREAMBLE.name()), network.closed, "what is not read asks for nothing");
+    }
+    assertEquals(List.of(PREAMBLE.name(), stream), network.closed);
   }
 
   @Test
