@@ -16,6 +16,7 @@ APP, OTHER = "application_1700000000000_0001", "application_1700000000000_0002"
 APPS = "/ws/v1/cluster/apps"
 HOSTS = [f"10.0.0.{n}" for n in range(1, 5)]
 MIB = 1 << 20
+DATA = Path(__file__).parent / "data" / "jobs"
 
 
 @pytest.fixture
@@ -87,12 +88,26 @@ def test_a_new_attempt_is_found_when_the_tasks_progress_falls(rm):
     assert job.reducers[3].host == "10.0.0.9"
 
 
+def test_a_job_as_hadoop_told_of_it(rm):
+    """Five reducers a moment before the last has fetched all; its attempt was asked for later than its task."""
+    told = json.loads((DATA / "mapreduce-3.5.0-shuffling.json").read_bytes())
+    rm.answers = {path.replace("?states=RUNNING", ""): answer for path, answer in told.items()}
+    looked = Poll(10).look((rm.url,))
+    assert looked.running == {"job_1795451430188_0002"}
+    assert not looked.failed
+    (job,) = looked.progress
+    assert [reducer.host for reducer in job.reducers] == ["h6", "h5", "h3", "h7", "h2"]
+    assert [reducer.shuffling for reducer in job.reducers] == [False] * 4 + [True]
+    last = job.reducers[4]
+    assert (last.name, last.shuffled_bytes) == ("attempt_1795451430188_0002_r_000004_0", 30_908_248)
+    assert (last.began_s, round(last.fetched, 2)) == (1795451583.338, 0.92)
+
+
 def test_a_spark_applications_stages_are_jobs_of_their_own(rm):
     rm.runs((APP, "SPARK"))
     base = f"/proxy/{APP}/api/v1/applications/{APP}/stages"
-    data = Path(__file__).parent / "data" / "jobs"
-    rm.answers[f"{base}?status=active"] = json.loads((data / "spark-3.5.1-stages.json").read_bytes())
-    rm.answers[f"{base}/3/0/taskList"] = json.loads((data / "spark-3.5.1-task-list.json").read_bytes())
+    rm.answers[f"{base}?status=active"] = json.loads((DATA / "spark-3.5.1-stages.json").read_bytes())
+    rm.answers[f"{base}/3/0/taskList"] = json.loads((DATA / "spark-3.5.1-task-list.json").read_bytes())
     looked = Poll(10).look((rm.url,))
     assert looked.running == {f"{APP} stage 3.0"}
     assert [len(job.reducers) for job in looked.progress] == [3]
