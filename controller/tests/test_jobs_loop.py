@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,19 @@ def test_a_policy_without_the_queue_is_an_alert_and_no_lift(network, control, cl
     after(control, clock, 1)
     assert not control.alerts()
     assert network.in_force == LIFTED
+
+
+def test_a_policy_without_a_resourcemanager_is_an_alert_where_none_is_set(network, clock):
+    control = DynamicControl(DynamicSettings(True), network, clock=clock)
+    network.now_policy = None
+    after(control, clock, 1)
+    assert [alert.what for alert in control.alerts()] == [
+        "dynamic control lifts nothing: no policy is in force, so there is no queue to lift a shuffle into"
+    ]
+    network.now_policy = replace(policy(), roles={Role.NODEMANAGER: tuple(HOSTS)})
+    after(control, clock, 1)
+    (alert,) = control.alerts()
+    assert alert.what == "the policy names no ResourceManager to ask about jobs"
 
 
 def test_a_policy_that_is_cleared_ends_all_lifts(network, control, clock):

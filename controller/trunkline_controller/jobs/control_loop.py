@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 KEPT_DECISIONS = 1000
 TICK_S = 0.5
 DEFAULT_PORT = 8088  # yarn.resourcemanager.webapp.address
+NAME_ONE = "give its host the role resourcemanager in the policy, or set [dynamic] resourcemanager"
 REMEDY = "shuffles stay in the policy's queue until it answers; see whether it runs, and [dynamic] resourcemanager"
 
 
@@ -112,7 +113,7 @@ class DynamicControl:
         """One look at the jobs."""
         policy = self._policy()
         addresses = self._settings.resourcemanager or _resourcemanagers(policy)
-        looked = self._poll.look(addresses) if addresses else Looked(None, error="the policy names no ResourceManager")
+        looked = self._poll.look(addresses) if addresses else Looked(None)
         # A lookup may wait for the resolver, so not while the lock is held.
         self._hosts.learn(self._clock(), (one.host for job in looked.progress for one in job.reducers if one.shuffling))
         with self._lock:
@@ -121,7 +122,9 @@ class DynamicControl:
                 self._machine.observe(now, progress)
             if looked.running is not None:
                 self._machine.running(looked.running)
-            self._alert("resourcemanager", f"no list of jobs: {looked.error}" if looked.error else "", REMEDY)
+            self._alert("resourcemanager", f"no list of running jobs: {looked.error}" if looked.error else "", REMEDY)
+            nobody = policy is not None and not addresses
+            self._alert("role", "the policy names no ResourceManager to ask about jobs" if nobody else "", NAME_ONE)
             for key in [key for key in self._alerts if key.startswith("application_")]:
                 if key not in looked.failed and looked.running is not None:
                     del self._alerts[key]
@@ -175,7 +178,7 @@ class DynamicControl:
         elif key not in self._alerts or self._alerts[key].what != what:
             since = self._alerts[key].at_s if key in self._alerts else time.time()
             self._alerts[key] = Alert(since, what, remedy)
-            log.warning("dynamic control: %s; %s", what, remedy)
+            log.warning("%s; %s", what, remedy)
 
 
 def _resourcemanagers(policy: Policy | None) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class Rest:
             if status == 200:
                 return body
             if status not in (301, 302, 303, 307, 308):
-                raise Unusable(f"{self.base}{path} answers {status}")
+                raise Unusable(f"{self._url(path)} answers {status}")
             path = self._redirected(path, location)
         raise Unusable(f"{self.base} redirects more than {MOST_REDIRECTS} times")
 
@@ -74,7 +74,7 @@ class Rest:
         target = urljoin(self.base + path, location)
         parts = urlsplit(target)
         if _origin(target) != self._origin or not parts.path.startswith(_OWN_PATHS) or ".." in parts.path:
-            raise Unusable(f"{self.base}{path} redirects to {location[:200]!a}, which is not its own")
+            raise Unusable(f"{self._url(path)} redirects to {location[:200]!a}, which is not its own")
         return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
     def _once(self, path: str) -> tuple[int, str, bytes]:
@@ -89,23 +89,27 @@ class Rest:
             return answer.status, answer.headers.get("Location", ""), body
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._close()
-            raise RestError(f"{self.base}{path}: {self._why(error)}") from error
+            raise RestError(f"{self._url(path)}: {self._why(error)}") from error
         except RestError:
             self._close()
             raise
 
     def _body(self, path: str, answer: http.client.HTTPResponse) -> bytes:
         if (answer.length or 0) > self._max_bytes:
-            raise Unusable(f"{self.base}{path} answers with {answer.length} bytes, above {self._max_bytes}")
+            raise Unusable(f"{self._url(path)} answers with {answer.length} bytes, above {self._max_bytes}")
         found = bytearray()
         while chunk := answer.read1(_CHUNK):
             found += chunk
             if len(found) > self._max_bytes:
-                raise Unusable(f"{self.base}{path} answers with more than {self._max_bytes} bytes")
+                raise Unusable(f"{self._url(path)} answers with more than {self._max_bytes} bytes")
         if self._over.is_set() or (answer.length or 0) > 0:
-            raise RestError(f"{self.base}{path}: its answer broke off")
+            raise RestError(f"{self._url(path)}: its answer broke off")
         answer.close()  # the connection can take the next request
         return bytes(found)
+
+    def _url(self, path: str) -> str:
+        """What people are told was asked for."""
+        return self.base + path.partition("?")[0]
 
     def _connected(self) -> http.client.HTTPConnection:
         if self._over.is_set():
@@ -128,7 +132,8 @@ class Rest:
     def _why(self, error: Exception) -> str:
         if self._over.is_set() or isinstance(error, TimeoutError):
             return f"no whole answer within {self._timeout_s:g} s"
-        return ascii(str(error) or type(error).__name__)[:200]
+        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return "".join(char if char.isprintable() else "?" for char in said)[:200]
 
     def _end(self) -> None:
         """Time is up: whoever waits for a byte gets none."""
