@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.trunkline.hadoop.Transports;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.mark.SocketMark;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -143,7 +144,8 @@ class UcxTransferTest extends TransferTest {
       // The pause is over after a while, but grows each time.
       do {
         try (Socket socket =
-            new LateChannelSocket(Transports.of(Settings.from(conf), conf), null)) {
+            new LateChannelSocket(
+                Transports.of(Settings.from(conf), conf), null, SocketMark.NONE)) {
           socket.connect(at, 20_000);
           if (socket.getChannel() instanceof UcxChannel channel) {
             ByteBuffer answer = ByteBuffer.allocate(1);

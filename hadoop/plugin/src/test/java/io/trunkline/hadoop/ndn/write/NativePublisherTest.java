@@ -47,7 +47,7 @@ class NativePublisherTest {
     Configuration conf = new Configuration(false);
     conf.set("trunkline.ndn.retain.bytes", RETAINED_IN_ALL);
     Settings settings = Settings.from(conf);
-    try (NdnNode node = NdnNode.acquire(settings)) {
+    try (NdnNode node = NdnNode.acquire(settings, null)) {
       NativePublisher publisher = publisher(settings);
       publisher.announce();
       long other = Native.producerOpen(node.handle(), NAME + "/other", RETAINED);
@@ -65,6 +65,6 @@ class NativePublisherTest {
 
   private static NativePublisher publisher(Settings settings) throws IOException {
     Preamble preamble = new Preamble(NAME, 7, StockBytes.SEGMENT);
-    return new NativePublisher(NdnNode.acquire(settings), preamble, "blk_1", "dn", RETAINED);
+    return new NativePublisher(NdnNode.acquire(settings, null), preamble, "blk_1", "dn", RETAINED);
   }
 }
