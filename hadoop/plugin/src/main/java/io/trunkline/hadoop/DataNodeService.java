@@ -2,6 +2,7 @@ package io.trunkline.hadoop;
 
 import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.mark.Reflection;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.XceiverStarter;
@@ -35,6 +36,7 @@ public final class DataNodeService implements AutoCloseable {
   public static DataNodeService start(DataNode dataNode, XceiverStarter xceivers)
       throws IOException {
     Settings settings = Settings.from(dataNode.getConf());
+    Reflection.check(settings);
     DataNodeService service = new DataNodeService(settings);
     List<Transport> wanted = Transports.of(settings, dataNode.getConf()).inOrder();
     if (wanted.size() == 1) {
