@@ -79,6 +79,14 @@ struct RawNode {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawSwitch {
+    name: String,
+    #[expect(dead_code, reason = "the lab's; no switch is simulated")]
+    openflow: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawRack {
     name: String,
     at: String,
@@ -147,7 +155,7 @@ struct Raw {
     #[serde(default)]
     router: Vec<RawNode>,
     #[serde(default)]
-    switch: Vec<RawNode>,
+    switch: Vec<RawSwitch>,
     #[serde(default)]
     rack: Vec<RawRack>,
     #[serde(default)]
@@ -510,6 +518,8 @@ clients = ["h1"]
         assert!(error("about", "abuot").contains("abuot"));
         assert!(error("[\"r1\", \"r2\"]", "[\"r1\", \"r1\"]").contains("r2"));
         assert!(error("[[links]]", "[[switch]]\nname = \"s1\"\n[[links]]").contains("s1"));
+        let openflow = "[[switch]]\nname = \"s1\"\nopenflow = true\n[[links]]";
+        assert!(error("[[links]]", openflow).contains("only routers are simulated"));
     }
 
     #[test]
