@@ -20,7 +20,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,8 +27,6 @@ from pathlib import Path
 from typing import TypeVar
 
 MTU = 1500
-LOCK = Path(tempfile.gettempdir()) / "trunkline-openvswitch.lock"
-DATAPATH = Path("/sys/class/net/ovs-netdev")  # each userspace datapath makes it
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 GIVE_UP_S = 60.0
 
@@ -272,16 +269,9 @@ def _quiet(interface: str) -> None:
 
 @contextlib.contextmanager
 def network(directory: Path) -> Iterator[Network]:
-    """A network without switches yet; removed at the end. One at a time, as a namespace has room for one datapath."""
-    with LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        until("no other Open vSwitch has a userspace datapath here", lambda: not DATAPATH.exists())
-        with _network(directory) as net:
-            yield net
-
-
-@contextlib.contextmanager
-def _network(directory: Path) -> Iterator[Network]:
+    """A network without switches yet; removed at the end. One at a time: a network namespace has room for one userspace
+    datapath.
+    """
     # Socket paths are short: 108 bytes is all that the kernel takes.
     net = Network(directory / "ovs", f"{os.getpid() % 100000}{'abcdefghijklmnopqrstuvwxyz'[next(_networks) % 26]}")
     try:
