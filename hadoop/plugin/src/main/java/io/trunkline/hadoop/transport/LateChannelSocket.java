@@ -37,12 +37,30 @@ public final class LateChannelSocket extends Socket {
     void set(SocketChannel channel) throws IOException;
   }
 
+  /** How far it is; {@link #close} ends it from each. */
+  private enum State {
+    /** {@link #real} has not been used. */
+    NEW,
+    /** {@link #real} has been used to connect by TCP, with or without success. */
+    TRIED,
+    /** {@link #shown} is there. */
+    CONNECTED,
+    CLOSED
+  }
+
+  /** Both ends of a connection. */
+  private record Ends(InetSocketAddress remote, InetSocketAddress local) {}
+
   private final TransportChain transports;
   private final InetAddress localAddress;
   private final SocketMark mark;
   private final Map<String, Option> options = new LinkedHashMap<>();
+  private final Object lock = new Object();
+
+  /** Changed with the lock, which nobody holds while connecting. */
+  private volatile State state = State.NEW;
+
   private volatile SocketAddress bound;
-  private volatile boolean spent;
 
   /** Whether {@link #real} takes IPv4 alone; otherwise both, where the system has both. */
   private boolean ipv4Only;
@@ -50,11 +68,8 @@ public final class LateChannelSocket extends Socket {
   private volatile SocketChannel real;
   private volatile SocketChannel shown;
 
-  /** Both ends of the connection, kept beyond its end for logs; null until it has been made. */
-  private volatile InetSocketAddress remote;
-
-  private volatile InetSocketAddress local;
-  private volatile boolean closed;
+  /** Kept beyond the connection's end, for logs; null until it has been made. */
+  private volatile Ends ends;
 
   /**
    * A socket, not yet connected.
@@ -117,7 +132,7 @@ public final class LateChannelSocket extends Socket {
 
     @Override
     public boolean abandoned() {
-      return closed;
+      return state == State.CLOSED;
     }
 
     @Override
@@ -129,14 +144,19 @@ public final class LateChannelSocket extends Socket {
   /** A channel that failed to connect is closed; the next attempt needs a new one. */
   private SocketChannel connectTcp(InetSocketAddress to, int limitMs) throws IOException {
     boolean ipv4 = mark.needsIpv4Only(to.getAddress());
-    if (spent || ipv4 != ipv4Only) {
-      replace(ipv4);
+    synchronized (lock) {
+      refuseClosed();
+      if (state != State.NEW || ipv4 != ipv4Only) {
+        replace(ipv4);
+      }
+      if (state == State.NEW) {
+        state = State.TRIED;
+      }
+      bindBeforeConnect();
     }
-    spent = true;
-    bindBeforeConnect();
     mark.set(real);
     NetUtils.connect(real.socket(), to, limitMs);
-    if (shown != null) {
+    if (state == State.CONNECTED) {
       remember(real);
     }
     return real;
@@ -164,17 +184,28 @@ public final class LateChannelSocket extends Socket {
   }
 
   private void show(SocketChannel channel) throws IOException {
-    shown = channel;
-    if (closed) {
-      channel.close();
-      throw new SocketException("socket closed while it was being connected");
+    synchronized (lock) {
+      if (state == State.CLOSED) {
+        channel.close();
+      }
+      refuseClosed();
+      shown = channel;
+      state = State.CONNECTED;
     }
     remember(channel);
   }
 
+  private void refuseClosed() throws SocketException {
+    if (state == State.CLOSED) {
+      throw new SocketException("socket closed while it was being connected");
+    }
+  }
+
   private void remember(SocketChannel channel) throws IOException {
-    remote = (InetSocketAddress) channel.getRemoteAddress();
-    local = (InetSocketAddress) channel.getLocalAddress();
+    ends =
+        new Ends(
+            (InetSocketAddress) channel.getRemoteAddress(),
+            (InetSocketAddress) channel.getLocalAddress());
   }
 
   /** An option of {@link Socket}, by the name of its setter. */
@@ -221,7 +252,9 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public void close() throws IOException {
-    closed = true;
+    synchronized (lock) {
+      state = State.CLOSED;
+    }
     SocketChannel channel = shown;
     if (channel != null) {
       channel.close();
@@ -232,7 +265,7 @@ public final class LateChannelSocket extends Socket {
   @Override
   public boolean isClosed() {
     SocketChannel channel = shown;
-    return closed || !(channel == null ? real : channel).isOpen();
+    return state == State.CLOSED || !(channel == null ? real : channel).isOpen();
   }
 
   @Override
@@ -268,32 +301,38 @@ public final class LateChannelSocket extends Socket {
 
   @Override
   public InetAddress getInetAddress() {
-    return remote == null ? null : remote.getAddress();
+    Ends known = ends;
+    return known == null ? null : known.remote().getAddress();
   }
 
   @Override
   public InetAddress getLocalAddress() {
-    return local == null ? real.socket().getLocalAddress() : local.getAddress();
+    Ends known = ends;
+    return known == null ? real.socket().getLocalAddress() : known.local().getAddress();
   }
 
   @Override
   public int getPort() {
-    return remote == null ? 0 : remote.getPort();
+    Ends known = ends;
+    return known == null ? 0 : known.remote().getPort();
   }
 
   @Override
   public int getLocalPort() {
-    return local == null ? real.socket().getLocalPort() : local.getPort();
+    Ends known = ends;
+    return known == null ? real.socket().getLocalPort() : known.local().getPort();
   }
 
   @Override
   public SocketAddress getRemoteSocketAddress() {
-    return remote;
+    Ends known = ends;
+    return known == null ? null : known.remote();
   }
 
   @Override
   public SocketAddress getLocalSocketAddress() {
-    return local == null ? real.socket().getLocalSocketAddress() : local;
+    Ends known = ends;
+    return known == null ? real.socket().getLocalSocketAddress() : known.local();
   }
 
   @Override

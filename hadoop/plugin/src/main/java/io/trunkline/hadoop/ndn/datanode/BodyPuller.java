@@ -100,7 +100,7 @@ final class BodyPuller implements Closeable {
     try {
       source(ControlRecord.BLOCK_SEGMENT, 0);
     } catch (IOException e) {
-      LOG.debug("{}: not asked ahead: {}", op.id(), e.getMessage());
+      LOG.debug("{}: first segment not requested before its record: {}", op.id(), e.getMessage());
     }
   }
 
@@ -126,7 +126,7 @@ final class BodyPuller implements Closeable {
     void ask(String why) throws IOException {
       if (records.ask(record.head().seqno())) {
         stats.add(Counter.INLINE_ASKED);
-        LOG.info("{}; asked for on the control connection", why);
+        LOG.info("{}; requested on the control connection", why);
       }
     }
 
@@ -139,7 +139,7 @@ final class BodyPuller implements Closeable {
         byName = false;
         ask(what(segment) + ": " + e.getMessage());
       } else {
-        LOG.info("{}: {}; asked for again", what(segment), e.getMessage());
+        LOG.info("{}: {}; requested again", what(segment), e.getMessage());
         pause(SLICE_MS);
       }
     }
@@ -151,10 +151,10 @@ final class BodyPuller implements Closeable {
       long now = System.nanoTime();
       if (now - deadline >= 0) {
         stats.add(Counter.PULL_TIMEOUTS);
-        throw new SocketTimeoutException(what(segment) + ": not come in " + limitMs + " ms");
+        throw new SocketTimeoutException(what(segment) + ": no Data within " + limitMs + " ms");
       }
       if (now - asksAt >= 0) {
-        ask(what(segment) + " has not come");
+        ask(what(segment) + ": no Data yet");
       }
     }
 

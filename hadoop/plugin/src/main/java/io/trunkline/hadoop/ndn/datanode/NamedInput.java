@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedChannelException;
+import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
@@ -23,7 +24,7 @@ import java.util.function.LongSupplier;
  *
  * <pre>
  *   PREAMBLE --plain--> STOCK
- *      '------named---> HEADER ---> RECORD <---> BODY
+ *      '------named---> HEADER ---> RECORD <---> BY_NAME, READ_AHEAD or INLINE
  * </pre>
  *
  * A packet's head is handed on alone, so that stock code asks for the body with the array it wants
@@ -40,7 +41,21 @@ final class NamedInput extends InputStream {
     PREAMBLE,
     HEADER,
     RECORD,
-    BODY
+    /** A body is due that is to be pulled. */
+    BY_NAME,
+    /** A body is due that was read from the connection before its turn. */
+    READ_AHEAD,
+    /** A body is due that follows on the connection. */
+    INLINE
+  }
+
+  /** What there is once it is known which block is written. */
+  private record Write(Inflow inflow, ControlRecords records, BodyPuller puller) {
+    void close() {
+      puller.close();
+      inflow.close();
+      records.close();
+    }
   }
 
   /**
@@ -56,16 +71,19 @@ final class NamedInput extends InputStream {
   private final Answers answers;
   private final TransferStats stats = TransferStats.get();
   private State state = State.PREAMBLE;
-  private boolean greeting;
-  private long greetingEnds;
+
+  /** Unset until somebody waits for the greeting. */
+  private OptionalLong greetingEnds = OptionalLong.empty();
+
   private Preamble preamble;
-  private volatile Inflow inflow;
-  private volatile BodyPuller puller;
+
+  /** Null until the op header is read. */
+  private volatile Write write;
+
   private volatile boolean closed;
-  private volatile ControlRecords records;
   private ControlRecord record;
 
-  /** The body of the record, where it was read ahead. */
+  /** The body of the record, in READ_AHEAD. */
   private byte[] body;
 
   /** Bytes that are due to the reader before the state says what comes. */
@@ -74,6 +92,8 @@ final class NamedInput extends InputStream {
   private int dueAt;
   private int dueEnd;
   private byte[] spill = new byte[0];
+
+  /** Bytes of the body that are still to be read, in INLINE. */
   private int inlineLeft;
 
   /**
@@ -133,11 +153,19 @@ final class NamedInput extends InputStream {
             return -1;
           }
         }
-        case BODY -> {
-          int count = readBody(to, off, length);
+        case BY_NAME -> {
+          int count = readByName(to, off, length);
           if (count > 0) {
             return count;
           }
+        }
+        case READ_AHEAD -> {
+          state = State.RECORD;
+          give(body, body.length);
+          body = null;
+        }
+        case INLINE -> {
+          return readInline(to, off, length);
         }
       }
     }
@@ -160,10 +188,9 @@ final class NamedInput extends InputStream {
   /** Waits for more of the preamble or of the op header. */
   private boolean moreOfGreeting() throws IOException {
     long now = nanoClock.getAsLong();
-    if (!greeting) {
-      greeting = true;
-      greetingEnds = now + GREETING_NANOS;
-    } else if (now - greetingEnds >= 0) {
+    if (greetingEnds.isEmpty()) {
+      greetingEnds = OptionalLong.of(now + GREETING_NANOS);
+    } else if (now - greetingEnds.getAsLong() >= 0) {
       throw new SocketTimeoutException(
           "connection has not said in "
               + TimeUnit.NANOSECONDS.toSeconds(GREETING_NANOS)
@@ -193,9 +220,9 @@ final class NamedInput extends InputStream {
               + " the same trunkline.ndn.root");
     }
     answers.begin();
-    inflow = Inflow.open(op, preamble, answers);
-    records = new ControlRecords(control, inflow);
-    puller = pullers.make(op, preamble, records);
+    Inflow inflow = Inflow.open(op, preamble, answers);
+    ControlRecords records = new ControlRecords(control, inflow);
+    write = new Write(inflow, records, pullers.make(op, preamble, records));
     if (closed) {
       // Whoever closed may have come before there was anything to end.
       close();
@@ -208,40 +235,44 @@ final class NamedInput extends InputStream {
 
   /** Returns false when the connection ends where a record would begin. */
   private boolean readRecord() throws IOException {
-    ControlRecords.Item item = records.next();
+    ControlRecords.Item item = write.records().next();
     if (item == null) {
       return false;
     }
     record = item.record();
-    body = item.body();
     PacketHead head = record.head();
-    inflow.received(record);
+    write.inflow().received(record);
     give(head.bytes(), head.bytes().length);
-    inlineLeft = record.byName() ? 0 : head.bodyLength();
-    state = head.bodyLength() > 0 ? State.BODY : State.RECORD;
+    if (head.bodyLength() == 0) {
+      state = State.RECORD;
+    } else if (record.byName()) {
+      state = State.BY_NAME;
+    } else if (item.body() != null) {
+      state = State.READ_AHEAD;
+      body = item.body();
+    } else {
+      state = State.INLINE;
+      inlineLeft = head.bodyLength();
+    }
     return true;
   }
 
-  private int readBody(byte[] to, int off, int length) throws IOException {
-    int bodyLength = record.head().bodyLength();
-    if (!record.byName()) {
-      if (body != null) {
-        state = State.RECORD;
-        give(body, bodyLength);
-        body = null;
-        return 0;
-      }
-      int count = records.read(to, off, Math.min(length, inlineLeft));
-      if (count < 0) {
-        throw new EOFException("connection ended in a packet");
-      }
-      inlineLeft -= count;
-      if (inlineLeft == 0) {
-        state = State.RECORD;
-      }
-      return count;
+  private int readInline(byte[] to, int off, int length) throws IOException {
+    int count = write.records().read(to, off, Math.min(length, inlineLeft));
+    if (count < 0) {
+      throw new EOFException("connection ended in a packet");
     }
+    inlineLeft -= count;
+    if (inlineLeft == 0) {
+      state = State.RECORD;
+    }
+    return count;
+  }
+
+  /** Returns 0 when the body has been made due to the reader. */
+  private int readByName(byte[] to, int off, int length) throws IOException {
     state = State.RECORD;
+    int bodyLength = record.head().bodyLength();
     if (length >= bodyLength) {
       pull(to, off);
       return bodyLength;
@@ -255,8 +286,8 @@ final class NamedInput extends InputStream {
   }
 
   private void pull(byte[] to, int off) throws IOException {
-    if (!puller.pull(record, to, off)) {
-      inflow.cameInline(record);
+    if (!write.puller().pull(record, to, off)) {
+      write.inflow().cameInline(record);
     }
   }
 
@@ -276,17 +307,9 @@ final class NamedInput extends InputStream {
   @Override
   public void close() {
     closed = true;
-    BodyPuller open = puller;
+    Write open = write;
     if (open != null) {
       open.close();
-    }
-    Inflow in = inflow;
-    if (in != null) {
-      in.close();
-    }
-    ControlRecords read = records;
-    if (read != null) {
-      read.close();
     }
   }
 }

@@ -84,7 +84,7 @@ final class SegmentReader implements AutoCloseable {
       if (System.nanoTime() - deadline >= 0) {
         TransferStats.get().add(Counter.PULL_TIMEOUTS);
         throw new SocketTimeoutException(
-            prefix + "/seg=" + segment + ": not come in " + limitMs + " ms");
+            prefix + "/seg=" + segment + ": no Data within " + limitMs + " ms");
       }
     }
   }

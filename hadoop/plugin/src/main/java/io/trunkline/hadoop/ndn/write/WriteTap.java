@@ -27,7 +27,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *   HEADER --not a write, or plan plain--> STOCK
- *      '-----plan produce or relay------> PACKETS
+ *      |-----plan relay------------------> RELAY
+ *      '-----plan produce----------------> BLOCK --a packet is cut elsewhere--> STREAM
+ *                                            '--a DataNode asks--> INLINE <-------'
  * </pre>
  */
 public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
@@ -54,7 +56,14 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private enum State {
     HEADER,
     STOCK,
-    PACKETS
+    /** Packets come in by name, or inline, and go on likewise. */
+    RELAY,
+    /** So far packets are whole segments of the block. */
+    BLOCK,
+    /** Packets are segments of this writer's stream. */
+    STREAM,
+    /** Nothing more is published: a DataNode does not get it. */
+    INLINE
   }
 
   private static final Logger LOG = LoggerFactory.getLogger(WriteTap.class);
@@ -66,10 +75,12 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private final AckReader acks = new AckReader();
   private final ConcurrentLinkedQueue<Published> unacknowledged = new ConcurrentLinkedQueue<>();
 
-  /** What is to be sent again; from the first time on that there is any, nothing is published. */
+  /** What is to be sent again. */
   private final ArrayDeque<Published> again = new ArrayDeque<>();
 
+  /** Sequence number of the first packet of which a DataNode has asked for the body. */
   private long againFrom = Long.MAX_VALUE;
+
   private Connection connection;
   private ByteBuffer header = ByteBuffer.allocate(INITIAL_HEADER_BYTES);
   private volatile State state = State.HEADER;
@@ -77,7 +88,6 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   private Preamble preamble;
   private volatile Publisher publisher;
   private volatile Inflow inflow;
-  private boolean irregular;
   private long nextStreamSegment;
   private boolean ended;
   private ControlBuffer out;
@@ -106,7 +116,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
    * @return false while the op header is not whole, and for all that passes as it is
    */
   public boolean named() {
-    return state == State.PACKETS;
+    return state != State.HEADER && state != State.STOCK;
   }
 
   /**
@@ -131,8 +141,8 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     out = control;
     switch (state) {
       case HEADER -> acceptHeader(in);
-      case PACKETS -> framer.accept(in, this);
       case STOCK -> throw new IllegalStateException("the tap is off");
+      case RELAY, BLOCK, STREAM, INLINE -> framer.accept(in, this);
     }
   }
 
@@ -161,16 +171,17 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
     if (plan instanceof Plan.Produce produce) {
       preamble = produce.preamble();
       publisher = produce.publisher();
+      state = State.BLOCK;
     } else if (plan instanceof Plan.Relay relay) {
       inflow = relay.inflow();
       inflow.relayTo((head, body) -> connection.send(ControlRecord.again(head), body));
       preamble = inflow.preamble();
+      state = State.RELAY;
       stats.add(Counter.NAMED_RELAYS);
     } else {
       plain();
       return;
     }
-    state = State.PACKETS;
     byte[] first = preamble.encode();
     out.reserve(first.length + write.header().length).put(first).put(write.header());
     header = null;
@@ -189,7 +200,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
   @Override
   public void packet(PacketHead head, byte[] body, int off) throws IOException {
     ended |= head.last();
-    ControlRecord record = inflow != null ? relayed(head) : published(head, body, off);
+    ControlRecord record = state == State.RELAY ? relayed(head) : published(head, body, off);
     if (record.byName() || head.bodyLength() == 0) {
       record.encode(out.reserve(ControlRecord.MAX_BYTES));
     } else {
@@ -206,7 +217,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
 
   private ControlRecord published(PacketHead head, byte[] body, int off) {
     int segmentBytes = preamble.segmentBytes();
-    if (againFrom != Long.MAX_VALUE || !SegmentCut.fits(head, op.checksum(), segmentBytes)) {
+    if (state == State.INLINE || !SegmentCut.fits(head, op.checksum(), segmentBytes)) {
       return ControlRecord.inline(head);
     }
     try {
@@ -214,7 +225,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       boolean whole = wholeSegments(head);
       long first = whole ? head.offset() / segmentBytes : nextStreamSegment;
       if (!whole) {
-        irregular = true;
+        state = State.STREAM;
         nextStreamSegment += cut.count();
       }
       byte[] digests = new byte[cut.count() * ControlRecord.DIGEST_BYTES];
@@ -233,10 +244,10 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
       byte kind = whole ? ControlRecord.BLOCK_SEGMENT : ControlRecord.STREAM_SEGMENT;
       return new ControlRecord(kind, first, head, digests);
     } catch (NoRoomException e) {
-      LOG.debug("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
+      LOG.debug("{}: packet sent on the control connection: {}", op.id(), e.getMessage());
       return ControlRecord.inline(head);
     } catch (IOException e) {
-      LOG.warn("{}: packet goes by the control connection: {}", op.id(), e.getMessage());
+      LOG.warn("{}: packet sent on the control connection: {}", op.id(), e.getMessage());
       return ControlRecord.inline(head);
     }
   }
@@ -247,7 +258,7 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
    */
   private boolean wholeSegments(PacketHead head) {
     int segmentBytes = preamble.segmentBytes();
-    return !irregular
+    return state == State.BLOCK
         && head.offset() % segmentBytes == 0
         && head.offset() / segmentBytes <= 0xFFFFFFFFL
         && (head.dataLength() % segmentBytes == 0
@@ -263,11 +274,10 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
    * @throws IOException when it cannot be asked
    */
   public boolean asksFurther(long seqno) throws IOException {
-    Inflow in = inflow;
-    if (in == null) {
+    if (state != State.RELAY) {
       return false;
     }
-    in.askUpstream(seqno);
+    inflow.askUpstream(seqno);
     return true;
   }
 
@@ -278,21 +288,30 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
    * @param seqno sequence number of the first packet whose body is wanted
    */
   public void asked(long seqno) {
-    if (publisher != null && seqno < againFrom) {
-      if (againFrom == Long.MAX_VALUE) {
+    switch (state) {
+      case BLOCK, STREAM -> {
         LOG.info(
-            "{}: a DataNode cannot get a packet by name; the rest of the block goes by the control"
+            "{}: a DataNode gets no Data for a packet; the rest of the block is sent on the control"
                 + " connection",
             op.id());
+        state = State.INLINE;
         publisher.starved();
       }
-      for (Published packet : unacknowledged) {
-        if (packet.head().seqno() >= seqno && packet.head().seqno() < againFrom) {
-          again.add(packet);
+      case INLINE -> {
+        if (seqno >= againFrom) {
+          return;
         }
       }
-      againFrom = seqno;
+      case HEADER, STOCK, RELAY -> {
+        return;
+      }
     }
+    for (Published packet : unacknowledged) {
+      if (packet.head().seqno() >= seqno && packet.head().seqno() < againFrom) {
+        again.add(packet);
+      }
+    }
+    againFrom = seqno;
   }
 
   /**
@@ -318,7 +337,10 @@ public final class WriteTap implements PacketFramer.Sink, AutoCloseable {
         stats.add(Counter.BYTES_INLINE, body.length);
         return true;
       }
-      LOG.debug("{}: packet {} is not kept any more", op.id(), head.seqno());
+      LOG.debug(
+          "{}: packet {} cannot be sent again, its segments are no longer retained",
+          op.id(),
+          head.seqno());
     }
     return false;
   }

@@ -248,16 +248,15 @@ class TapChannelTest {
       int sentWhole = 0;
       while (sentWhole < 1_000_000) {
         packet.rewind();
-        channel.write(packet);
+        while (channel.write(packet) > 0) {
+          // until nothing is taken: the system may find more room meanwhile
+        }
         if (packet.hasRemaining()) {
           break;
         }
         sentWhole++;
       }
       assertTrue(packet.hasRemaining(), "the connection never filled up");
-      int left = packet.remaining();
-      assertEquals(0, channel.write(packet));
-      assertEquals(left, packet.remaining());
       CompletableFuture<Long> count =
           CompletableFuture.supplyAsync(
               () -> {
