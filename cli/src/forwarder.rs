@@ -163,7 +163,7 @@ pub fn bad_uri(setting: &str, text: &str, error: &FaceUriError) -> CliError {
 /// A forwarder that does not answer its management's questions.
 pub fn no_answer(uri: &FaceUri, cause: impl Display) -> CliError {
     let way_out = if uri.is_on_this_host() {
-        "see its log; it must let local applications manage it"
+        "see its log; it must have this command and let local applications manage it"
     } else {
         "manage it from its own host; it takes prefixes of other hosts where its [management] has localhop = true"
     };

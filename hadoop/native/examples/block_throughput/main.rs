@@ -1,7 +1,7 @@
 //! How fast blocks go by name, and what that costs each process; all on
 //! loopback, each role in a process of its own.
 //!
-//! `cargo run --release -p trunkline-native --example throughput -- [write|read] [GB] [tcp|unix]`
+//! `cargo run --release -p trunkline-native --example block_throughput -- [write|read] [GB] [tcp|unix]`
 //!
 //! - `write`: a client publishes, a router copies, three DataNodes pull and
 //!   verify. As in an HDFS write, the client is at most 80 segments ahead of
@@ -44,7 +44,7 @@ fn main() -> Outcome {
         ["read"] => read::client(1.0, "tcp"),
         ["read", gigabytes] => read::client(gigabytes.parse()?, "tcp"),
         ["read", gigabytes, kind] => read::client(gigabytes.parse()?, kind),
-        _ => Err("usage: throughput [write|read] [GB] [tcp|unix]".into()),
+        _ => Err("usage: block_throughput [write|read] [GB] [tcp|unix]".into()),
     }
 }
 
