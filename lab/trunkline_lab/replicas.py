@@ -9,14 +9,18 @@ from pathlib import Path
 from .cluster import Cluster, DataNodeHost
 from .payload import sha256
 
-_ALLOCATED = re.compile(r"BLOCK\* allocate (blk_\d+)_\d+, replicas=(.+?) for (\S+)")
+_ALLOCATED = re.compile(r"BLOCK\* allocate ((blk_\d+)_\d+), replicas=(.+?) for (\S+)")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block as the NameNode allocated it: `pipeline` is D1, D2, … in order."""
+    """A block as the NameNode allocated it: `pipeline` is D1, D2, … in order.
+
+    `name` is "blk_<id>", `versioned` the same and "_<generation stamp>".
+    """
 
     name: str
+    versioned: str
     pipeline: list[DataNodeHost]
 
 
@@ -36,10 +40,10 @@ def blocks(cluster: Cluster, path: str) -> list[Block]:
     by_port = {port(datanode): datanode for datanode in cluster.datanodes}
     found = []
     for line in (cluster.stage.logs / "namenode.log").read_text(errors="replace").splitlines():
-        if (match := _ALLOCATED.search(line)) and match.group(3).removesuffix("._COPYING_") == path:
-            replicas = match.group(2).split(", ")
+        if (match := _ALLOCATED.search(line)) and match.group(4).removesuffix("._COPYING_") == path:
+            replicas = match.group(3).split(", ")
             pipeline = [known.get(replica) or by_port[int(replica.rpartition(":")[2])] for replica in replicas]
-            found.append(Block(match.group(1), pipeline))
+            found.append(Block(match.group(2), match.group(1), pipeline))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Real daemons for each test: NameNode, four DataNodes, a router, and clients whose pace the test sets.
+"""Real daemons for each test: NameNode, DataNodes, a router, and clients whose pace the test sets.
 
 A test runs on the planes of its mark `planes`, on named data when it has none, and in the newest Hadoop.
 """
@@ -107,6 +107,11 @@ class Bed:
         """The plug-in's transport counters of a host, summed over its JVMs."""
         return planes.transport_counters(self.cluster.directory, host)
 
+    def of_process(self, process: Process) -> planes.Counters:
+        """The plug-in's transport counters of one JVM."""
+        (record,) = [r for r in planes.stats(self.cluster.directory, process.host) if r["pid"] == process.pid]
+        return record
+
     def total(self, counter: str) -> int:
         """A transport counter summed over all hosts; "fallback" sums all its reasons."""
         hosts = [self.transport(host) for host in self.cluster.hosts.values()]
@@ -198,6 +203,33 @@ def in_mid_write(bed: Bed, data: bytes) -> SlowWriter:
     return writer
 
 
+class FlushingWriter:
+    """A client that hflushes a file piece by piece, at the test's pace."""
+
+    def __init__(self, cluster: Cluster, path: str) -> None:
+        source = Path(__file__).with_name("FlushingWriter.java")
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = cluster.start_client(str(source), path, name="flushing-writer", **streams)
+        self._length = 0
+
+    def flush(self, piece: bytes) -> None:
+        """Returns when `piece` is written and hflushed."""
+        popen = self.process.popen
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        popen.stdin.write(len(piece).to_bytes(4, "big") + piece)
+        popen.stdin.flush()
+        self._length += len(piece)
+        said = popen.stdout.readline()
+        assert said == f"{self._length}\n".encode(), self.process.log.read_text(errors="replace")[-4000:]
+
+    def finish(self, timeout_s: float = 60) -> None:
+        """Closes the file."""
+        assert self.process.popen.stdin is not None
+        self.process.popen.stdin.close()
+        assert self.process.wait(timeout_s) == 0, self.process.log.read_text(errors="replace")[-4000:]
+
+
 class SlowReader:
     """`FsShell -cat path`, drained through a pipe at the test's pace."""
 
@@ -223,6 +255,7 @@ def a_bed(
     *,
     extra: Properties | None = None,
     without_plugin: tuple[int, ...] = (),
+    datanodes: int = 4,
     hadoop: str = stock.NEWEST,
     jvm: tuple[str, ...] = (),
 ) -> Iterator[Bed]:
@@ -238,7 +271,7 @@ def a_bed(
             plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
             properties = {**QUICK_TO_NOTICE, **(extra or {})}
             jars = stock.classpath(hadoop=hadoop)
-            site = loopback.site(4)
+            site = loopback.site(datanodes)
             cluster = Cluster(stage, directory, site, plane, extra=properties, jars=jars, jvm=QUICK_TO_START + jvm)
             stocks = {number: planes.tcp() for number in without_plugin}
             cluster.start(stocks, formatted.with_name(f"{formatted.name}-{hadoop}"))

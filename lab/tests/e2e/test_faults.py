@@ -5,8 +5,9 @@ import signal
 import time
 
 import pytest
-from conftest import MIB, SlowReader, SlowWriter, in_mid_write, under_way
+from conftest import MIB, FlushingWriter, SlowReader, SlowWriter, in_mid_write, under_way
 
+from trunkline_lab import replicas
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
@@ -22,6 +23,13 @@ STOPPED = pytest.mark.planes("ucx")
 IMPATIENT = {"dfs.client.socket-timeout": "3000", "trunkline.ucx.idle.ms": "5000"}
 
 
+def recovered(bed) -> set[str]:
+    """The hosts whose logs tell of a pipeline's recovery, in which it gets a new generation stamp."""
+    said = {"namenode": "updatePipeline(", "client": "Error Recovery for"}
+    said |= {datanode.host: "Recover RBW replica" for datanode in bed.cluster.datanodes}
+    return {host for host, recovery in said.items() if recovery in bed.log_of(host)}
+
+
 @BOTH
 @pytest.mark.parametrize("victim", [1, 2, 3])
 def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, victim):
@@ -31,6 +39,7 @@ def test_a_datanode_of_the_pipeline_is_killed_in_mid_write(bed, data, tmp_path, 
     writer.finish()
     bed.assert_whole("/file", data, tmp_path)
     bed.assert_carried()
+    assert {"namenode", "client"} < recovered(bed), "and a DataNode that lives"
 
 
 @BOTH
@@ -132,16 +141,46 @@ def assert_says_how(bed) -> None:
     assert bed.pulls("retransmitted") + bed.pulls("reexpressed") + bed.total("fallback") > 0
 
 
-def test_the_router_stays_away(bed, data, tmp_path):
+OUTAGE_S = 30  # longer than HDFS's time-outs here, and than a body may take to come by name
+
+
+def test_the_router_is_away_for_30_s(make_bed, data, tmp_path):
+    """The file being written goes on inline, in the same pipeline; who comes anew goes by stock TCP at once."""
+    bed = make_bed(datanodes=3)
     if bed.router is None:
         pytest.skip("stock TCP has no router")
+    writer = FlushingWriter(bed.cluster, "/file")
+    writer.flush(data[: 8 * MIB])
+    began = time.monotonic()
     bed.router.kill()
+    writer.flush(data[8 * MIB : 16 * MIB])
     source = tmp_path / "source"
     source.write_bytes(data)
-    bed.cluster.put(source, "/file")
-    bed.assert_whole("/file", data, tmp_path)
+    put = bed.cluster.put(source, "/other")
+    bed.assert_whole("/other", data, tmp_path)
+    writer.flush(data[16 * MIB : 24 * MIB])
+    time.sleep(max(0.0, began + OUTAGE_S - time.monotonic()))
+    writer.flush(data[24 * MIB : 32 * MIB])
+    bed.router.start()
+    writer.flush(data[32 * MIB : 40 * MIB])
+    writer.finish()
+    bed.assert_whole("/file", data[: 40 * MIB], tmp_path)
+    assert_pipeline_kept(bed, "/file")
+    assert "the rest of the block is sent on the control connection" in bed.log_of("client")
+    assert "requested on the control connection" in "".join(bed.log_of(d.host) for d in bed.cluster.datanodes)
+    assert bed.total("inline_asked") > 0
+    assert bed.total("fallback.write_stalled") == 1
     bed.assert_fell_back()
-    assert bed.total("named_writes") == 0
+    assert "by stock TCP instead of ndn" in put.log.read_text(errors="replace")
+    assert bed.of_process(put)["named_writes"] == 0
+
+
+def assert_pipeline_kept(bed, path) -> None:
+    """The one block of `path` has the generation stamp that it was given out with, on the DataNodes it was given."""
+    (block,) = replicas.blocks(bed.cluster, path)
+    assert block.versioned in bed.fsck(path)
+    assert {r.host for r in replicas.of_block(bed.cluster, block.name)} == {d.host for d in block.pipeline}
+    assert not recovered(bed)
 
 
 def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, tmp_path):
