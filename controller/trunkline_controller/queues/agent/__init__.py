@@ -1,0 +1,3 @@
+"""The agent at a switch's host: makes the queues that the controller wants in Open vSwitch, and the filters that put
+marked packets into them.
+"""

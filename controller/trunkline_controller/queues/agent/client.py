@@ -1,0 +1,117 @@
+"""The agent's side of the controller's REST interface: long polls for what is wanted, reports of what was done."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from ...net.topology import Dpid, dpid_text
+from ..wanted import QueuesReport, QueuesWanted, report_json, wanted_of
+
+MAX_ANSWER_BYTES = 16 << 20
+ANSWER_S = 10.0  # beyond what a poll may wait
+
+
+class ControllerError(OSError):
+    """The controller does not answer, or refuses; the message names the way out."""
+
+
+class Client:
+    """One connection, kept; from one thread at a time."""
+
+    def __init__(self, url: str, token: str = "", tls: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(url)
+        self._url = url
+        self._host, self._port = parts.hostname or "", parts.port
+        self._path = quote(parts.path.rstrip("/"), safe="/%")
+        self._tls = tls
+        self._headers = {"Accept": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._connection: http.client.HTTPConnection | None = None
+        self._ended = False
+
+    def wanted(self, dpids: Iterable[Dpid], seen: str, wait_s: float) -> QueuesWanted:
+        """What these switches should have; waits while it is the version that was seen. Raises ControllerError."""
+        query = urlencode([*(("dpid", dpid_text(dpid)) for dpid in dpids), ("seen", seen), ("wait", f"{wait_s:g}")])
+        answer = self._ask("GET", f"/v1/agent/queues?{query}", None, wait_s + ANSWER_S)
+        try:
+            return wanted_of(json.loads(answer))
+        except (ValueError, RecursionError) as error:
+            raise ControllerError(f"{self._url}: {error}; is this a controller of the agent's version?") from error
+
+    def report(self, report: QueuesReport) -> None:
+        """Raises ControllerError."""
+        self._ask("POST", "/v1/agent/queues", report_json(report), ANSWER_S)
+
+    def abort(self) -> None:
+        """Ends what is under way, from another thread; nothing is asked from now on."""
+        self._ended = True
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            with suppress(OSError):
+                connection.sock.shutdown(2)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask(self, method: str, path: str, body: Any, within_s: float) -> bytes:  # noqa: ANN401 (JSON)
+        data = None if body is None else json.dumps(body).encode()
+        headers = self._headers if data is None else {**self._headers, "Content-Type": "application/json"}
+        kept = self._connection is not None
+        try:
+            try:
+                return self._exchange(method, path, data, headers, within_s)
+            except (http.client.BadStatusLine, ConnectionError):
+                if not kept or self._ended:
+                    raise
+                # A connection that was kept may have been ended since: once more with a new one.
+                self.close()
+                return self._exchange(method, path, data, headers, within_s)
+        except ControllerError:
+            self.close()
+            raise
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ControllerError(f"{self._url}: {why}; does the controller run there? (agent.controller)") from error
+
+    def _exchange(self, method: str, path: str, data: bytes | None, headers: dict[str, str], within_s: float) -> bytes:
+        connection = self._connection
+        if connection is None:
+            connection = (
+                http.client.HTTPSConnection(self._host, self._port, context=self._tls)
+                if self._tls is not None
+                else http.client.HTTPConnection(self._host, self._port)
+            )
+            self._connection = connection
+        connection.timeout = within_s
+        if connection.sock is not None:
+            connection.sock.settimeout(within_s)
+        connection.request(method, self._path + path, data, headers)
+        answer = connection.getresponse()
+        text = answer.read(MAX_ANSWER_BYTES + 1)
+        if len(text) > MAX_ANSWER_BYTES:
+            raise ControllerError(
+                f"{self._url}: an answer of more than {MAX_ANSWER_BYTES} bytes; is this a controller?"
+            )
+        if answer.will_close:
+            self.close()
+        if answer.status // 100 != 2:
+            raise ControllerError(f"{self._url}: {answer.status} {answer.reason}; {_remedy(answer.status)}")
+        return text
+
+
+def _remedy(status: int) -> str:
+    if status in (401, 403):
+        return "set agent.token_file to a file with the controller's token"
+    if status == 404:
+        return "set agent.controller to a controller's REST interface"
+    return "look at the controller's log"
