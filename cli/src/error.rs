@@ -11,7 +11,7 @@ pub enum Exit {
     Failed = 1,
     /// The command line, a key or a configuration is wrong; nothing was tried.
     Usage = 2,
-    /// No forwarder could be reached.
+    /// No forwarder, or no controller, could be reached.
     NoForwarder = 3,
     /// Nobody answered: no data, no echo, a Nack.
     NoData = 4,

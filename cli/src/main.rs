@@ -16,6 +16,7 @@ mod nfd;
 mod output;
 mod ping;
 mod potential;
+mod qos;
 mod repo;
 mod serve;
 mod settings;
@@ -67,6 +68,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Get(args) => transfer::get(&args),
         Command::Ping(args) => ping::ping(&args),
         Command::Pingserver(args) => ping::pingserver(&args),
+        Command::Qos(command) => qos::run(&command),
         Command::Hadoop(command) => hadoop::run(command),
         Command::Keygen(args) => keygen::keygen(&args),
         Command::Sim(command) => sim::run(&command),

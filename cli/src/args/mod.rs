@@ -2,6 +2,7 @@
 
 mod fwd;
 mod mount;
+mod qos;
 mod repo;
 mod sim;
 
@@ -20,6 +21,8 @@ pub use fwd::{
 };
 
 pub use mount::MountArgs;
+
+pub use qos::{ControllerArgs, PolicyFileArgs, QosCommand, TopArgs};
 
 pub use repo::{
     GetFileArgs, LocalArgs, LsArgs, PutFileArgs, RepoCommand, RmArgs, ToArgs, VerifyArgs,
@@ -74,6 +77,9 @@ pub enum Command {
     Ping(PingArgs),
     /// Answer pings under a prefix until stopped
     Pingserver(PingServerArgs),
+    /// Queues for Hadoop's traffic in OpenFlow switches: check, apply and watch a policy
+    #[command(subcommand)]
+    Qos(QosCommand),
     /// Settings for Hadoop
     #[command(subcommand)]
     Hadoop(HadoopCommand),

@@ -12,6 +12,7 @@ from typing import Any
 from trunkline_controller.http import HttpServer
 
 PATIENCE_S = 60.0
+TOKEN = "correct-horse-battery-staple"
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from client import Client
+from browser import driver, page
+from client import TOKEN, Client
 from fake_control import FakeControl
 
 from trunkline_controller.http import HttpServer, HttpSettings
 
-TOKEN = "correct-horse-battery-staple"
+__all__ = ["driver", "page"]
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from client import Client
-from conftest import TOKEN
+from client import TOKEN, Client
 from fake_control import TEXT, FakeControl
 
 from trunkline_controller.http import access

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from client import Client
-from conftest import TOKEN
+from browser import Page
+from client import TOKEN, Client
 from fake_control import START_S, TEXT, FakeControl, leaf_spine
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from trunkline_controller.control import Alert, Decision
 from trunkline_controller.http import HttpServer
@@ -26,84 +20,8 @@ from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, PortNo
 
 pytestmark = pytest.mark.browser
 
-PATIENCE_S = 60.0
 LINK = "0000000000000011:1-0000000000000021:1"
 HOSTILE = '<img src=x onerror="document.title=1">'
-ARGUMENTS = (
-    "--headless=new",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--lang=en",
-)
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    browser, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if browser is None or chromedriver is None:
-        pytest.skip("no browser here: install chromium and chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
-    try:
-        yield driver
-    finally:
-        driver.quit()
-
-
-class Page:
-    """The page of a served controller."""
-
-    def __init__(self, driver: webdriver.Chrome) -> None:
-        self.driver = driver
-        self.resize(1280, 900)
-        driver.get("about:blank")
-        driver.get_log("browser")
-
-    def open(self, client: Client, address: str = "") -> None:
-        self.driver.get(client.server.url + address)
-
-    def resize(self, width: int, height: int) -> None:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        WebDriverWait(self.driver, PATIENCE_S, ignored_exceptions=[Exception]).until(lambda _: condition())
-
-    def one(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def script(self, text: str) -> object:
-        return self.driver.execute_script(text)
-
-    def link(self, name: str = LINK) -> WebElement:
-        return self.one(f'#drawing [data-id="{name}"]')
-
-    def focused(self) -> WebElement:
-        return self.driver.switch_to.active_element
-
-    def complaints(self) -> list[str]:
-        """What the browser complains about: broken scripts, refused resources."""
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-
-
-@pytest.fixture
-def page(driver: webdriver.Chrome) -> Page:
-    return Page(driver)
 
 
 def test_a_person_sees_the_network_and_chooses_a_link(page: Page, client: Client, control: FakeControl):
@@ -112,17 +30,17 @@ def test_a_person_sees_the_network_and_chooses_a_link(page: Page, client: Client
     control.made = (Decision(START_S, "job_7", "reduce 3", "node4", "41% behind the median", "bulk", "shuffle"),)
     control.alerts = (Alert(START_S, "hosts with one address: 10.0.1.1", "give one of them another"),)
     client.put_policy(TEXT)
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: len(page.all("#drawing .switch")) == 6)
     assert len(page.all("#drawing .link")) == 8 + 12
     assert len(page.all("#drawing .host")) == 12
     # A load is told by number, width and colour.
-    page.until(lambda: "95%" in page.link().text)
+    page.until(lambda: "95%" in page.named(LINK).text)
     lane = page.one(f'[data-id="{LINK}"] .lane')
     assert lane.get_attribute("data-heat") == "4"
     other = page.one('[data-id="0000000000000012:1-0000000000000021:2"] .lane')
     assert float(lane.get_attribute("stroke-width")) > float(other.get_attribute("stroke-width"))
-    assert "285 Mbit/s, 95% of 300 Mbit/s" in page.link().get_attribute("aria-label")
+    assert "285 Mbit/s, 95% of 300 Mbit/s" in page.named(LINK).get_attribute("aria-label")
     # All else on one sheet.
     assert [card.text for card in page.all("#queues h3")] == [
         "bulk queue 0, DSCP 0",
@@ -146,7 +64,7 @@ def test_a_person_sees_the_network_and_chooses_a_link(page: Page, client: Client
     page.until(lambda: "Flows that send over it (12)" in page.one("#details").text)
     assert "Queues of leaf1, to-spine1" in page.one("#details").text
     assert "to 10.0.2.1 ⇒ to one of group 1" in page.one("#details").text
-    assert page.link().get_attribute("aria-pressed") == "true"
+    assert page.named(LINK).get_attribute("aria-pressed") == "true"
     # The choice stands in the address, so that it can be handed on.
     address = page.driver.current_url
     page.driver.get("about:blank")
@@ -162,7 +80,7 @@ def test_files_of_policies_are_shown(page: Page, client: Client):
         client.put_policy(f"name: {name}\nmarker: of {name}\n")
     client.ask("DELETE", "/v1/policy")
     client.put_policy("name: third\n")
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: "third in force as version 4" in page.one("#policy-body").text)
     heads = [item.text.split(" ")[:2] for item in page.all("#history li")]
     assert heads == [["4.", "third"], ["3.", "cleared"], ["2.", "second"], ["1.", "first"]]
@@ -175,7 +93,7 @@ def test_files_of_policies_are_shown(page: Page, client: Client):
 
 def test_a_keyboard_is_enough(page: Page, client: Client):
     client.put_policy(TEXT)
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: page.all("#drawing .link"))
     page.one("body").send_keys(Keys.TAB)
     assert page.focused().get_attribute("id") == "skip"
@@ -218,12 +136,12 @@ def test_a_keyboard_is_enough(page: Page, client: Client):
 
 
 def test_what_changes_is_shown_and_focus_stays(page: Page, client: Client, control: FakeControl):
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: page.all("#drawing .link"))
     assert "No policy is in force" in page.one("#policy-body").text
     page.script(f"document.querySelector('[data-id=\"{LINK}\"]').focus()")
     control.busy = frozenset({End(Dpid(0x11), PortNo(1))})
-    page.until(lambda: "95%" in page.link().text)
+    page.until(lambda: "95%" in page.named(LINK).text)
     assert page.focused().get_attribute("data-id") == LINK
     client.put_policy(TEXT)
     page.until(lambda: "paper in force" in page.one("#policy-body").text)
@@ -242,7 +160,7 @@ def test_what_changes_is_shown_and_focus_stays(page: Page, client: Client, contr
     )
     page.until(lambda: len(page.all("#drawing .switch")) == 7)
     assert page.focused().get_attribute("data-id") == LINK
-    assert page.link().get_attribute("aria-pressed") == "true"
+    assert page.named(LINK).get_attribute("aria-pressed") == "true"
     control.alerts = (Alert(START_S, "table CLASSIFY of leaf1 is full", "drop rules"),)
     page.until(lambda: page.one("#alerts").is_displayed())
     page.until(lambda: "table CLASSIFY" in str(page.script("return document.getElementById('live').textContent")))
@@ -263,7 +181,7 @@ def test_names_that_mean_harm_do_none(page: Page, client: Client, control: FakeC
     control.alerts = (Alert(START_S, HOSTILE, HOSTILE),)
     control.made = (Decision(START_S, *[HOSTILE] * 6),)
     client.put_policy(f"name: {HOSTILE}\n<script>document.title = 2</script>\n", User_Agent=HOSTILE)
-    page.open(client, f"#link={LINK}")
+    page.open(f"{client.server.url}#link={LINK}")
     page.until(lambda: HOSTILE in page.one("#details-title").text)
     page.until(lambda: HOSTILE in page.one("#details h3").text)
     page.until(lambda: HOSTILE in page.one("#policy-body strong").text)
@@ -283,7 +201,7 @@ def test_names_that_mean_harm_do_none(page: Page, client: Client, control: FakeC
 def test_it_fits_a_telephone(page: Page, client: Client, control: FakeControl):
     client.put_policy(TEXT)
     page.resize(400, 800)
-    page.open(client, f"#link={LINK}")
+    page.open(f"{client.server.url}#link={LINK}")
     page.until(lambda: "Flows that send over it" in page.one("#details").text)
     assert page.script("return document.documentElement.scrollWidth") <= 400
     # The panel comes right after the drawing, not beside it.
@@ -304,7 +222,7 @@ def test_it_fits_a_telephone(page: Page, client: Client, control: FakeControl):
 
 def test_empty_states_say_what_to_do(page: Page, client: Client, control: FakeControl):
     known, control.known = control.known, Topology()
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: "ovs-vsctl set-controller" in page.one("#nothing").text)
     assert not page.one("#drawing").is_displayed()
     assert "trunkline qos apply" in page.one("#queues").text
@@ -321,7 +239,7 @@ def test_empty_states_say_what_to_do(page: Page, client: Client, control: FakeCo
 
 def test_a_token_is_asked_for_and_kept_for_the_tab(page: Page, serve: Callable[..., Client], token_file: Path):
     client = serve(token_file=token_file)
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: page.one("#login").is_displayed())
     page.one("#token").send_keys("wrong-wrong-wrong-wrong", Keys.ENTER)
     page.until(lambda: "not this controller's token" in page.one("#login-why").text)
@@ -343,7 +261,7 @@ def test_a_controller_that_is_gone_is_told_and_found_again(
     page: Page, serve: Callable[..., Client], control: FakeControl
 ):
     client = serve()
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: page.all("#drawing .link"))
     client.server.stop()
     page.until(lambda: "does not answer; what is shown is from" in page.one("#lost").text)
@@ -384,7 +302,7 @@ def test_any_topology_can_be_drawn(page: Page, client: Client, control: FakeCont
             Link.between(replace(spine1, port=PortNo(60 + n)), replace(spine2, port=PortNo(60 + n))) for n in range(3)
         }
     control.known = Topology(plain.switches, frozenset(links), MappingProxyType(hosts))
-    page.open(client)
+    page.open(client.server.url)
     page.until(lambda: len(page.all("#drawing .switch")) == 6)
     boxes = page.script(
         "return [...document.querySelectorAll('#drawing rect')].map((r) => [r.x, r.y].map((v) => v.baseVal.value))"

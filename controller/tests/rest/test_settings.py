@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from client import Client
-from conftest import TOKEN
+from client import TOKEN, Client
 from fake_control import FakeControl
 
 from trunkline_controller.http import HttpServer, HttpSettings, SettingsError

@@ -195,7 +195,7 @@ STAGES: dict[str, Stage] = {
     "plugin": Stage(_plugin, ("build",)),
     "interop": Stage(_interop, ("build",)),
     "verbs": Stage(_verbs, ("build",)),
-    "controller": Stage(_controller),
+    "controller": Stage(_controller, ("compile",)),
     "lab": Stage(_lab),
 }
 
