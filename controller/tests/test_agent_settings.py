@@ -7,11 +7,14 @@ import threading
 
 import pytest
 
+from trunkline_controller import cli
 from trunkline_controller.net.topology import Dpid, PortNo
-from trunkline_controller.queues.agent import command, filters, rows
+from trunkline_controller.queues.agent import filters, rows
 from trunkline_controller.queues.agent.client import Client, ControllerError
-from trunkline_controller.queues.agent.settings import AgentSettings, SettingsError, load, table
+from trunkline_controller.queues.agent.settings import AgentFile, AgentSettings
 from trunkline_controller.queues.wanted import PortQueues, PortReport, QueuesReport, QueueWanted
+from trunkline_controller.settings import ConfigurationError, read
+from trunkline_controller.settings import rows as settings_rows
 
 MBIT = 1_000_000
 
@@ -20,6 +23,10 @@ def file(tmp_path, text):
     path = tmp_path / "agent.toml"
     path.write_text(text)
     return path
+
+
+def load(path):
+    return read(path, AgentFile).agent
 
 
 def secret(tmp_path, text="0123456789abcdef\n", mode=0o600):
@@ -49,18 +56,16 @@ def test_nothing_needs_to_be_set(tmp_path):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("[agent", "not valid TOML"),
-        ("[http]", "http is no table of the agent's"),
-        ("agent = 1", "agent is no table"),
-        ("[agent]\nbridge = []", "agent.bridge: there is no such setting; there are bridges"),
-        ("[agent]\nbridges = 's1'", "agent.bridges: 's1' is no list of strings"),
-        ("[agent]\nbridges = [1]", "agent.bridges: [1] is no list of strings"),
-        ("[agent]\ncheck_s = true", "agent.check_s: True is no number"),
+        ("[agent", "is not TOML"),
+        ("[http]", "http: there is no such table; there are agent"),
+        ("agent = 1", "agent: is not a table"),
+        ("[agent]\nbridge = []", "agent.bridge: there is no such setting; did you mean bridges?"),
+        ("[agent]\nbridges = 's1'", "agent.bridges: 's1' is not a list of texts"),
+        ("[agent]\ncheck_s = true", "agent.check_s: True is not a number"),
         ("[agent]\ncheck_s = 0.1", "agent.check_s: 0.1 is out of range; write 1 to 3600"),
         ("[agent]\ncheck_s = nan", "agent.check_s: nan is out of range"),
-        ("[agent]\nname = ''", "agent.name: is empty"),
-        ("[agent]\ndatabase = '/run/db.sock'", "is no database; write unix:"),
-        ("[agent]\ncontroller = 'controller:8181'", "is no URL of a server; write http://127.0.0.1:8181"),
+        ("[agent]\ndatabase = '/run/db.sock'", "is no database; write one, as unix:"),
+        ("[agent]\ncontroller = 'controller:8181'", "is no URL of a server; write one, as http://127.0.0.1:8181"),
         ("[agent]\ncontroller = 'http://x:y'", "is no URL of a server"),
         ("[agent]\ntoken_file = '/no/such'", "agent.token_file: /no/such: No such file"),
         ("[agent]\ncontroller = 'https://x'\nca_file = '/no/such'", "agent.ca_file: /no/such: No such file"),
@@ -68,30 +73,29 @@ def test_nothing_needs_to_be_set(tmp_path):
 )
 def test_what_is_wrong_is_said(tmp_path, capsys, text, what):
     path = file(tmp_path, text)
-    with pytest.raises(SettingsError) as caught:
-        load(path)
-    assert what in str(caught.value)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert command.main(["--config", str(path), "--check"]) == 2
-    assert what in capsys.readouterr().err
+    assert cli.main(["agent", "--config", str(path), "--check"]) == 2
+    said = capsys.readouterr().err
+    assert what in said
+    assert said.startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize(
     ("text", "mode", "what"), [("0123456789abcdef", 0o644, "chmod 600"), ("\n", 0o600, "has no token")]
 )
 def test_a_token_that_others_can_read_or_that_is_none_is_refused(tmp_path, text, mode, what):
-    with pytest.raises(SettingsError, match=what):
+    with pytest.raises(ConfigurationError, match=what):
         load(file(tmp_path, f'[agent]\ntoken_file = "{secret(tmp_path, text, mode)}"\n'))
 
 
 def test_a_valid_configuration_is_said_to_be(tmp_path, capsys):
-    assert command.main(["--config", str(file(tmp_path, "[agent]\n")), "--check"]) == 0
+    assert cli.main(["agent", "--config", str(file(tmp_path, "[agent]\n")), "--check"]) == 0
     assert "configuration is valid" in capsys.readouterr().out
 
 
-def test_each_setting_is_in_the_table():
-    for name in ("controller", "token_file", "ca_file", "database", "bridges", "name", "check_s"):
-        assert f"| `{name}` |" in table()
+def test_each_setting_has_its_help():
+    assert {row.name for row in settings_rows(AgentFile) if row.help} == {
+        f"agent.{name}" for name in ("controller", "token_file", "ca_file", "database", "bridges", "name", "check_s")
+    }
 
 
 class Answers(http.server.BaseHTTPRequestHandler):

@@ -19,6 +19,7 @@ from . import settings as configuration
 from .controller import Controller, ControllerSettings
 from .http.server import HttpServer
 from .jobs.control_loop import DynamicControl
+from .queues.agent.command import main as agent
 from .settings import ConfigurationError, Settings
 
 log = logging.getLogger("trunkline_controller")
@@ -27,12 +28,19 @@ FAILED, REFUSED = 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="trunkline-controller", description=purpose.splitlines()[0])
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["agent"]:
+        return agent(words[1:])
+    parser = argparse.ArgumentParser(
+        prog="trunkline-controller",
+        description=purpose.splitlines()[0],
+        epilog="trunkline-controller agent --help: the agent that makes queues at a switch's host",
+    )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, TOML")
     parser.add_argument("--check", action="store_true", help="check the configuration, and end")
     parser.add_argument("--json", action="store_true", help="print problems, and with --check the result, as JSON")
     parser.add_argument("--verbose", action="store_true", help="log more")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args(words)
     try:
         settings = configuration.load(chosen.config)
     except ConfigurationError as error:

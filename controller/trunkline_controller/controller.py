@@ -422,8 +422,10 @@ class Controller:
         self._alerts = tuple(alerts)
         in_force, topology = self._in_force, self._fabric.topology
         if in_force is not self._planned_for[0] or topology is not self._planned_for[1]:
+            # A cable that is out keeps its port's queues, though not through a change of policy.
+            before = self._queues_wanted if in_force is self._planned_for[0] else None
             self._planned_for = in_force, topology
-            wanted = plan.wanted(in_force.policy if in_force else None, topology, self._queues_wanted)
+            wanted = plan.wanted(in_force.policy if in_force else None, topology, before)
             if wanted != self._queues_wanted:
                 self._queues_wanted = wanted
                 for call in self._watchers:

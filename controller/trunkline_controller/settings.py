@@ -1,4 +1,4 @@
-"""The controller's configuration: one TOML file, checked whole, with all that is wrong in it.
+"""The controller's and its agents' configuration: one TOML file, checked whole, with all that is wrong in it.
 
 Each table of the file is a dataclass; the text under a field is its help, of which the docs page is made.
 """
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .fabric import FabricSettings
 from .http.settings import HttpSettings
@@ -123,6 +123,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "network.max_addresses_per_host": (1, 1024),
     "network.packets_per_port": (1, 100_000),
     "network.floods": (1, 10_000),
+    "agent.check_s": (1, 3600),
 }
 
 
@@ -165,8 +166,16 @@ def tls(settings: OpenFlowSettings) -> ssl.SSLContext | None:
     return context
 
 
+Whole = TypeVar("Whole")  # a dataclass of tables, such as Settings
+
+
 def load(path: Path) -> Settings:
-    """Reads and checks a file. Raises ConfigurationError."""
+    """Reads and checks the controller's file. Raises ConfigurationError."""
+    return read(path, Settings)
+
+
+def read(path: Path, whole: type[Whole]) -> Whole:
+    """Reads and checks a file whose tables are the fields of `whole`. Raises ConfigurationError."""
     file = str(path)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -177,13 +186,13 @@ def load(path: Path) -> Settings:
         raise ConfigurationError((Problem(file, "", "is not UTF-8", "save it as UTF-8"),)) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError((Problem(file, "", f"is not TOML: {error}", "mend that place"),)) from None
-    return check(document, file)
+    return check(document, file, whole)
 
 
-def check(document: dict[str, Any], file: str) -> Settings:
+def check(document: dict[str, Any], file: str, whole: type[Whole] = Settings) -> Whole:
     """The settings that a file's tables give. Raises ConfigurationError with everything that is wrong."""
     problems: list[Problem] = []
-    sections = {item.name: item.default_factory for item in dataclasses.fields(Settings)}
+    sections = {item.name: item.default_factory for item in dataclasses.fields(whole)}
     made: dict[str, Any] = {}
     for name, value in document.items():
         if name not in sections:
@@ -205,7 +214,7 @@ def check(document: dict[str, Any], file: str) -> Settings:
             problems += _checked(made[name], file)
     if problems:
         raise ConfigurationError(tuple(problems))
-    return Settings(**made)
+    return whole(**made)
 
 
 def _value(section: type, full: str, value: object) -> dict[str, Any] | tuple[str, str]:
@@ -281,9 +290,9 @@ class Row:
     help: str
 
 
-def rows() -> Iterator[Row]:
+def rows(whole: type[Whole] = Settings) -> Iterator[Row]:
     """All settings, in the file's order."""
-    for table in dataclasses.fields(Settings):
+    for table in dataclasses.fields(whole):
         section = table.default_factory
         helps = _helps(section)  # type: ignore[arg-type]
         hints = typing.get_type_hints(section)

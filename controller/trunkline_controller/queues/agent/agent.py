@@ -71,7 +71,7 @@ class Agent:
             os.close(self._wake_write)
 
     def _client(self) -> Client:
-        return Client(self._settings.controller, self._settings.token(), self._settings.tls)
+        return Client(self._settings.controller, self._settings.token(), self._settings.tls())
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # it is awake already, or has ended
@@ -192,7 +192,7 @@ class Agent:
             except TcError as error:
                 problems[at] = str(error)
         return QueuesReport(
-            self._settings.name,
+            self._settings.called,
             wanted.version,
             tuple(PortReport(at.dpid, at.name, problems.get(at, "")) for at in sorted(ports, key=_order)),
         )

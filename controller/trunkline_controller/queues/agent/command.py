@@ -9,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ... import settings as configuration
 from .agent import Agent, clear
 from .database import DatabaseError
-from .settings import SettingsError, load
+from .settings import AgentFile
 
 
 def main(words: Sequence[str]) -> int:
@@ -32,8 +33,8 @@ def main(words: Sequence[str]) -> int:
     )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     try:
-        settings = load(options.config)
-    except SettingsError as error:
+        settings = configuration.read(options.config, AgentFile).agent
+    except configuration.ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2
     if options.check:
