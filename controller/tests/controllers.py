@@ -59,7 +59,8 @@ def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2) -> R
     directory.mkdir(parents=True, exist_ok=True)
     config, log_file = directory / "controller.toml", directory / "log"
     config.write_text(
-        f'[openflow]\nport = {port}\nlease_s = {lease_s}\n[http]\nport = 0\n[state]\ndirectory = "{directory}/state"\n'
+        f"[openflow]\nport = {port}\nlease_s = {lease_s}\npoll_s = 0.2\n[http]\nport = 0\n"
+        f'[state]\ndirectory = "{directory}/state"\n'
         f"{QUICK}{more}"
     )
     command = [sys.executable, "-m", "trunkline_controller", "--config", str(config)]

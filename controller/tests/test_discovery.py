@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from trunkline_controller.net.discovery import Discovery
+from trunkline_controller.net.hosts import EVERYBODY
 from trunkline_controller.net.limits import Limits
 from trunkline_controller.net.topology import End, Link, Port
 
@@ -33,8 +34,9 @@ class Simulation:
 
     def ask(self, probes):
         for probe in probes:
-            if self.answering.get(probe.address) == probe.at and self.mac_of[probe.address] == probe.mac:
-                self.seen(probe.at, probe.mac, probe.address)
+            mac = self.mac_of.get(probe.address) if probe.mac == EVERYBODY else probe.mac
+            if self.answering.get(probe.address) == probe.at and self.mac_of[probe.address] == mac:
+                self.seen(probe.at, mac, probe.address)
 
     def seen(self, at, mac, address=None):
         self.ask(self.discovery.host_seen(End(*at) if isinstance(at, tuple) else at, mac, address, self.now))
@@ -177,6 +179,17 @@ def test_a_host_moves_when_it_no_longer_answers_at_its_old_port():
     assert net.topology.hosts[A].at == End(1, 2)
     net.run(1.5)
     assert net.topology.hosts[A].at == End(2, 3)
+
+
+def test_a_silent_host_is_looked_for_at_ports_that_come_up():
+    net = pair()
+    net.port((1, 2), up=False)
+    net.port((2, 4), up=False)
+    net.run(1)
+    net.answering["10.0.0.1"] = End(2, 4)
+    net.port((2, 4), up=True)
+    net.run(3)
+    assert net.topology.hosts[A].at == End(2, 4)
 
 
 def test_two_hosts_with_one_mac_address_an_alarm_names_both_ports_and_the_first_keeps_it():

@@ -211,12 +211,13 @@ class Fabric:
             holder = hosts.holder(frame.address)
             if holder is not None and holder.mac != frame.source:
                 return  # it claims what another has, and must not tell others so
-        if frame.asks_for is not None and (target := hosts.holder(frame.asks_for)) is not None:
-            if target.mac != frame.source:
-                reply = frames.arp_reply(frame.source, frame.address, target.mac, frame.asks_for)
-                self._send(session, reply, [at.port])
-                return
-        elif frame.destination != frames.BROADCAST and (known := hosts.host(frame.destination)) is not None:
+        target = hosts.holder(frame.asks_for) if frame.asks_for is not None else None
+        if target is not None and self.discovery.is_reachable(target) and target.mac != frame.source:
+            reply = frames.arp_reply(frame.source, frame.address, target.mac, frame.asks_for)
+            self._send(session, reply, [at.port])
+            return
+        known = hosts.host(frame.destination)
+        if known is not None and self.discovery.is_reachable(known):
             # Known since the packet was sent here, or not to be reached.
             there = self.sessions.get(known.at.dpid)
             if there is not None and known.at != at:

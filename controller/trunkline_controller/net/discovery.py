@@ -179,6 +179,7 @@ class Discovery:
     def tick(self, now: float) -> list[Probe]:
         """Time passes: links and switches expire, ports settle, claims are decided. Call it ten times a second."""
         probes: list[Probe] = []
+        settled: list[End] = []
         for dpid, switch in list(self._switches.items()):
             if not switch.connected:
                 if now - switch.left_at >= self.limits.switch_hold_s:
@@ -187,7 +188,12 @@ class Discovery:
                 continue
             for port in switch.ports.values():
                 if port.kind is not Kind.EDGE:
-                    probes += self._port_tick(End(dpid, port.port.number), port, now)
+                    end = End(dpid, port.port.number)
+                    probes += self._port_tick(end, port, now)
+                    if port.kind is Kind.EDGE:
+                        settled.append(end)
+        if settled:
+            probes += self.hosts.sought(settled)
         probes += self.hosts.tick(now)
         self.alarms.tick(now)
         return probes
@@ -235,6 +241,10 @@ class Discovery:
 
     def connected(self) -> frozenset[Dpid]:
         return frozenset(dpid for dpid, switch in self._switches.items() if switch.connected)
+
+    def is_reachable(self, host: Host) -> bool:
+        """Whether its port is still one toward hosts."""
+        return self._is_edge(host.at)
 
     def port_name(self, end: End) -> str:
         """`<switch>/<port>`, for people."""

@@ -7,7 +7,7 @@ keeps them and an alarm names both; if it does not, the claimant has them. What 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .alarms import Alarms
@@ -18,9 +18,13 @@ REFUSED_S = 10.0  # after a lost claim; the holder is not asked again before
 CONFLICT_KEPT_S = 60.0  # an alarm stands for so long after the last claim
 
 
+EVERYBODY = Mac("ff:ff:ff:ff:ff:ff")
+MAX_SOUGHT = 256
+
+
 @dataclass(frozen=True)
 class Probe:
-    """To be asked of a host: whether it is there, and has this address."""
+    """To be asked of a host, or of everybody at a port: whether it is there, and has this address."""
 
     mac: Mac
     address: str
@@ -120,6 +124,17 @@ class HostTable:
         """Another switch is at this port, so no host is."""
         for mac in list(self._at.get(end, ())):
             self._forget(self._hosts[mac])
+
+    def sought(self, ends: Iterable[End]) -> list[Probe]:
+        """Hosts whose port is gone may be at one of these, and say nothing by themselves: they are asked for there."""
+        lost = [
+            address
+            for end, macs in self._at.items()
+            if not self._usable(end)
+            for mac in macs
+            for address in list(self._hosts[mac].addresses)[:1]
+        ]
+        return [Probe(EVERYBODY, address, end) for end in ends for address in lost[:MAX_SOUGHT]][:MAX_SOUGHT]
 
     def tick(self, now: float) -> list[Probe]:
         """Decides claims that nobody answered; asks hosts that were silent for long."""
