@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from types import MappingProxyType
 
@@ -11,13 +12,25 @@ from trunkline_controller.control import (
     Applied,
     Decision,
     FlowState,
+    FlowTotals,
     LinkLoad,
     NotNow,
     QueueMode,
     QueueState,
     Status,
 )
-from trunkline_controller.flows.entry import FlowEntry, Match, Output, Owner, SetField, SetQueue, Table, ToGroup, cookie
+from trunkline_controller.flows.entry import (
+    FlowEntry,
+    Match,
+    Output,
+    Owner,
+    SetField,
+    SetQueue,
+    Table,
+    ToGroup,
+    cookie,
+    owner_name,
+)
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology
 from trunkline_controller.policy.model import (
     Category,
@@ -195,6 +208,18 @@ class FakeControl:
             action = Output(host.at.port) if local else ToGroup(1) if dpid < 0x20 else Output(host.at.dpid - 0x10)
             entry = FlowEntry(Table.FORWARD, 10, Match(eth_dst=mac), (action,), None, cookie(Owner.FORWARD))
             found.append(FlowState(dpid, entry, 40, 50_000 + len(switch.ports)))
+        return tuple(found)
+
+    def flow_totals(self) -> tuple[FlowTotals, ...]:
+        found = []
+        for dpid in sorted(self.known.switches):
+            entries: Counter[str] = Counter()
+            octets: Counter[str] = Counter()
+            for state in self.flows(dpid):
+                entries[owner_name(state.entry.cookie)] += 1
+                if state.category:
+                    octets[state.category] += state.bytes
+            found.append(FlowTotals(dpid, entries, octets))
         return tuple(found)
 
     def flows_of(self, link: Link) -> tuple[FlowState, ...]:

@@ -6,7 +6,7 @@ answer from a snapshot, and never wait for a switch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -65,6 +65,15 @@ class FlowState:
     packets: int
     bytes: int
     category: str = ""
+
+
+@dataclass(frozen=True)
+class FlowTotals:
+    """A switch's flow entries of ours, counted. `category_bytes` is what its present entries for a category counted."""
+
+    dpid: Dpid
+    entries: Mapping[str, int]  # by owner, as flows.entry.owner_name has it
+    category_bytes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,10 @@ class Control(Protocol):
 
     def flows_of(self, link: Link) -> tuple[FlowState, ...]:
         """Entries at both ends that send over the link. Raises KeyError where there is no such link."""
+        ...
+
+    def flow_totals(self) -> tuple[FlowTotals, ...]:
+        """Of all switches; has none of them asked for more than they are anyhow."""
         ...
 
     def check(self, text: str, name: str) -> Policy:

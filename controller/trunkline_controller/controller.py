@@ -9,6 +9,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +20,14 @@ from .control import (
     Applied,
     Decision,
     FlowState,
+    FlowTotals,
     LinkLoad,
     NotNow,
     QueueState,
     Status,
 )
 from .fabric import Fabric, FabricSettings
-from .flows.entry import Action, FlowEntry, Output, ToGroup
+from .flows.entry import Action, FlowEntry, Output, ToGroup, owner_name
 from .monitor import Monitor
 from .net.topology import Dpid, End, Link, PortNo, Topology
 from .openflow import messages
@@ -280,6 +282,21 @@ class Controller:
                 found += self._flow_states(end.dpid, sends)
         return tuple(found)
 
+    def flow_totals(self) -> tuple[FlowTotals, ...]:
+        policy = self._in_force.policy if self._in_force else None
+        found = []
+        for dpid, session in sorted(self._fabric.sessions.items()):
+            entries: Counter[str] = Counter()
+            octets: Counter[str] = Counter()
+            counters = session.counters
+            for cookie, same in _by_cookie(session.flows.copy()).items():
+                entries[owner_name(cookie)] += len(same)
+                category = classify.category_of(policy, cookie) if policy else ""
+                if category:
+                    octets[category] += sum(counters.get(entry, (0, 0))[1] for entry in same)
+            found.append(FlowTotals(dpid, entries, octets))
+        return tuple(found)
+
     def _flow_states(self, dpid: Dpid, entries: Iterable[FlowEntry]) -> Iterable[FlowState]:
         session, in_force = self._fabric.sessions.get(dpid), self._in_force
         counters = session.counters if session else {}
@@ -444,6 +461,13 @@ def _entries(policy: Policy | None, lifts: Iterable[Lift]) -> frozenset[FlowEntr
 
 def _has(policy: Policy, lift: Lift) -> bool:
     return lift.category in policy.categories and lift.queue in policy.queues
+
+
+def _by_cookie(entries: Iterable[FlowEntry]) -> dict[int, list[FlowEntry]]:
+    found: dict[int, list[FlowEntry]] = {}
+    for entry in entries:
+        found.setdefault(entry.cookie, []).append(entry)
+    return found
 
 
 def _sends(entry: FlowEntry, port: int, groups: set[int]) -> bool:

@@ -46,6 +46,14 @@ def cookie(owner: Owner, number: int = 0) -> int:
     return COOKIE | owner << 32 | number & 0xFFFFFFFF
 
 
+def owner_name(of_cookie: int) -> str:
+    """Which part of the controller an entry with this cookie serves, in lower case; "other" where it is not ours."""
+    try:
+        return Owner(of_cookie >> 32 & 0xFFFF).name.lower() if of_cookie & COOKIE_MASK == COOKIE else "other"
+    except ValueError:
+        return "other"
+
+
 @dataclass(frozen=True)
 class Match:
     """OXM fields, named and written as OpenFlow 1.3 does; None matches all.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,7 +13,6 @@ from starlette.types import Scope
 
 from ..control import Control, QueueMode
 from ..net.topology import dpid_text
-from .views.flows import owner
 
 ROLES = ("master", "standby", "none")
 
@@ -132,16 +130,10 @@ class NetworkCollector(Collector):
             "Bytes that a switch's present flow entries counted for a category",
             labels=["switch", "category"],
         )
-        for dpid in sorted(self._control.topology().switches):
-            owners: Counter[str] = Counter()
-            categories: Counter[str] = Counter()
-            with contextlib.suppress(KeyError):  # it has gone meanwhile
-                for state in self._control.flows(dpid):
-                    owners[owner(state.entry)] += 1
-                    if state.category:
-                        categories[state.category] += state.bytes
-            for name, count in sorted(owners.items()):
-                entries.add_metric([dpid_text(dpid), name], count)
-            for name, count in sorted(categories.items()):
-                octets.add_metric([dpid_text(dpid), name], count)
+        for totals in self._control.flow_totals():
+            switch = dpid_text(totals.dpid)
+            for name, count in sorted(totals.entries.items()):
+                entries.add_metric([switch, name], count)
+            for name, count in sorted(totals.category_bytes.items()):
+                octets.add_metric([switch, name], count)
         yield from (entries, octets)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from ...control import FlowState
-from ...flows.entry import COOKIE, COOKIE_MASK, Action, FlowEntry, Output, Owner, SetField, SetQueue, Table, ToGroup
+from ...flows.entry import Action, Output, SetField, SetQueue, Table, ToGroup, owner_name
 from ...net.topology import dpid_text
 from .network import DpidText
 
@@ -94,23 +94,13 @@ class FlowView(BaseModel):
             if entry.write_metadata is not None
             else None,
             goto=None if entry.goto is None else Table(entry.goto).name.lower(),
-            owner=owner(entry),
+            owner=owner_name(entry.cookie),
             cookie=f"0x{entry.cookie:016x}",
             idle_timeout_s=entry.idle_timeout_s,
             category=state.category,
             packets=state.packets,
             bytes=state.bytes,
         )
-
-
-def owner(entry: FlowEntry) -> str:
-    """Which part of the controller an entry serves, by its cookie."""
-    if entry.cookie & COOKIE_MASK != COOKIE:
-        return "other"
-    try:
-        return Owner(entry.cookie >> 32 & 0xFFFF).name.lower()
-    except ValueError:
-        return "other"
 
 
 class FlowsView(BaseModel):
