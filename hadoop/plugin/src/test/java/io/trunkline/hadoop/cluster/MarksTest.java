@@ -3,10 +3,16 @@ package io.trunkline.hadoop.cluster;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.conf.TrafficCategory;
+import io.trunkline.hadoop.ndn.Native;
+import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
+import java.net.DatagramSocket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
@@ -22,6 +28,7 @@ import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The marks that a cluster's sockets have, as the kernel tells them while files are open. */
@@ -123,6 +130,35 @@ class MarksTest {
       assertEquals(Set.of(AF21, AF31, CS1), marksToward(port));
     } finally {
       router.close();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "on, udp://127.0.0.1:6399, false, 2",
+    "off, udp://127.0.0.1:6399, false, 1",
+    "on, '', false, 1",
+    "on, unix:///nowhere.sock, false, 1",
+    "on, udp://127.0.0.1:6399, true, 1",
+  })
+  void forwardersAreApartWhereTheirFacesCanBe(String dscp, String face, boolean listens, int nodes)
+      throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.set("trunkline.dscp", dscp);
+    conf.set("trunkline.ndn.face", face);
+    if (listens) {
+      try (DatagramSocket free = new DatagramSocket(0)) {
+        conf.set("trunkline.ndn.listen", "udp://127.0.0.1:" + free.getLocalPort());
+      }
+    }
+    Settings settings = Settings.from(conf);
+    try (NdnNode read = NdnNode.acquire(settings, TrafficCategory.CLIENT_READ);
+        NdnNode write = NdnNode.acquire(settings, TrafficCategory.CLIENT_WRITE);
+        NdnNode again = NdnNode.acquire(settings, TrafficCategory.CLIENT_WRITE)) {
+      assertSame(write, again);
+      assertEquals(nodes, read == write ? 1 : 2);
+      boolean marked = Native.nodeStatus(write.handle()).contains("\"dscp\":18");
+      assertEquals(nodes == 2, marked);
     }
   }
 
