@@ -95,14 +95,19 @@ class TrafficControl:
 
     def sent_packets(self, name: str) -> Mapping[int, int]:
         """Packets that each queue of an interface has sent, by number."""
+        return {queue: stats["packets"] for queue, stats in self._sent(name)}
+
+    def sent_bytes(self, name: str) -> Mapping[int, int]:
+        """Bytes that each queue of an interface has sent, by number."""
+        return {queue: stats["bytes"] for queue, stats in self._sent(name)}
+
+    def _sent(self, name: str) -> Iterator[tuple[int, Mapping[str, int]]]:
         index = self.index(name)
-        found = {}
         for message in self._route.get_classes(index=index) if index is not None else ():
             queue = (message["handle"] & 0xFFFF) - 1
             stats = message.get_attr("TCA_STATS")
             if message["handle"] >> 16 == 1 and queue != 0xFFFD and stats is not None:
-                found[queue] = stats["packets"]
-        return found
+                yield queue, stats
 
 
 @contextmanager
