@@ -14,6 +14,13 @@ def recorded(name):
     return (DATA / name).read_bytes()
 
 
+def test_a_list_of_one_may_be_written_as_that_one():
+    one = {"id": "application_1_1", "applicationType": "MAPREDUCE"}
+    written = [json.dumps({"apps": {"app": app}}).encode() for app in (one, [one])]
+    assert answers.applications(written[0]) == answers.applications(written[1])
+    assert answers.applications(written[0])[0].job == "job_1_1"
+
+
 def test_a_spark_task_that_runs_counts_its_blocks_under_whichever_name():
     """Task 18 runs and has fetched all its blocks, four from other hosts and two from its own."""
     (stage,) = answers.stages(recorded("spark-3.5.1-stages.json"))

@@ -227,7 +227,7 @@ def test_an_answer_that_breaks_off_is_none(rm):
         b"null",
         b"[]",
         b'{"apps": 7}',
-        b'{"apps": {"app": {"id": "application_1_1"}}}',
+        b'{"apps": {"app": "application_1_1"}}',
         b'{"apps": {"app": [{"id": "../../etc"}]}}',
         b'{"apps": {"app": [{"id": "application_1_1/../../x"}]}}',
         b"[" * 100_000,

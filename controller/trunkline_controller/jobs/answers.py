@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from .progress import JobProgress, Reducer
 
@@ -25,6 +25,14 @@ MOST_REDUCERS = 10_000
 _Count = Annotated[int, Field(ge=0, le=2**63)]
 _Percent = Annotated[float, Field(ge=0, le=100.001, allow_inf_nan=False)]
 _Milliseconds = Annotated[int, Field(ge=0, le=2**53)]
+
+
+def _as_list(value: object) -> object:
+    """Some of Hadoop's services write a list of one element as that element; the JobHistoryServer of 3.5.0 does."""
+    return [value] if isinstance(value, dict) else value
+
+
+_OneOrMore = BeforeValidator(_as_list)
 
 
 class _Answer(BaseModel):
@@ -44,7 +52,7 @@ class Application(_Answer):
 
 
 class _Applications(_Answer):
-    app: Annotated[list[Application], Field(max_length=MOST_APPLICATIONS)] = []
+    app: Annotated[list[Application], _OneOrMore, Field(max_length=MOST_APPLICATIONS)] = []
 
 
 class _ApplicationsAnswer(_Answer):
@@ -60,7 +68,7 @@ class Task(_Answer):
 
 
 class _Tasks(_Answer):
-    task: Annotated[list[Task], Field(max_length=MOST_REDUCERS)] = []
+    task: Annotated[list[Task], _OneOrMore, Field(max_length=MOST_REDUCERS)] = []
 
 
 class _TasksAnswer(_Answer):
@@ -82,7 +90,7 @@ class Attempt(_Answer):
 
 
 class _Attempts(_Answer):
-    taskAttempt: Annotated[list[Attempt], Field(max_length=1000)] = []
+    taskAttempt: Annotated[list[Attempt], _OneOrMore, Field(max_length=1000)] = []
 
 
 class _AttemptsAnswer(_Answer):
@@ -95,11 +103,11 @@ class _Counter(_Answer):
 
 
 class _Group(_Answer):
-    counter: Annotated[list[_Counter], Field(max_length=10_000)] = []
+    counter: Annotated[list[_Counter], _OneOrMore, Field(max_length=10_000)] = []
 
 
 class _Counters(_Answer):
-    taskAttemptCounterGroup: Annotated[list[_Group], Field(max_length=1000)] = []
+    taskAttemptCounterGroup: Annotated[list[_Group], _OneOrMore, Field(max_length=1000)] = []
 
 
 class _CountersAnswer(_Answer):
