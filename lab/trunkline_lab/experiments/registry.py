@@ -14,6 +14,8 @@ from . import (
     ndn_fig11,
     ndn_fig12,
     ndn_table2,
+    qos_background,
+    qos_fig5,
     repo_fig3,
     repo_fig4,
     repo_table3,
@@ -36,7 +38,18 @@ class Experiment:
     scale: float
 
 
-ON_HADOOP = (ndn_table2, ndn_fig6, ndn_fig10, ndn_fig11, ndn_fig12, ndn_cache, ndn_contended, lab_up)
+ON_HADOOP = (
+    ndn_table2,
+    ndn_fig6,
+    ndn_fig10,
+    ndn_fig11,
+    ndn_fig12,
+    ndn_cache,
+    ndn_contended,
+    qos_fig5,
+    qos_background,
+    lab_up,
+)
 WITHOUT_HADOOP = (repo_table3, repo_fig3, repo_fig4, sim_fig6, sim_cache)
 
 EXPERIMENTS = {

@@ -19,7 +19,7 @@ DIRECTORY = paths.OUT / "lab"
 @dataclass(frozen=True)
 class Row:
     """One figure. `paper` is what the paper's own system had, `paper_tcp` its TCP; `limit` what can't be beaten,
-    `mount` what ours had as a file system.
+    `mount` what ours had as a file system, `ok` whether a goal holds.
     """
 
     what: str
@@ -30,6 +30,7 @@ class Row:
     paper_tcp: float | None = None
     limit: float | None = None
     mount: float | None = None
+    ok: bool | None = None  # of a goal, whether it holds
 
 
 @dataclass
@@ -104,6 +105,7 @@ def render(document: dict[str, Any]) -> str:
         ("ours", "ours"),
         ("mount", "ours, mounted"),
         ("limit", "limit"),
+        ("ok", "holds"),
     ]
     rows, headings = document["rows"], document.get("headings", {})
     shown = [(key, headings.get(key, title)) for key, title in columns if any(row.get(key) is not None for row in rows)]
@@ -117,8 +119,10 @@ def render(document: dict[str, Any]) -> str:
 
 
 def figure(value: object) -> str:
-    """A number as tables show it, to four digits or to the whole."""
-    if isinstance(value, float | int) and not isinstance(value, bool):
+    """A number as tables show it, to four digits or to the whole; what holds or not as yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float | int):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}"
     return "" if value is None else str(value)
 

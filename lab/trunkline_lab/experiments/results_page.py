@@ -28,6 +28,7 @@ COLUMNS = (
     ("ours", "Trunkline"),
     ("mount", "Trunkline, mounted"),
     ("limit", "limit"),
+    ("ok", "holds"),
 )
 
 
