@@ -174,6 +174,25 @@ class LateChannelSocketTest {
     }
   }
 
+  /** Whoever closes a socket that another thread still connects anew leaves no connection open. */
+  @Test
+  void aClosedSocketIsNotConnectedAnew() throws IOException {
+    List<Dial> dials = new ArrayList<>();
+    Socket socket =
+        socket(
+            dial -> {
+              dials.add(dial);
+              return dial.tcp(target, 1000);
+            });
+    NetUtils.connect(socket, target, 1000);
+    assertFalse(dials.get(0).abandoned());
+    socket.close();
+    assertTrue(socket.isClosed());
+    assertTrue(dials.get(0).abandoned());
+    assertThrows(SocketException.class, () -> dials.get(0).tcp(target, 1000));
+    assertEquals(target, socket.getRemoteSocketAddress(), "for logs");
+  }
+
   /** A failure that is no refusal is stock code's to handle: no other transport is tried. */
   @Test
   void aFailureIsNotARefusal() throws IOException {
