@@ -32,13 +32,14 @@ class Network:
 
     def __init__(self):
         self.now_policy = policy()
+        self.version = 1
         self.in_force = frozenset()
         self.said = []
         self.broken = None
         self.changed = threading.Condition()
 
     def policy(self):
-        return (self.now_policy, Applied(1, "test", 0, "", "", 0)) if self.now_policy else None
+        return (self.now_policy, Applied(self.version, "test", 0, "", "", 0)) if self.now_policy else None
 
     def lift(self, lifts):
         if self.broken:
@@ -215,6 +216,13 @@ def test_a_policy_that_is_cleared_ends_all_lifts(network, control, clock):
     after(control, clock, 1)
     assert network.in_force == frozenset()
     assert "no policy is in force" in control.alerts()[-1].what
+
+
+def test_lifts_that_another_policy_ended_in_between_are_in_force_again(network, control, clock):
+    after(control, clock, 1)
+    network.in_force, network.version = frozenset(), 3
+    after(control, clock, 1)
+    assert network.in_force == LIFTED
 
 
 def test_what_the_network_refused_is_said_again(network, control, clock):

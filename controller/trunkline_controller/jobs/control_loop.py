@@ -52,6 +52,7 @@ class DynamicControl:
         self._hosts = Hosts()
         self._machine = Stragglers(settings.limits)
         self._in_force: frozenset[Lift] | None = None  # None: not known, what should be is to be said again
+        self._version = 0  # of the policy that this was said under; another may have ended lifts
         self._decisions: deque[Decision] = deque(maxlen=KEPT_DECISIONS)
         self._decided = 0
         self._alerts: dict[str, Alert] = {}
@@ -146,9 +147,11 @@ class DynamicControl:
                 "dynamic control: %s %s on %s: from queue %s to %s: %s",
                 decision.job, decision.reducer, decision.host, decision.from_queue, decision.to_queue, decision.why,
             )  # fmt: skip
-        if lifts == self._in_force:
+        in_force = self._network.policy()
+        version = in_force[1].version if in_force else 0
+        if lifts == self._in_force and version == self._version:
             return
-        self._in_force = None
+        self._in_force, self._version = None, version
         flows = self._network.lift(lifts)
         self._in_force = lifts
         with self._lock:
