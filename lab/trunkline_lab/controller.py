@@ -14,10 +14,11 @@ from typing import Any
 from . import paths, venv
 from .net import namespaces, openvswitch
 from .net.fabric import Fabric
-from .net.topology import CONTROLLER, Topology
+from .net.topology import CONTROLLER, MANAGEMENT, Topology
 from .procs import Process, Stage, wait_until
 
 REST_PORT = 8181
+TOKEN = "token"  # the file of the REST interface's bearer token
 LIMIT_S = 60
 MODES = ("set_queue", "dscp")  # in which a queue has effect
 
@@ -81,7 +82,7 @@ class Controller:
             toml(
                 {
                     "agent": {
-                        "controller": f"http://{self._address()}:{REST_PORT}",
+                        "controller": f"http://{MANAGEMENT[1]}:{REST_PORT}",
                         "token_file": str(self._secret()),
                         "database": there.database,
                         "bridges": [switch],
@@ -94,10 +95,7 @@ class Controller:
         self.agents[switch] = self._stage.start(f"agent-{switch}", switch, words, env=self._environment())
 
     def _secret(self) -> Path:
-        return self._directory / "token"
-
-    def _address(self) -> str:
-        return self._topology.management[CONTROLLER]
+        return self._directory / TOKEN
 
     @staticmethod
     def _environment() -> dict[str, str]:
@@ -107,8 +105,8 @@ class Controller:
         """The controller's one TOML file."""
         path = self._directory / "controller.toml"
         usual: dict[str, dict[str, object]] = {
-            "openflow": {"address": self._address(), "port": openvswitch.OPENFLOW_PORT},
-            "http": {"address": self._address(), "port": REST_PORT, "token_file": str(self._secret())},
+            "openflow": {"address": str(MANAGEMENT[1]), "port": openvswitch.OPENFLOW_PORT},
+            "http": {"address": str(MANAGEMENT[1]), "port": REST_PORT, "token_file": str(self._secret())},
             "state": {"directory": str(self._directory / "state")},
         }
         for table, own in self._settings.items():
@@ -121,7 +119,7 @@ class Controller:
     def ask(self, path: str, method: str = "GET", body: str | None = None) -> dict[str, Any]:
         """An answer of its REST interface. Raises Refused with the controller's words; OSError: it does not answer."""
         request = urllib.request.Request(
-            f"http://{self._address()}:{REST_PORT}{path}",
+            f"http://{MANAGEMENT[1]}:{REST_PORT}{path}",
             data=None if body is None else body.encode(),
             method=method,
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "text/yaml", "User-Agent": "lab"},
@@ -213,6 +211,14 @@ class Controller:
     def _queues_in_force(self) -> bool:
         found = self.queues()
         return bool(found) and all(queue["mode"] in MODES for queue in found)
+
+
+def variables(directory: Path) -> dict[str, str]:
+    """What `trunkline qos` at the controller's node finds it by; `directory` is the data centre's."""
+    return {
+        "TRUNKLINE_CONTROLLER": f"http://{MANAGEMENT[1]}:{REST_PORT}",
+        "TRUNKLINE_CONTROLLER_TOKEN_FILE": str(directory / "controller" / TOKEN),
+    }
 
 
 def toml(tables: Settings) -> str:

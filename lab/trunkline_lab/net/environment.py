@@ -6,11 +6,12 @@ import os
 import shlex
 from pathlib import Path
 
-from .. import paths
+from .. import controller, paths
 from ..cluster import DFSADMIN, FSCK, FSSHELL
 from ..yarn import RUNJAR, YARN_APPLICATION, YARN_NODE
 from .data_center import DataCenter
 from .fabric import Fabric, Record
+from .topology import CONTROLLER
 
 _SCRIPT = """\
 #!/bin/sh
@@ -56,6 +57,8 @@ def variables(fabric: Fabric, record: Record, host: str) -> dict[str, str]:
     control = fabric.directory / f"{host}.sock"
     if control.exists():
         found["TRUNKLINE_FACE"] = f"unix://{control}"
+    if host == CONTROLLER and directory:
+        found |= controller.variables(Path(directory))
     return found
 
 
