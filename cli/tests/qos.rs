@@ -142,16 +142,16 @@ fn controller(asked: &Asked) -> Answer {
         })),
         "/v1/queues/totals" => fine(&json!({"queues": [
             {"queue": "bulk", "modes": {"dscp": 21, "unknown": 1}, "bit_s": 878e6, "dropped_packets": 7},
-            {"queue": "shuffle", "modes": {"set_queue": 22}, "bit_s": 0.0, "dropped_packets": 0},
+            {"queue": "shuffle", "modes": {"none": 1, "set_queue": 21}, "bit_s": 0.0, "dropped_packets": 0},
         ]})),
         "/v1/queues" => fine(&json!({"total": 1, "queues": [{
             "at": end("leaf1", 1, "to-spine1"), "queue": "shuffle", "mode": "dscp", "bit_s": 49e6,
             "min_bit_s": 50_000_000, "max_bit_s": 300_000_000, "dropped_packets": 28,
         }]})),
         "/v1/links" => fine(&json!({"links": [
-            {"a": end("leaf1", 1, "to-spine1"), "b": end("spine1", 1, ""), "hosts": [],
+            {"a": end("leaf1", 1, "to-spine1"), "b": end("spine1", 1, ""), "addresses": [],
              "from_a": load(12e6, Some(0.04), Some(0)), "to_a": load(285e6, Some(0.95), Some(3))},
-            {"a": end("leaf1", 3, "node1"), "b": null, "hosts": ["0a:00:00:00:01:01"],
+            {"a": end("leaf1", 3, "node1"), "b": null, "addresses": ["10.0.1.1"],
              "from_a": load(99e6, None, Some(1)), "to_a": null},
         ]})),
         _ => problem(
@@ -326,9 +326,16 @@ fn what_is_in_force_is_shown() {
     ] {
         assert!(bulk.contains(fact), "{bulk}");
     }
-    assert!(said.contains("set_queue on 22 ports"), "{said}");
+    assert!(
+        said.contains("no effect on 1 port, set_queue on 21 ports"),
+        "{said}"
+    );
     assert!(
         said.contains("50.0 Mbit/s to 300.0 Mbit/s") && said.contains("40% to all"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("run trunkline-controller agent at the switches' hosts\n"),
         "{said}"
     );
     let facts = bench.json(&["qos", "show", "--json", "--controller", &server.url]);
@@ -387,7 +394,7 @@ fn top_lists_the_busiest_first() {
     );
     assert_eq!(
         found[2],
-        ["leaf1:node1", "0a:00:00:00:01:01", "99.0 Mbit/s", "-", "1"]
+        ["leaf1:node1", "10.0.1.1", "99.0 Mbit/s", "-", "1"]
     );
     assert_eq!(
         found[3],

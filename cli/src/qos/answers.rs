@@ -239,8 +239,8 @@ pub struct Link {
     pub a: End,
     /// The other; none where hosts are there.
     pub b: Option<End>,
-    /// MAC addresses behind it.
-    pub hosts: Vec<String>,
+    /// What hosts behind it are known by.
+    pub addresses: Vec<String>,
     /// What `a` sends.
     pub from_a: Option<Load>,
     /// What `a` receives.

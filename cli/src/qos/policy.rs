@@ -138,6 +138,11 @@ pub fn show(args: &ControllerArgs) -> Result<(), CliError> {
     output::line(queues(policy, &totals.queues).render().trim_end());
     output::line("");
     output::line(classes(policy).render().trim_end());
+    if totals.queues.iter().any(|t| t.modes.contains_key("none")) {
+        output::line(
+            "\nno effect: packets share the port's default queue; run trunkline-controller agent at the switches' hosts",
+        );
+    }
     Ok(())
 }
 
@@ -201,7 +206,11 @@ fn show_share(share: &Share) -> String {
         (None, 0) => String::from("all"),
         (None, bit_s) => rate(bit_s as f64),
     };
-    format!("{least} to {most}")
+    if least == most {
+        most
+    } else {
+        format!("{least} to {most}")
+    }
 }
 
 /// How a queue takes effect, as the probe found it.
@@ -356,6 +365,7 @@ mod tests {
             share(50_000_000, 300_000_000, None, None),
             "50.0 Mbit/s to 300.0 Mbit/s"
         );
+        assert_eq!(share(5_000_000, 5_000_000, None, None), "5.0 Mbit/s");
         assert_eq!(share(0, 0, Some(20.0), None), "20% to all");
         assert_eq!(share(0, 0, Some(12.5), Some(80.0)), "12.5% to 80%");
     }

@@ -76,8 +76,8 @@ fn directions(link: &Link) -> impl Iterator<Item = Direction<'_>> {
     let here = link.a.name();
     let there = match &link.b {
         Some(end) => end.name(),
-        None if link.hosts.len() > 1 => format!("{} hosts", link.hosts.len()),
-        None => link.hosts.first().cloned().unwrap_or_default(),
+        None if link.addresses.len() > 1 => format!("{} hosts", link.addresses.len()),
+        None => link.addresses.first().cloned().unwrap_or_default(),
     };
     let forth = link.from_a.as_ref().map(|load| Direction {
         from: here.clone(),

@@ -42,7 +42,7 @@ def test_links_carry_loads_each_way(client: Client, control: FakeControl):
     assert (between["from_a"]["bit_s"], between["from_a"]["share"]) == (285 * MBIT, 0.95)
     assert between["to_a"]["bit_s"] != between["from_a"]["bit_s"]
     assert to_host["b"] is None
-    assert to_host["hosts"] == ["0a:00:00:00:01:01"]
+    assert (to_host["hosts"], to_host["addresses"]) == (["0a:00:00:00:01:01"], ["10.0.1.1"])
     assert to_host["to_a"]["bytes"] == 6_000_000
 
 

@@ -1,4 +1,4 @@
-// The page: asks the controller every two seconds, and hands what it says to its parts. What is chosen stands in the
+// The page: asks the controller every few seconds, and hands what it says to its parts. What is chosen stands in the
 // address.
 import { $, ask, counted, el, hostNames, linkName, now, say } from "/parts.js";
 import { Details, Past } from "/details.js";
@@ -6,7 +6,8 @@ import { Drawing } from "/drawing.js";
 import { History, Policy, showAlerts, showDecisions } from "/policy.js";
 import { showQueues } from "/queues.js";
 
-const EVERY_MS = 2000;
+const EVERY_MS = { small: 2000, large: 5000 }; // large: hundreds of links, which are a lot to be told of
+const LARGE = 500;
 const ROLES = { master: "master", standby: "standing by", none: "no role yet" };
 
 const past = new Past();
@@ -142,7 +143,7 @@ async function go() {
     $("lost").textContent = `${error.message}${since === "" ? "" : `; what is shown is from ${since.slice(3)}`}`;
     $("lost").hidden = false;
   }
-  if (!document.hidden) timer = setTimeout(go, EVERY_MS);
+  if (!document.hidden) timer = setTimeout(go, links.length > LARGE ? EVERY_MS.large : EVERY_MS.small);
 }
 
 // ---- the token ----

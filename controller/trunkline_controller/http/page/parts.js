@@ -80,6 +80,7 @@ export const rate = (bitS) => scaled(bitS, 1000, ["bit/s", "kbit/s", "Mbit/s", "
 
 /** From one rate to another: "50 – 300 Mbit/s". */
 export function rates(least, most) {
+  if (least === most) return rate(most);
   const [low, high] = [rate(least), rate(most)];
   const [number, unit] = low.split(" ");
   return high.endsWith(` ${unit}`) || least === 0 ? `${number} – ${high}` : `${low} – ${high}`;

@@ -88,5 +88,9 @@ function card(queue, all, links, choose) {
     el("ul", { class: "chips", "aria-label": "Categories" }, ...queue.categories.map((category) => el("li", {}, category))),
     el("p", { class: "quiet" }, where, `; ${size(queue.sent_bytes)} so far, ${counted(queue.dropped_packets, "packet")} dropped`),
     el("p", { class: "modes" }, ...modes),
+    queue.modes.none > 0
+      ? el("p", { class: "quiet" }, "Without effect means that packets of this queue share the port's default queue: run ",
+          el("code", {}, "trunkline-controller agent"), " at the switches' hosts.")
+      : null,
   );
 }

@@ -137,6 +137,7 @@ class LinkView(BaseModel):
     a: EndView
     b: EndView | None = Field(description="null: the link goes to hosts")
     hosts: list[str] = Field(description="MAC addresses behind the link")
+    addresses: list[str] = Field(description="The first IP address of each, or its MAC address")
     from_a: LoadView | None
     to_a: LoadView | None
 
@@ -159,13 +160,14 @@ class LinksView(BaseModel):
                     a=cable.a,
                     b=cable.b,
                     hosts=[],
+                    addresses=[],
                     from_a=LoadView.sent(from_a) if from_a else None,
                     to_a=LoadView.sent(to_a) if to_a else None,
                 )
             )
-        at: dict[End, list[str]] = {}
-        for host in topology.hosts.values():
-            at.setdefault(host.at, []).append(host.mac)
+        at: dict[End, list[Host]] = {}
+        for mac in sorted(topology.hosts):
+            at.setdefault(topology.hosts[mac].at, []).append(topology.hosts[mac])
         for end in sorted(at):
             load = by_end.get(end)
             links.append(
@@ -173,7 +175,8 @@ class LinksView(BaseModel):
                     id=end_id(end),
                     a=EndView.of(end, topology),
                     b=None,
-                    hosts=sorted(at[end]),
+                    hosts=[host.mac for host in at[end]],
+                    addresses=[next(iter(host.addresses), host.mac) for host in at[end]],
                     from_a=LoadView.sent(load) if load else None,
                     to_a=LoadView.received(load) if load else None,
                 )
