@@ -54,14 +54,16 @@ class Running:
         return self.process.wait(openvswitch.GIVE_UP_S)
 
 
-def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2) -> Running:
-    """A controller with its state in a directory; returns when switches may connect."""
+def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2, quick: bool = True) -> Running:
+    """A controller with its state in a directory; returns when switches may connect. `quick`: it waits less than it
+    would by default.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     config, log_file = directory / "controller.toml", directory / "log"
     config.write_text(
-        f"[openflow]\nport = {port}\nlease_s = {lease_s}\npoll_s = 0.2\n[http]\nport = 0\n"
+        f"[openflow]\nport = {port}\n{f'lease_s = {lease_s}{chr(10)}poll_s = 0.2' if quick else ''}\n[http]\nport = 0\n"
         f'[state]\ndirectory = "{directory}/state"\n'
-        f"{QUICK}{more}"
+        f"{QUICK if quick else ''}{more}"
     )
     command = [sys.executable, "-m", "trunkline_controller", "--config", str(config)]
     with log_file.open("wb") as log:
@@ -87,9 +89,9 @@ def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2) -> R
 
 
 @contextlib.contextmanager
-def running(directory: Path, port: int = 0, more: str = "", lease_s: int = 2) -> Iterator[Running]:
+def running(directory: Path, port: int = 0, more: str = "", lease_s: int = 2, quick: bool = True) -> Iterator[Running]:
     """A controller that is killed at the end, if it still runs."""
-    controller = start(directory, port, more, lease_s)
+    controller = start(directory, port, more, lease_s, quick)
     try:
         yield controller
     finally:

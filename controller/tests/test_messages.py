@@ -157,3 +157,18 @@ def test_the_highest_version_in_common_is_spoken():
     assert messages.negotiated(hello(1)) is None
     assert messages.negotiated(hello(5, 1 << 5)) is None
     assert messages.negotiated(hello(6, 0) + b"\0\0\0\0\0\0\0\0") is None
+
+
+@VERSIONS
+def test_packets_are_sent_out_as_os_ken_would_send_them(version):
+    wanted = (SetQueue(3), SetField("ip_dscp", 46), Output(7), Output(CONTROLLER, 128))
+    parser, desc = messages.PARSER[version], messages.DESC[version]
+    made, data = messages.actions(version, wanted), b"a frame"
+    if version == messages.V1_3:
+        theirs = parser.OFPPacketOut(desc, buffer_id=messages.ANY, in_port=CONTROLLER, actions=made, data=data)
+    else:
+        match = parser.OFPMatch(in_port=CONTROLLER)
+        theirs = parser.OFPPacketOut(desc, buffer_id=messages.ANY, match=match, actions=made, data=data)
+    theirs.set_xid(0)
+    theirs.serialize()
+    assert messages.packet_out(version, data, wanted) == bytes(theirs.buf)

@@ -19,7 +19,6 @@ from . import settings as configuration
 from .controller import Controller, ControllerSettings
 from .http.server import HttpServer
 from .jobs.control_loop import DynamicControl
-from .queues.agent.command import main as agent
 from .settings import ConfigurationError, Settings
 
 log = logging.getLogger("trunkline_controller")
@@ -30,6 +29,9 @@ FAILED, REFUSED = 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["agent"]:
+        # Here, as the controller itself needs none of what speaks OVSDB, and its memory is bounded.
+        from .queues.agent.command import main as agent  # noqa: PLC0415
+
         return agent(words[1:])
     parser = argparse.ArgumentParser(
         prog="trunkline-controller",

@@ -39,12 +39,14 @@ TABLE_REMEDY = (
 
 @dataclass(frozen=True)
 class FabricSettings:
-    """`per_port` and `floods` are packets a second that the controller looks at: of one port, and to be flooded."""
+    """`per_port`: packets a second of one port that the controller looks at. `flood_frames`: packets a second that it
+    has switches send for what is flooded, one a switch.
+    """
 
     limits: Limits = field(default_factory=Limits)
     adopt_hold_s: float = 20.0  # how long flows from before the start stay though their switch or host is not found
     per_port: float = 200.0
-    floods: float = 50.0
+    flood_frames: float = 2000.0
 
 
 class Fabric:
@@ -62,7 +64,7 @@ class Fabric:
         self._classify: frozenset[FlowEntry] | None = None
         self._lldp = Lldp()
         self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
-        self._flood_rate = Buckets(settings.floods, 4 * settings.floods)
+        self._flood_rate = Buckets(settings.flood_frames, 2 * settings.flood_frames)
         self._master_since = 0.0
         self._adopting = True
         self._plan_cost_s = 0.0
@@ -184,6 +186,9 @@ class Fabric:
                 due.setdefault(end.dpid, []).append(messages.packet_out(session.version, frame, (Output(end.port),)))
         for dpid, wanted in due.items():
             self.sessions[dpid].connection.send_all(wanted)
+        for address, mac in self.discovery.hosts.taken():
+            if "." in address:
+                self._flood(frames.arp_announcement(mac, address), None, now)
         self._port_rates.forget(now)
         if self._plan_timer is None and (self._adopting or self.discovery.topology() is not self.topology):
             self._plan_soon()
@@ -223,7 +228,13 @@ class Fabric:
             if there is not None and known.at != at:
                 self._send(there, data, [known.at.port])
             return
-        if not self._flood_rate.take("floods", now):
+        # An announcement of what is known is no news; where an address changes hands, `_tick` tells all.
+        if frame.asks_for is None or frame.asks_for != frame.address:
+            self._flood(data, at, now)
+
+    def _flood(self, data: bytes, at: End | None, now: float) -> None:
+        """Out of all ports toward hosts; each of these is at the end of the tree."""
+        if not self._flood_rate.take("floods", now, len(self.sessions)):
             return
         edges: dict[Dpid, list[PortNo]] = {}
         for end in self.topology.edges:

@@ -16,14 +16,15 @@ class Buckets:
         self._left: dict[Hashable, tuple[float, float]] = {}  # tokens, and when
         self._forget_at = 0.0
 
-    def take(self, key: Hashable, now: float) -> bool:
-        """Whether there was a token left."""
+    def take(self, key: Hashable, now: float, count: float = 1) -> bool:
+        """Whether there were as many tokens left, or the bucket was full."""
         if key not in self._left and len(self._left) >= MAX_KEYS:
             return False
         tokens, at = self._left.get(key, (self._burst, now))
         tokens = min(self._burst, tokens + (now - at) * self._per_s)
-        self._left[key] = (tokens - 1 if tokens >= 1 else tokens), now
-        return tokens >= 1
+        taken = tokens >= min(count, self._burst)
+        self._left[key] = (max(0.0, tokens - count) if taken else tokens), now
+        return taken
 
     def forget(self, now: float) -> None:
         """Drops buckets that have filled up again; looks through them every now and then."""

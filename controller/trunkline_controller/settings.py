@@ -95,8 +95,8 @@ class NetworkSettings:
     """IP addresses that are remembered of one host, 1 to 1024."""
     packets_per_port: float = 200.0
     """Packets a second of one port that the controller looks at, 1 to 100000."""
-    floods: float = 50.0
-    """Packets for unknown destinations that it floods, a second, 1 to 10000."""
+    flood_frames: float = 2000.0
+    """Frames a second that it has switches send for packets to unknown destinations, one a switch, 1 to 100000."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "network.max_hosts_per_port": (1, 65_536),
     "network.max_addresses_per_host": (1, 1024),
     "network.packets_per_port": (1, 100_000),
-    "network.floods": (1, 10_000),
+    "network.flood_frames": (1, 100_000),
     "agent.check_s": (1, 3600),
 }
 
@@ -144,7 +144,7 @@ class Settings:
     def fabric(self) -> FabricSettings:
         net = self.network
         limits = Limits(**{item.name: getattr(net, item.name) for item in dataclasses.fields(Limits)})
-        return FabricSettings(limits, net.adopt_hold_s, net.packets_per_port, net.floods)
+        return FabricSettings(limits, net.adopt_hold_s, net.packets_per_port, net.flood_frames)
 
 
 def tls(settings: OpenFlowSettings) -> ssl.SSLContext | None:

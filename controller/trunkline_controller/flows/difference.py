@@ -63,7 +63,7 @@ def difference(
         elif present.groups[number] != group and Table.FORWARD not in keep:
             changes.append(ModifyGroup(group))
     in_order = sorted(missing, key=lambda entry: (-entry.table, -entry.priority))
-    changes += [AddFlow(entry) for entry in in_order if entry.key not in foreign]
+    changes += [AddFlow(entry) for entry in in_order if not foreign or entry.key not in foreign]
     deleted = [entry for entry in extra if entry.key not in replaced]
     changes += [DeleteFlow(entry) for entry in sorted(deleted, key=lambda entry: (entry.table, -entry.priority))]
     if Table.FORWARD not in keep:

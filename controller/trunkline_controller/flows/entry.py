@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from types import MappingProxyType
 
 
@@ -76,6 +77,14 @@ class Match:
     metadata_mask: int | None = None
     icmpv6_type: int | None = None
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, as tables are compared after each change."""
+        return hash(tuple(self.__dict__[name] for name in self.__match_args__))
+
 
 CONTROLLER = 0xFFFFFFFD  # OFPP_CONTROLLER
 
@@ -124,14 +133,14 @@ class FlowEntry:
     write_metadata: tuple[int, int] | None = None
 
     def __hash__(self) -> int:
-        """Kept: one entry is in the tables of hundreds of switches, and these are compared after each change."""
-        kept = self.__dict__.get("_hash")
-        if kept is None:
-            kept = hash((self.table, self.priority, self.match, self.actions, self.cookie))
-            self.__dict__["_hash"] = kept
-        return kept
+        return self._hash
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        """Kept: one entry is in the tables of hundreds of switches."""
+        return hash((self.table, self.priority, self.match, self.actions, self.cookie))
+
+    @cached_property
     def key(self) -> tuple[int, int, Match]:
         return self.table, self.priority, self.match
 

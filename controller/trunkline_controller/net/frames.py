@@ -88,6 +88,12 @@ def arp_reply(asker: Mac, asker_address: str | None, target: Mac, target_address
     return _arp(asker, target, _REPLY, *fields)
 
 
+def arp_announcement(mac: Mac, address: str) -> bytes:
+    """Tells everybody that a host has an address now (RFC 5227, 2.3)."""
+    packed = ipaddress.IPv4Address(address).packed
+    return _arp(BROADCAST, mac, _REQUEST, mac_bytes(mac), packed, bytes(6), packed)
+
+
 def probe(asker: Mac, host: Mac, address: str) -> bytes:
     """Asks one host whether it has an address: an ARP probe (RFC 5227, 2.1.1), or a neighbour solicitation."""
     wanted = ipaddress.ip_address(address)

@@ -79,6 +79,7 @@ class HostTable:
         self._claims: dict[str, _Claim] = {}  # by MAC or address; each is held by somebody, so there are not more
         self._refused: dict[str, float] = {}  # until when
         self._next_aging = 0.0
+        self._taken: list[tuple[str, Mac]] = []
         self.changes = 0  # grows with each change
 
     def __len__(self) -> int:
@@ -124,6 +125,11 @@ class HostTable:
         """Another switch is at this port, so no host is."""
         for mac in list(self._at.get(end, ())):
             self._forget(self._hosts[mac])
+
+    def taken(self) -> list[tuple[str, Mac]]:
+        """Addresses that went from one host to another since the last call, and to whom."""
+        taken, self._taken = self._taken, []
+        return taken
 
     def sought(self, ends: Iterable[End]) -> list[Probe]:
         """Hosts whose port is gone may be at one of these, and say nothing by themselves: they are asked for there."""
@@ -233,6 +239,7 @@ class HostTable:
         holder.value = None
         if len(known.addresses) < self._limits.max_addresses_per_host:
             self._give(address, known, now)
+            self._taken = [*self._taken[-MAX_SOUGHT:], (address, known.mac)]
 
     def _claim(self, key: str, holder: _Known, claimant: Mac, at: End | None, now: float) -> list[Probe]:
         """`key`, a MAC or an address, is the holder's; somebody else claims it. Whom to ask, if anybody."""

@@ -32,11 +32,12 @@ from ..flows.entry import (
 V1_3, V1_5 = ofproto_v1_3.OFP_VERSION, ofproto_v1_5.OFP_VERSION
 VERSIONS = (V1_3, V1_5)
 HEADER = struct.Struct("!BBHI")
+_OUTPUT = struct.Struct("!HHIH6x")
 ANY = 0xFFFFFFFF
 
 # Message types, the same in both versions (1.3.5 section A.1).
 HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 1, 2, 3, 5, 6
-PACKET_IN, PORT_STATUS, FLOW_MOD, GROUP_MOD, MULTIPART_REQUEST, MULTIPART_REPLY = 10, 12, 14, 15, 18, 19
+PACKET_IN, PORT_STATUS, PACKET_OUT, FLOW_MOD, GROUP_MOD, MULTIPART_REQUEST, MULTIPART_REPLY = 10, 12, 13, 14, 15, 18, 19
 BARRIER_REQUEST, BARRIER_REPLY, ROLE_REQUEST, ROLE_REPLY, ROLE_STATUS = 20, 21, 24, 25, 30
 
 # Multipart types (A.3.5); 1 has descriptions of flows in 1.5 and flows with their counters in 1.3.
@@ -202,15 +203,19 @@ def of_change(version: int, change: Change) -> bytes:
 
 
 def packet_out(version: int, data: bytes, wanted: tuple[Action, ...], in_port: int = CONTROLLER) -> bytes:
-    """OFPT_PACKET_OUT without a buffer."""
-    parser = PARSER[version]
-    made = actions(version, wanted)
+    """OFPT_PACKET_OUT without a buffer (1.3.5, 7.3.7; 1.5.1, 7.3.6). Many are sent, so not by os-ken's objects."""
+    made = bytearray()
+    for action in wanted:
+        if isinstance(action, Output):
+            made += _OUTPUT.pack(0, 16, action.port, action.max_len if action.port == CONTROLLER else 0)
+        else:
+            for encoded in actions(version, (action,)):
+                encoded.serialize(made, len(made))
     if version == V1_3:
-        message = parser.OFPPacketOut(DESC[version], buffer_id=ANY, in_port=in_port, actions=made, data=data)
+        head = struct.pack("!IIH6x", ANY, in_port, len(made))
     else:
-        match = parser.OFPMatch(in_port=in_port)
-        message = parser.OFPPacketOut(DESC[version], buffer_id=ANY, match=match, actions=made, data=data)
-    return _encoded(message)
+        head = struct.pack("!IH2xHHII4x", ANY, len(made), 1, 12, 0x80000004, in_port)
+    return plain(version, PACKET_OUT, head + made + data)
 
 
 def role(version: int, wanted: int, generation: int) -> bytes:

@@ -176,9 +176,13 @@ class Session:
             while self.connection.is_open and (changes := self._changes(loop.time())):
                 self.in_step = False
                 try:
-                    await self._make(changes[:BATCH])
+                    for start in range(0, len(changes), BATCH):
+                        await self._make(changes[start : start + BATCH])
+                        if self._news.is_set():
+                            break  # something else is wanted
                 except Gone:
                     return
+                self._news.clear()
                 if self.refusals:
                     self._retry_at = loop.time() + RETRY_S
             self.in_step = self._wanted is not None
