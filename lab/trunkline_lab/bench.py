@@ -17,7 +17,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from . import figures, hbase, hdfs_split, packet_sweep, paths, payload, planes, repo_bench, report, transfer
+from . import (
+    controller_bench,
+    figures,
+    hbase,
+    hdfs_split,
+    packet_sweep,
+    paths,
+    payload,
+    planes,
+    repo_bench,
+    report,
+    transfer,
+)
 from .cluster import LOG4J, TUNED, Properties
 from .figures import Figure
 from .say import say
@@ -256,6 +268,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("channel.",): lambda: channel(runs),
         ("hbase.put.",): lambda: hbase_puts(runs),
         ("repo.",): lambda: repo_bench.measure(runs, wanted),
+        ("controller.",): lambda: controller_bench.measure(runs, wanted),
     }
     # It explains a property that is set, and takes its time: only when it is asked for by name.
     if wanted.startswith("hdfs.packets"):
