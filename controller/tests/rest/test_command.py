@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import urllib.request
 from collections.abc import Callable
@@ -88,6 +90,25 @@ def test_it_asks_by_tls_with_a_token(
     assert control.applied[0].by.startswith("127.0.0.1, trunkline/")
     shown = qos("show", "--token-file", token_file, **known)
     assert "DSCP on 21 ports, not probed on 7 ports" in shown.stdout
+
+
+def test_top_is_in_place_on_a_terminal(client: Client, command: Path, control: FakeControl):
+    client.put_policy(TEXT)
+    terminal, inside = pty.openpty()
+    words = ["qos", "top", "--interval", "50ms", "--controller", client.server.url]
+    running = subprocess.Popen([command, *words], stdin=subprocess.DEVNULL, stdout=inside)
+    os.close(inside)
+    try:
+        shown = b""
+        while shown.count(b"\x1b[H\x1b[J") < 3:
+            shown += os.read(terminal, 65536)  # fails once the command has ended
+        running.send_signal(signal.SIGINT)
+        assert running.wait(GIVE_UP_S) == 0
+    finally:
+        running.kill()
+        running.wait()
+        os.close(terminal)
+    assert b"leaf3:node9" in shown
 
 
 @pytest.mark.switch

@@ -67,6 +67,19 @@ def test_a_port_that_is_taken_is_named(client: Client):
     assert (error.setting, str(client.server.port) in error.what) == ("http.port", True)
 
 
+def test_names_and_addresses_of_its_own_are_answered(serve: Callable[..., Client]):
+    client = serve(hosts=("controller.example",))
+    assert client.get("/v1/status", Host="controller.example:80").status == 200
+    assert client.get("/v1/status", Host="other.example").status == 403
+    try:
+        client = serve(address="::1")
+    except SettingsError:
+        pytest.skip("no IPv6 here")
+    assert client.server.url.startswith("http://[::1]:")
+    assert client.get("/v1/status").status == 200
+    assert client.get("/v1/status", Origin=client.server.url.rstrip("/")).status == 200
+
+
 def test_a_server_may_be_stopped_twice_and_never_started():
     server = HttpServer(FakeControl(), HttpSettings(port=0))
     server.stop()
