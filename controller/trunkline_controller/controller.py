@@ -348,7 +348,7 @@ class Controller:
             self._history = history
             self._in_force = _InForce(policy, applied) if policy else None
             self._lifts = lifts
-            self._on_loop(self._classify)
+            self._on_loop(lambda: self._fabric.classify(entries))
         for key in ("policy store", "policy restore"):
             self._quiet(key)
         what = f"policy {name}, version {applied.version}, is" if policy else f"version {applied.version}: no policy is"
@@ -366,7 +366,7 @@ class Controller:
             entries = _entries(policy, lifts)
             changed = self._on_loop(lambda: self._fabric.changes(entries))
             self._lifts = lifts
-            self._on_loop(self._classify)
+            self._on_loop(lambda: self._fabric.classify(entries))
         return changed
 
     def _classify(self) -> None:
