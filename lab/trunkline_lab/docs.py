@@ -7,7 +7,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-from . import paths
+from . import paths, venv
 
 PLUGIN_HEAD = """\
 # Settings of the Hadoop plug-in
@@ -15,6 +15,8 @@ PLUGIN_HEAD = """\
 Made by `make docs` from the table in `Setting.java`. They stand in `core-site.xml` of NameNode, DataNodes and clients; `trunkline hadoop conf ndn` and `trunkline hadoop conf ucx` print the few that are needed. An unknown key under `trunkline.`, a value out of range or one that does not go with another is refused when the JVM starts.
 
 """  # noqa: E501
+
+CONTROLLER_PYTHON = "python of the controller"  # looked up, and installed, when a page is made
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,10 @@ class Page:
 
     def made(self) -> str:
         """The page as it would be made now."""
-        done = subprocess.run(self.command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+        command, cwd = list(self.command), None
+        if command[0] == CONTROLLER_PYTHON:
+            command[0], cwd = venv.tool("python"), paths.CONTROLLER
+        done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
         return self.head + done.stdout
 
 
@@ -39,6 +44,7 @@ PAGES = [
         PLUGIN_HEAD,
         (paths.java(), "-cp", str(paths.PLUGIN_JAR), "io.trunkline.hadoop.conf.SettingsPage"),
     ),
+    Page("settings-controller.md", "", (CONTROLLER_PYTHON, "-m", "trunkline_controller.settings_page")),
 ]
 
 
