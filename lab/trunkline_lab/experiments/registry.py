@@ -15,6 +15,7 @@ from . import (
     ndn_fig12,
     ndn_table2,
     qos_background,
+    qos_dynamic,
     qos_fig5,
     repo_fig3,
     repo_fig4,
@@ -47,6 +48,7 @@ ON_HADOOP = (
     ndn_cache,
     ndn_contended,
     qos_fig5,
+    qos_dynamic,
     qos_background,
     lab_up,
 )
