@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import MIB, Bed
 
 from trunkline_lab import paths, replicas
+from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.net import namespaces
 from trunkline_lab.procs import Stage, wait_until
 
@@ -137,7 +139,7 @@ def wire() -> Iterator[Wire]:
         yield wire
 
 
-def put(bed: Bed, wire: Wire, path: str, data: bytes, tmp_path: Path, **how: dict[str, str]) -> Counter[Sent]:
+def put(bed: Bed, wire: Wire, path: str, data: bytes, tmp_path: Path, **how: Any) -> Counter[Sent]:
     source = tmp_path / "source"
     source.write_bytes(data)
     wire.take()
@@ -168,6 +170,13 @@ def test_stock_transfer(wire: Wire, make_bed, data: bytes, tmp_path: Path) -> No
     sent = get(bed, wire, "/file", whole, tmp_path)
     read = sum((marks_from(sent, datanode.transfer) for datanode in bed.cluster.datanodes), Counter())
     assert set(read) == {CLIENT_READ} and read[CLIENT_READ] >= SIZE, read
+    put(bed, wire, "/one", whole, tmp_path, replication=1)
+    (block,) = replicas.blocks(bed.cluster, "/one")
+    bed.cluster.client(FSSHELL, "-setrep", "2", "/one", name="setrep")
+    wait_until("a second replica", lambda: len(replicas.of_block(bed.cluster, block.name)) == 2, 60, pause_s=0.2)
+    sent = wire.take()
+    copied = sum((marks_toward(sent, datanode.transfer) for datanode in bed.cluster.datanodes), Counter())
+    assert set(copied) == {REPLICATION} and copied[REPLICATION] >= SIZE, copied
     assert bed.total("marks_refused") == 0
 
 
