@@ -34,21 +34,21 @@ class DynamicSettings:
     ca_file: Path | None = None
     """Certificates in PEM that an https ResourceManager is checked against; none: the system's."""
     poll_s: float = 1.0
-    """How long after one look at the running jobs the next begins, in seconds."""
+    """How long after one look at the running jobs the next begins, in seconds, 0.1 to 3600."""
     timeout_s: float = 3.0
-    """How long the ResourceManager, or one job, may take for its answers to one look, in seconds."""
+    """How long the ResourceManager, or one job, may take for its answers to one look, in seconds, 0.1 to 60."""
     lift_lag: float = 0.2
-    """Share of its shuffle (0 to 1) that a reducer must be behind the median to be lifted."""
+    """Share of its shuffle that a reducer must be behind the median to be lifted, above `return_lag` and at most 1."""
     return_lag: float = 0.05
-    """Share that it may still be behind to be given back."""
+    """Share that it may still be behind to be given back, 0 or more."""
     hold_s: float = 10.0
-    """How long a reducer stays lifted at least, unless its shuffle ends, and not lifted again, in seconds."""
+    """How long a reducer stays lifted, unless its shuffle ends, and then is not lifted again, in seconds, 0 to 3600."""
     silent_s: float = 10.0
-    """After how long without news of a job its lifts are given back, in seconds."""
+    """After how long without news of a job its lifts are given back, in seconds, above `poll_s` and at most 3600."""
     max_lifted: int = 8
-    """Reducers lifted at once, over all jobs."""
+    """Reducers lifted at once, over all jobs, 1 to 256."""
     flow_changes_per_s: float = 100.0
-    """Flow entries that lifts may change each second, over all switches."""
+    """Flow entries that lifts may change each second, over all switches, 1 to 100000."""
 
     @property
     def limits(self) -> Limits:
