@@ -54,17 +54,19 @@ class Running:
         return self.process.wait(openvswitch.GIVE_UP_S)
 
 
-def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2, quick: bool = True) -> Running:
+def start(
+    directory: Path, port: int = 0, *, more: str = "", openflow: str = "", lease_s: int = 2, quick: bool = True
+) -> Running:
     """A controller with its state in a directory; returns when switches may connect. `quick`: it waits less than it
-    would by default.
+    would by default. `more` tables for its file, and more lines of table [openflow].
     """
     directory.mkdir(parents=True, exist_ok=True)
     config, log_file = directory / "controller.toml", directory / "log"
-    config.write_text(
-        f"[openflow]\nport = {port}\n{f'lease_s = {lease_s}{chr(10)}poll_s = 0.2' if quick else ''}\n[http]\nport = 0\n"
-        f'[state]\ndirectory = "{directory}/state"\n'
-        f"{QUICK if quick else ''}{more}"
-    )
+    lines = ["[openflow]", f"port = {port}", openflow]
+    if quick:
+        lines += [f"lease_s = {lease_s}", "poll_s = 0.2"]
+    lines += ["[http]", "port = 0", "[state]", f'directory = "{directory}/state"', QUICK if quick else "", more]
+    config.write_text("\n".join(lines))
     command = [sys.executable, "-m", "trunkline_controller", "--config", str(config)]
     with log_file.open("wb") as log:
         environment = {**os.environ, "PYTHONPATH": str(ROOM)}
@@ -89,9 +91,11 @@ def start(directory: Path, port: int = 0, more: str = "", lease_s: int = 2, quic
 
 
 @contextlib.contextmanager
-def running(directory: Path, port: int = 0, more: str = "", lease_s: int = 2, quick: bool = True) -> Iterator[Running]:
+def running(
+    directory: Path, port: int = 0, *, more: str = "", openflow: str = "", lease_s: int = 2, quick: bool = True
+) -> Iterator[Running]:
     """A controller that is killed at the end, if it still runs."""
-    controller = start(directory, port, more, lease_s, quick)
+    controller = start(directory, port, more=more, openflow=openflow, lease_s=lease_s, quick=quick)
     try:
         yield controller
     finally:

@@ -15,6 +15,7 @@ import urllib.request
 import controllers
 import openvswitch
 import pytest
+import trustme
 from openvswitch import until
 
 pytestmark = [
@@ -103,6 +104,9 @@ def test_hosts_of_a_leaf_spine_network_reach_each_other_and_a_broadcast_arrives_
         assert "OpenFlow 1.5," in controller.log()
         group = net.ofctl("dump-groups", "s3")
         assert re.search(r"type=select,bucket=\S*actions=output:1,bucket=\S*actions=output:2", group), group
+        for number, host in enumerate(hosts, 1):
+            host.run("ip", "address", "add", f"fd00::{number}/64", "dev", "eth0", "nodad")
+        until("all reach each other by IPv6", lambda: all(host.pings("fd00::4") for host in hosts[:3]))
         counting = [host.start("python3", "-c", COUNT) for host in hosts[1:]]
         for process in counting:
             assert process.stdout.readline() == "ready\n"
@@ -293,6 +297,38 @@ def test_who_is_no_switch_is_sent_away_and_the_switches_are_served(tmp_path):
             net.switch("s1", 1, [controller.target()])
             until("a switch is served", lambda: controller.status()["switches"] == 1)
         assert controller.process.poll() is None
+
+
+def test_switches_come_by_tls_where_it_is_asked_for_and_by_nothing_else(tmp_path):
+    authority, stranger = trustme.CA(), trustme.CA()
+    files = {}
+    for name, issuer in (("controller", authority), ("switch", authority), ("stranger", stranger)):
+        made = issuer.issue_cert(name, "127.0.0.1")
+        files[name] = tmp_path / f"{name}.key", tmp_path / f"{name}.pem"
+        made.private_key_pem.write_to_path(str(files[name][0]))
+        for blob in made.cert_chain_pems:
+            blob.write_to_path(str(files[name][1]), append=True)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    key, certificate = files["controller"]
+    tls = f'certificate = "{certificate}"\nkey = "{key}"\nca_file = "{tmp_path}/ca.pem"\n'
+    with controllers.running(tmp_path / "c", openflow=tls) as controller, openvswitch.network(tmp_path) as net:
+        said = net.directory / "ovs-vswitchd.log"
+        for name in ("stranger", "switch"):
+            net.vsctl("set-ssl", *map(str, files[name]), str(tmp_path / "ca.pem"))
+            if name == "stranger":
+                net.switch("s1", 1, [controller.target().replace("tcp", "ssl")])
+                net.switch("s2", 2, [controller.target()])
+                with socket.create_connection(("127.0.0.1", controller.openflow_port)) as plain:
+                    plain.sendall(b"\x04\x00\x00\x08\x00\x00\x00\x01")
+                    plain.settimeout(60)
+                    with contextlib.suppress(ConnectionError):
+                        while plain.recv(4096):
+                            pass
+                until("the stranger is dropped", lambda: "connection dropped" in said.read_text())
+                assert controller.status()["switches"] == 0
+        until("the switch that shows its certificate is served", lambda: controller.status()["switches"] == 1)
+        assert "switch s1 " in controller.log()
+        assert "switch s2 " not in controller.log()
 
 
 def test_a_second_controller_with_the_same_state_directory_refuses_to_start(tmp_path):
