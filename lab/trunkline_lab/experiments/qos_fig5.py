@@ -7,6 +7,7 @@ a fifth with dynamic control, and the same jobs without a policy, with and witho
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from ..controller import Controller, Settings
 from ..jobs import Jobs
 from ..net import topology_file
 from ..net.data_center import LabRig, rig
+from ..net.fabric import LabError
 from ..net.topology import Topology
 from ..net.trace import LinkTrace, busy_share
 from ..procs import tail, wait_until
@@ -183,6 +185,8 @@ class Bench:
 
 def run(options: Options) -> Result:
     """All conditions by turns, so that what drifts on the machine meets each of them."""
+    if shutil.which("iperf3") is None:
+        raise LabError("iperf3 is missing; install iperf3")
     result = Result(NAME, ABOUT)
     result.headings = {"tcp": "fastest", "ours": "median", "mount": "slowest", "limit": "at most"}
     topology = topology_file.named(options.topology or NAME)
