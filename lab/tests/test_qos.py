@@ -66,6 +66,16 @@ def test_the_goal_is_a_row_and_a_fault_where_it_does_not_hold(lifted_s, holds):
     assert bool(result.faults) is not holds
 
 
+def test_the_goal_is_not_judged_by_small_sorts():
+    seen = {(40.0, c.name): qos_fig5.Seen([20.0], 1.0, [50.0], [10.0]) for c in qos_fig5.CONDITIONS}
+    seen[40.0, qos_fig5.LIFTED.name].seconds = [90.0]
+    result = Result("t", "about")
+    qos_fig5._goals(result, seen)
+    assert [row.ok for row in result.rows if row.what.startswith("goal:")] == [None]
+    assert not result.faults
+    assert "is not judged" in result.notes[0]
+
+
 def test_a_goal_that_holds_is_shown_as_such():
     result = Result("t", "about", rows=[Row("goal: x", "times", None, None, 1.0, limit=1.1, ok=True)])
     assert "yes" in render(result.document())

@@ -111,6 +111,11 @@ class Bench:
         self._jobs = Jobs(lab.cluster, scratch)
         self._streams = 0
 
+    def warm_up(self) -> None:
+        """One Sort that does not count: the first of a cluster has its hosts load what all others find there."""
+        sort_jobs.random_writer(self._jobs, int(SIZES_MB[0] * 1e6), "/warm-up")
+        sort_jobs.sort(self._jobs, "/warm-up", "/warmed-up", len(self._lab.topology.roles.nodemanagers))
+
     def write(self, mb: float) -> float:
         """RandomWriter, without policy and cross traffic; returns its seconds."""
         return sort_jobs.random_writer(self._jobs, int(mb * 1e6), _source(mb))
@@ -137,10 +142,14 @@ class Bench:
         seen.fullest.append(max(busy_share(steps) for steps in trace.use().values()))
 
     def _sent(self) -> dict[QueueAt, tuple[int, int]]:
-        """Bytes that each queue of each port has sent, and the most that it may send in a second, in bits."""
+        """Bytes that each queue of each port has sent, and the most that it may send in a second, in bits.
+
+        The cross traffic's own, which is always full, is left out.
+        """
         return {
             (queue["at"]["dpid"], queue["at"]["port"], queue["number"]): (queue["sent_bytes"], queue["max_bit_s"])
             for queue in self._controller.queues()
+            if queue["categories"] != ["iperf"]
         }
 
     @contextmanager
@@ -196,6 +205,7 @@ def run(options: Options) -> Result:
     on_disk = int(3 * 1e6 * (sum(sizes) + 2 * max(sizes)))
     with rig(topology, "tcp", DIRECTORY / NAME, lab=options.lab, disk_bytes=on_disk) as lab:
         bench = Bench(lab, result)
+        bench.warm_up()
         for mb in sizes:
             written[mb] = bench.write(mb)
             say(f"{mb:g} MB: RandomWriter: {written[mb]:.1f} s")
@@ -233,13 +243,14 @@ def _rows(result: Result, mb: float, written_s: float, seen: dict[str, Seen]) ->
 
 def _goals(result: Result, seen: dict[tuple[float, str], Seen]) -> None:
     """Rows for what must hold, and what there is to compare."""
-    mb = max(size for size, _ in seen)
+    sizes = {size for size, _ in seen}
+    mb = GOAL_MB if GOAL_MB in sizes else max(sizes)
     alone, baseline = seen[mb, ALONE.name], seen[mb, BASELINE.name]
     ratio = seen[mb, LIFTED.name].median / baseline.median
     what = f"{mb:g} MB: experiment 3 (shuffle lifted, cross traffic) against experiment 1 (no cross traffic)"
-    holds = ratio <= GOAL
+    holds = ratio <= GOAL if mb == GOAL_MB else None  # what is smaller mostly starts JVMs
     result.rows.append(Row(f"goal: {what}", "times", None, None, ratio, limit=GOAL, ok=holds))
-    if not holds:
+    if holds is False:
         result.faults.append(f"{what}: {ratio:.2f} times, above {GOAL}")
     for condition in CONDITIONS[1:]:
         times = seen[mb, condition.name].median / alone.median
@@ -249,14 +260,14 @@ def _goals(result: Result, seen: dict[tuple[float, str], Seen]) -> None:
         of = seen[mb, condition.name]
         for what, percents in (
             ("time that the fullest link was at 90% of its rate or more", of.fullest),
-            ("busiest queue, of its maximum", of.queues),
+            ("busiest queue of Hadoop's traffic, of its maximum", of.queues),
             ("processors of this machine busy", of.processors),
         ):
             if percents:
                 figure = statistics.median(percents)
                 result.rows.append(Row(f"{mb:g} MB: {condition.about}: {what}", "%", None, None, figure))
     if mb != GOAL_MB:
-        result.notes.append(f"the goal is meant for {GOAL_MB:g} MB")
+        result.notes.append(f"the goal is for {GOAL_MB:g} MB, which this scale leaves out, and is not judged")
 
 
 def _plot(result: Result, sizes: list[float], seen: dict[tuple[float, str], Seen]) -> None:
