@@ -2,7 +2,7 @@
 
     python controller/bench/apply.py [--switches 10] [--changes 200]
 
-Needs root: the switches are real (Open vSwitch, userspace datapath), a host at each sends a packet every 2 ms to a host
+Needs root: the switches are real (Open vSwitch, userspace datapath), a host at each sends a packet every 5 ms to a host
 at the next one, and the policies differ in the mark of these packets. A change is over when the last of the flows has
 its new mark. Prints a JSON line for each figure, and the distribution to stderr.
 """
@@ -32,7 +32,7 @@ import openvswitch
 
 CLONE_NEWNET = 0x40000000
 PORT = 7777
-EVERY_S = 0.002
+EVERY_S = 0.005
 MARKS = (10, 46)
 BUCKETS_MS = (5, 10, 20, 30, 50, 75, 100, 150, 200, 500)
 

@@ -17,6 +17,7 @@ from .limits import Limits
 from .ports import FLAP_WINDOW_S, FLAPPING, Kind, PortState
 from .topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology, dpid_text
 
+MISSED_S = 3600.0  # for so long an operator hears of a switch that is gone; then it has been taken away for good
 EDGE_LLDP_EVERY = 10  # intervals; a switch may yet appear behind a port that seemed to lead to hosts
 
 
@@ -76,6 +77,7 @@ class Discovery:
                 f"switch {state.name} ({dpid_text(dpid)}) is not connected",
                 "see that it runs and can reach this controller",
                 now,
+                MISSED_S,
             )
 
     def port_changed(self, dpid: Dpid, port: Port, now: float) -> None:
