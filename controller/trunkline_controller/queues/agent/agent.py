@@ -29,6 +29,7 @@ POLL_S = 25.0
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 5.0
 FIRST_DATABASE_S = 10.0
+AGAIN_S = 1.0  # after a look that found a problem: a port that was just made is not ready at once
 
 
 class Agent:
@@ -144,7 +145,9 @@ class Agent:
                 now_s = time.monotonic()
                 if wanted is not None and (wanted is not last or seqno != seen or now_s >= check_s):
                     report = self._see_to(database, traffic, wanted)
-                    seen, last, check_s = database.run(), wanted, now_s + self._settings.check_s
+                    wrong = any(port.problem for port in report.ports)
+                    again_s = min(AGAIN_S, self._settings.check_s) if wrong else self._settings.check_s
+                    seen, last, check_s = database.run(), wanted, now_s + again_s
                 if report is not None and report != told and now_s >= tell_s:
                     if self._tell(client, report, told):
                         told = report
