@@ -13,7 +13,7 @@ from trunkline_lab import paths
 def test_the_archive_carries_every_sample_configuration(tmp_path: Path):
     for name in ("Makefile", "README.md", "LICENSE"):
         shutil.copy(paths.ROOT / name, tmp_path)
-    for name in ("docs", "cli"):
+    for name in ("docs", "cli", "controller"):
         shutil.copytree(paths.ROOT / name, tmp_path / name)
     program = tmp_path / "dist" / "bin" / "trunkline"
     program.parent.mkdir(parents=True)
@@ -24,7 +24,7 @@ def test_the_archive_carries_every_sample_configuration(tmp_path: Path):
     subprocess.run(["make", "--old-file=build", "dist"], cwd=tmp_path, check=True, timeout=60)
     with tarfile.open(tmp_path / "dist" / "trunkline-1.2.3.tar.gz") as archive:
         packed = set(archive.getnames())
-    samples = {str(path.relative_to(paths.ROOT)) for path in (paths.ROOT / "cli").glob("*.sample.toml")}
-    assert len(samples) >= 2
+    samples = {str(path.relative_to(paths.ROOT)) for path in paths.ROOT.glob("*/*.sample.*")}
+    assert len(samples) >= 4
     assert samples <= packed
     assert {"bin/trunkline", "README.md", "LICENSE", "docs/repo.md"} <= packed
