@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -15,11 +16,14 @@ from trunkline_controller.queues.modes import FIRST_AGAIN_S, LAST_AGAIN_S, RECHE
 from trunkline_controller.queues.probe import PortProbe, Prober, Verdict, frame, judge, mode_of
 from trunkline_controller.queues.wanted import PortQueues, PortReport, QueuesReport, QueuesWanted, QueueWanted
 
-QUEUES = (QueueWanted("q0", 0, 0, 4, 0, 10), QueueWanted("q1", 1, 11, 1, 0, 10), QueueWanted("q2", 2, 3, 7, 0, 10))
+GBIT = 10**9
+QUEUES = (
+    QueueWanted("q0", 0, 0, 4, 0, GBIT), QueueWanted("q1", 1, 11, 1, 0, GBIT), QueueWanted("q2", 2, 3, 7, 0, GBIT),
+)  # fmt: skip
 
 
 def port(number, dpid=1, queues=QUEUES):
-    return PortQueues(Dpid(dpid), PortNo(number), f"eth{number}", 10**9, 0, queues)
+    return PortQueues(Dpid(dpid), PortNo(number), f"eth{number}", GBIT, 0, queues)
 
 
 class Switch:
@@ -152,7 +156,55 @@ def test_a_verdict_needs_a_rise_that_others_cannot_explain():
         if verdict is Verdict.EFFECTIVE:
             assert 2 * sent > risen >= sent > 4 * expected >= 0
         if verdict is Verdict.INEFFECTIVE:
-            assert 0 <= risen < sent
+            assert 0 <= risen < expected + sent / 4 < sent / 2
+
+
+@pytest.mark.parametrize(
+    ("expected", "risen", "verdict"),
+    [
+        (0, 0, Verdict.INEFFECTIVE), (0, 4, Verdict.INEFFECTIVE), (3, 7, Verdict.INEFFECTIVE), (0, 5, Verdict.UNSURE),
+        (3, 8, Verdict.UNSURE), (0, 19, Verdict.UNSURE), (0, 20, Verdict.EFFECTIVE), (4, 24, Verdict.EFFECTIVE),
+    ],
+)  # fmt: skip
+def test_frames_that_are_lost_or_late_are_not_taken_for_no_effect(expected, risen, verdict):
+    assert judge(expected, risen, 20) is verdict
+
+
+class Slow(Switch):
+    """Each queue sends `frames_s` frames a second, and by marks alone."""
+
+    def __init__(self, frames_s, others=0):
+        super().__init__({1: {"dscp"}}, others=others)
+        self.frames_s = frames_s
+        self.waiting = []  # when, queue
+        self.free = {}
+
+    def packet_out(self, dpid, data, actions):
+        if len(actions) > 1:
+            return
+        super().packet_out(dpid, data, actions)
+        _, number, queue = self.pending.pop()
+        self.free[queue] = max(self.free.get(queue, 0.0), self.now) + 1 / self.frames_s
+        self.pending.append((self.free[queue], number, queue))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_slow_queue_is_sent_no_more_than_it_can_send_on_while_it_is_looked_at(others):
+    slow = tuple(replace(queue, max_bit_s=100_000) for queue in QUEUES)
+    switch = Slow(100_000 / (8 * 64), others * 10)
+    (result,) = switch.prober().probe([port(1, queues=slow)])
+    assert (result.mode, result.why) == (QueueMode.DSCP, "")
+    # Where it is the port that is slow, its queues share it.
+    switch = Slow(50_000 / (8 * 64), others * 5)
+    (result,) = switch.prober().probe([replace(port(1), rate_bit_s=100_000)])
+    assert (result.mode, result.why) == (QueueMode.DSCP, "")
+
+
+def test_frames_are_bounded_and_at_least_one():
+    assert probe.frames_over(0) == probe.LEAST_FRAMES
+    assert probe.frames_over(10**6) == probe.frames_over(10**6, GBIT) == probe.MOST_FRAMES
+    assert probe.frames_over(10**6, 1) == 1
+    assert probe.frames_over(10, 100_000) * 8 * 64 <= 100_000 * probe.SETTLE_S
 
 
 def test_the_frame_is_ip_with_its_mark_and_a_right_checksum():
@@ -210,6 +262,22 @@ def test_a_probe_that_finds_nothing_is_repeated_ever_less_often_until_an_agent_r
     assert (modes.mode(end), modes.why(end)) == (QueueMode.DSCP, "")
     modes.connected(now, Dpid(1))
     assert modes.due(now) == (port(1),)
+
+
+@pytest.mark.parametrize("mode", [QueueMode.DSCP, QueueMode.SET_QUEUE])
+def test_what_was_proved_is_believed_until_a_probe_disproves_it(mode):
+    modes, end = Modes(), End(Dpid(1), PortNo(1))
+    modes.want(0.0, QueuesWanted((port(1),)))
+    modes.found(0.0, modes.due(0.0), [PortProbe(end, mode)])
+    now = RECHECK_S
+    modes.found(now, modes.due(now), [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
+    assert (modes.mode(end), modes.why(end)) == (mode, "too much traffic")
+    assert modes.next_s() == now + FIRST_AGAIN_S  # it is asked again soon
+    now = modes.next_s()
+    modes.found(now, modes.due(now), [PortProbe(end, QueueMode.NONE, "no effect")])
+    assert (modes.mode(end), modes.why(end)) == (QueueMode.NONE, "no effect")
+    modes.found(now, [port(1)], [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
+    assert modes.mode(end) is QueueMode.UNKNOWN
 
 
 def test_a_switch_marks_unless_set_queue_is_in_force_at_all_of_its_ports():

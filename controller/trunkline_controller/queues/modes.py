@@ -13,13 +13,14 @@ from .wanted import PortQueues, QueuesReport, QueuesWanted
 FIRST_AGAIN_S = 2.0  # after a probe that found no mode; twice as long each time
 LAST_AGAIN_S = 120.0
 RECHECK_S = 900.0  # after one that did
+PROVED = (QueueMode.SET_QUEUE, QueueMode.DSCP)
 
 
 @dataclass
 class _Known:
     port: PortQueues
     due_s: float
-    again_s: float = FIRST_AGAIN_S
+    again_s: float = FIRST_AGAIN_S  # until the next probe, where the last proved nothing
     mode: QueueMode = QueueMode.UNKNOWN
     why: str = "not yet probed"
 
@@ -73,8 +74,11 @@ class Modes:
             known = self._known.get(result.end)
             if known is None or known.port != ports.get(result.end):
                 continue
-            known.mode, known.why = result.mode, result.why
-            if result.mode in (QueueMode.SET_QUEUE, QueueMode.DSCP):
+            known.why = result.why
+            # A probe that could not tell does not disprove what an earlier one proved.
+            if result.mode is not QueueMode.UNKNOWN or known.mode not in PROVED:
+                known.mode = result.mode
+            if result.mode in PROVED:
                 known.due_s, known.again_s = now_s + RECHECK_S, FIRST_AGAIN_S
             else:
                 known.due_s = now_s + known.again_s
@@ -85,7 +89,9 @@ class Modes:
         return known.mode if known else QueueMode.UNKNOWN
 
     def why(self, end: End) -> str:
-        """Why no mode is in force at a port, in words; empty where one is."""
+        """Why no mode is in force at a port, in words, or why the last probe could not confirm the one that is; else
+        empty.
+        """
         known = self._known.get(end)
         return known.why if known else "the policy gives the port no queues"
 

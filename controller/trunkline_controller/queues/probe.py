@@ -24,6 +24,7 @@ SOURCE = "02:74:72:70:72:61"
 DESTINATION = "02:74:72:70:72:62"  # locally administered, nobody's
 LEAST_FRAMES = 20
 MOST_FRAMES = 500
+WIRE_BITS = 8 * 64  # of a frame, with its checksum
 QUIET_S = 0.2  # how long a queue is watched before it is probed
 SETTLE_S = 2.0  # how late a switch's counters may be
 ASK_S = 0.05  # between two looks at them
@@ -49,7 +50,7 @@ class Verdict(StrEnum):
 
     EFFECTIVE = "effective"
     INEFFECTIVE = "ineffective"
-    UNSURE = "unsure"  # other traffic in the queue, or no answer
+    UNSURE = "unsure"  # other traffic in the queue, or frames lost or late
     ABSENT = "absent"  # the port has no such queue
 
 
@@ -79,18 +80,24 @@ def frame(dscp: int) -> bytes:
     return ethernet + start + struct.pack("!H", checksum) + addresses + udp
 
 
-def frames_over(background: int) -> int:
-    """How many frames stand out where this many packets of others passed in QUIET_S."""
-    return min(max(LEAST_FRAMES, int(8 * background * SETTLE_S / QUIET_S)), MOST_FRAMES)
+def frames_over(background: int, drain_bit_s: int = 0) -> int:
+    """How many frames stand out where this many packets of others passed in QUIET_S, but no more than leave at
+    `drain_bit_s` (0: unknown) in half of SETTLE_S: the other half is for the others' packets and late counters.
+    """
+    most = MOST_FRAMES if drain_bit_s <= 0 else max(1, int(drain_bit_s * SETTLE_S / 2 / WIRE_BITS))
+    return min(max(LEAST_FRAMES, int(8 * background * SETTLE_S / QUIET_S)), MOST_FRAMES, most)
 
 
 def judge(expected: float, risen: int, sent: int) -> Verdict:
     """A counter rose by `risen` while `sent` frames were meant for it, and `expected` packets of others by their rate
-    before. It takes both that others are few beside the frames, and that the rise is about the frames' number.
+    before. It takes both that others are few beside the frames, and that the rise is about the frames' number, or
+    about what others explain. What lies between may be frames that were lost or are late.
     """
     if expected < 0 or not 0 <= risen < 2 * sent or 4 * expected >= sent:
         return Verdict.UNSURE
-    return Verdict.EFFECTIVE if risen >= sent else Verdict.INEFFECTIVE
+    if risen >= sent:
+        return Verdict.EFFECTIVE
+    return Verdict.INEFFECTIVE if 4 * (risen - expected) < sent else Verdict.UNSURE
 
 
 def mode_of(by_set_queue: Mapping[str, Verdict], by_dscp: Mapping[str, Verdict]) -> tuple[QueueMode, str]:
@@ -106,7 +113,7 @@ def mode_of(by_set_queue: Mapping[str, Verdict], by_dscp: Mapping[str, Verdict])
         return QueueMode.NONE, f"the port has no queue {absent}: {remedy}"
     unsure = _those({**by_set_queue, **by_dscp}, Verdict.UNSURE)
     if unsure:
-        return QueueMode.UNKNOWN, f"too much traffic in queue {unsure} to tell"
+        return QueueMode.UNKNOWN, f"other traffic in queue {unsure}, or frames lost or late: no clear answer"
     failed = f"set_queue has no effect on queue {_those(by_set_queue, Verdict.INEFFECTIVE)}"
     return QueueMode.NONE, f"{failed}, and marks have none on queue {_those(by_dscp, Verdict.INEFFECTIVE)}"
 
@@ -129,6 +136,11 @@ class _Probing:
     @property
     def queues(self) -> Sequence[QueueWanted]:
         return [queue for queue in self.port.queues if queue.number != self.port.default]
+
+    def drain_bit_s(self, queue: QueueWanted) -> int:
+        """What frames leave a queue with while each of the port's queues sends; 0: unknown."""
+        rates = (queue.max_bit_s, self.port.rate_bit_s // max(1, len(self.queues)))
+        return min((rate for rate in rates if rate > 0), default=0)
 
     @property
     def default_mark(self) -> int:
@@ -230,7 +242,7 @@ class Prober:
             # A frame that set_queue is to tell carries the mark of another queue, the default one.
             data = frame(one.default_mark if set_queue else queue.dscp)
             actions: tuple[Action, ...] = (SetQueue(queue.number), out) if set_queue else (out,)
-            count = frames_over(now - before)
+            count = frames_over(now - before, one.drain_bit_s(queue))
             try:
                 for _ in range(count):
                     self._edge.packet_out(one.port.dpid, data, actions)
