@@ -68,11 +68,17 @@ class Controller:
             self.process.stop()
 
     def restart(self, settings: Settings) -> None:
-        """Other settings: the controller is ended and started with them; the agents wait for it."""
+        """Other settings: the controller is ended and started with them; the agents wait for it.
+
+        Returns when switches have what they should and, where a policy is in force, each queue of each port is shown
+        to have effect again.
+        """
         self.stop_controller()
         self._settings = settings
         self.start_controller()
         self.wait_converged()
+        if self.ask("/v1/policy")["policy"] is not None:
+            self._wait_queues()
 
     def start_agent(self, switch: str) -> None:
         """A switch's agent, in its namespace."""
@@ -137,18 +143,15 @@ class Controller:
 
     def apply(self, text: str) -> dict[str, Any]:
         """Puts a policy in force; returns when switches have it and each queue of each port is shown to have effect."""
-        for switch in self._switches():
-            switch.no_rates()
         try:
+            for switch in self._switches():
+                switch.no_rates()
             applied = self.ask("/v1/policy", "PUT", text)
-        except Refused:
+        except Exception:  # refused, or no answer: links keep their rates
             self._plain_rates()
             raise
         self.wait_converged()
-        alive = [self.process, *self.agents.values()]
-        wait_until(
-            "queues that have effect", self._queues_in_force, LIMIT_S, *[p for p in alive if p is not None], pause_s=0.2
-        )
+        self._wait_queues()
         return applied
 
     def clear(self) -> dict[str, Any]:
@@ -163,6 +166,10 @@ class Controller:
     def queues(self) -> list[dict[str, Any]]:
         """Queues of all ports: rates, counters, and how they take effect."""
         return list(self.ask("/v1/queues?limit=10000")["queues"])
+
+    def modes(self) -> list[str]:
+        """By which means queues take effect, each once; ["dscp"] where all do by marks."""
+        return sorted({queue["mode"] for queue in self.queues()})
 
     def links(self) -> list[dict[str, Any]]:
         """Links with their loads."""
@@ -207,6 +214,11 @@ class Controller:
         for ping in pings:
             ping.wait(LIMIT_S)
         self.wait_converged(len(names))
+
+    def _wait_queues(self) -> None:
+        """Until the controller's own probe has seen each queue of each port take effect."""
+        alive = [process for process in (self.process, *self.agents.values()) if process is not None]
+        wait_until("queues that have effect", self._queues_in_force, LIMIT_S, *alive, pause_s=0.2)
 
     def _queues_in_force(self) -> bool:
         found = self.queues()

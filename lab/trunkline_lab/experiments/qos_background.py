@@ -148,7 +148,7 @@ def measure(options: Options, with_policy: bool, result: Result) -> list[Seen]:
             controller.apply(
                 qos_policy.text(topology, NAME, QUEUES, CATEGORIES, default="normal", rate_bit_s=RATE_BIT_S)
             )
-            result.detail["modes"] = sorted({queue["mode"] for queue in controller.queues()})
+            result.detail["modes"] = controller.modes()
         storm = Storm(lab, size, result)
         quiet = storm.quiet()
         say(f"{'with' if with_policy else 'without'} policy: the DataNode at {KILLED} is killed")

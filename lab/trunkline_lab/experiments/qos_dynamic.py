@@ -164,6 +164,7 @@ def run(options: Options) -> Result:
         for situation in SITUATIONS:
             if situation == CONTROL:
                 controller.restart({"dynamic": {"enabled": True}})
+            result.detail.setdefault("modes", {})[situation] = controller.modes()
             runs[situation] = []
             for number in range(1, RUNS + 1):
                 found, faults = bench.sort(situation, number, controller, checksum)

@@ -161,8 +161,7 @@ class Bench:
         if condition.dynamic:
             self._controller.restart(DYNAMIC)
         self._controller.apply(policy(self._lab.topology, condition))
-        modes = sorted({queue["mode"] for queue in self._controller.queues()})
-        self._result.detail.setdefault("modes", {})[condition.name] = modes
+        self._result.detail.setdefault("modes", {})[condition.name] = self._controller.modes()
         try:
             yield
         finally:
