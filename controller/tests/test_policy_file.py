@@ -8,11 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from trunkline_controller.jobs.target import Target, target
 from trunkline_controller.policy import file as policy_file
 from trunkline_controller.policy import hosts
 from trunkline_controller.policy.file import parse
 from trunkline_controller.policy.model import Category, Policy, PolicyError, Role, Share, Toward
 
+PAPER = (Path(__file__).parent.parent / "policy.paper.yaml").read_text()
 SAMPLE = (Path(__file__).parent.parent / "policy.sample.yaml").read_text()
 
 START = """\
@@ -43,11 +45,11 @@ def only(text, resolve=nobody):
     return found.pop()
 
 
-def test_the_sample_is_the_papers_three_queues():
-    policy = parse(SAMPLE, "policy.sample.yaml", nobody)
+def test_the_papers_three_queues():
+    policy = parse(PAPER, "policy.paper.yaml", nobody)
     assert policy.warnings == ()
     assert policy.name == "three-queues"
-    assert policy.text == SAMPLE
+    assert policy.text == PAPER
     for toward in Toward:
         ports = policy.port_classes[toward]
         assert ports.toward == toward
@@ -60,6 +62,17 @@ def test_the_sample_is_the_papers_three_queues():
     assert policy.categories["shuffle"] == "q1"
     assert policy.categories["iperf"] == "q2"
     assert set(policy.categories) == {*map(str, Category), "iperf"}
+
+
+def test_the_sample_holds_nothing_back_and_has_a_queue_for_dynamic_control():
+    policy = parse(SAMPLE, "policy.sample.yaml", nobody)
+    assert policy.warnings == ()
+    assert set(policy.categories) == set(map(str, Category))
+    for ports in policy.port_classes.values():
+        assert set(ports.shares) == set(policy.queues)
+            assert all(share.max_bit_s == 0 and share.max_percent in (None, 100) for share in ports.shares.values())
+        assert sum(share.min_percent or 0 for share in ports.shares.values()) <= 100
+    assert target(policy, "lifted") == Target("jobs", "lifted")
 
 
 def test_what_a_file_leaves_out_has_its_default():
@@ -311,7 +324,7 @@ def test_no_tree_crashes_it(tree):
     parses_or_says(START + "\n".join(f"{key}: {flow(value)}" for key, value in tree.items()))
 
 
-@given(st.integers(0, len(SAMPLE) - 1), st.integers(0, 40), st.text(max_size=8))
+@given(st.integers(0, len(PAPER) - 1), st.integers(0, 40), st.text(max_size=8))
 @settings(max_examples=200, deadline=None)
 def test_no_slip_of_the_editor_crashes_it(at, cut, put):
-    parses_or_says(SAMPLE[:at] + put + SAMPLE[at + cut :])
+    parses_or_says(PAPER[:at] + put + PAPER[at + cut :])

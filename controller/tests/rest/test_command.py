@@ -20,7 +20,7 @@ from client import Client
 from fake_control import TEXT, FakeControl
 
 ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "controller" / "policy.sample.yaml"
+PAPER = ROOT / "controller" / "policy.paper.yaml"
 GIVE_UP_S = 60.0
 
 
@@ -116,7 +116,7 @@ def test_top_is_in_place_on_a_terminal(client: Client, command: Path, control: F
 def test_a_real_network_is_steered_and_shown(qos: Asks, tmp_path: Path, page: Page):
     with controllers.running(tmp_path / "controller") as controller, openvswitch.network(tmp_path) as network:
         at = {"TRUNKLINE_CONTROLLER": controller.url}
-        assert qos("check", SAMPLE, **at).stdout.endswith(
+        assert qos("check", PAPER, **at).stdout.endswith(
             "policy three-queues is valid: 3 queues, " + _rules(qos, at) + "\n"
         )
         for number, name in enumerate(("spine1", "spine2", "leaf1", "leaf2"), 1):
@@ -130,13 +130,13 @@ def test_a_real_network_is_steered_and_shown(qos: Asks, tmp_path: Path, page: Pa
         openvswitch.until("hosts are found", lambda: controller.status()["hosts"] == 4)
 
         wrong = tmp_path / "wrong.yaml"
-        wrong.write_text(SAMPLE.read_text().replace("shuffle: q1", "shuffle: q9"))
+        wrong.write_text(PAPER.read_text().replace("shuffle: q1", "shuffle: q9"))
         refused = qos("apply", wrong, **at)
         line = next(n for n, text in enumerate(wrong.read_text().splitlines(), 1) if "q9" in text)
         assert refused.returncode == 1
         assert f"{wrong}:{line}: " in refused.stderr
         assert json.loads(qos("show", "--json", **at).stdout)["policy"] is None
-        done = qos("apply", SAMPLE, **at)
+        done = qos("apply", PAPER, **at)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("three-queues: in force as version 1, ")
         openvswitch.until("switches are up to date", lambda: controller.status()["converged"])
@@ -159,7 +159,7 @@ def test_a_real_network_is_steered_and_shown(qos: Asks, tmp_path: Path, page: Pa
 
 
 def _rules(qos: Asks, at: dict[str, str]) -> str:
-    count = len(json.loads(qos("check", SAMPLE, "--json", **at).stdout)["policy"]["rules"])
+    count = len(json.loads(qos("check", PAPER, "--json", **at).stdout)["policy"]["rules"])
     assert count > 0
     return f"{count} rules"
 
