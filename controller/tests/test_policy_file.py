@@ -70,7 +70,7 @@ def test_the_sample_holds_nothing_back_and_has_a_queue_for_dynamic_control():
     assert set(policy.categories) == set(map(str, Category))
     for ports in policy.port_classes.values():
         assert set(ports.shares) == set(policy.queues)
-            assert all(share.max_bit_s == 0 and share.max_percent in (None, 100) for share in ports.shares.values())
+        assert all(share.max_bit_s == 0 and share.max_percent in (None, 100) for share in ports.shares.values())
         assert sum(share.min_percent or 0 for share in ports.shares.values()) <= 100
     assert target(policy, "lifted") == Target("jobs", "lifted")
 
