@@ -12,10 +12,21 @@ from .procs import Process, Stage, wait_until
 
 PORT = 5001
 PAYLOAD_BYTES = 1400  # of a datagram: with headers it fits an MTU of 1500
+FRAME_BYTES = PAYLOAD_BYTES + 8 + 20 + 14  # with UDP's, IPv4's and Ethernet's headers: what queues count
 LIMIT_S = 20
 
-# "[  5]   3.00-4.00   sec  4.77 MBytes  40.0 Mbits/sec  0.031 ms  0/3571 (0%)"
-_SECOND = re.compile(r"^\[ *\d+\] +[\d.]+-[\d.]+ +sec +\S+ \S+ +([\d.]+) Mbits/sec", re.M)
+# "1795455843 [  5]   3.00-4.00   sec  4.77 MBytes  40.0 Mbits/sec  0.031 ms  0/3571 (0%)"; a summary ends in a word
+_SECOND = re.compile(
+    r"^(\d+) \[ *\d+\] +[\d.]+-[\d.]+ +sec +\S+ \S+ +([\d.]+) Mbits/sec(?!.*(?:receiver|sender))", re.M
+)
+
+
+@dataclass(frozen=True)
+class Second:
+    """What arrived in one second, in Mbit/s of frames; `at_s` is its middle in Unix time, within half a second."""
+
+    at_s: float
+    mbit_s: float
 
 
 @dataclass
@@ -24,22 +35,25 @@ class CrossTraffic:
 
     log: Path
 
-    def seconds(self) -> list[float]:
-        """What arrived in each second so far, in Mbit/s."""
+    def seconds(self) -> list[Second]:
+        """What arrived in each second so far."""
         return arrived(self.log.read_text(errors="replace"))
 
 
-def arrived(log: str) -> list[float]:
-    """Of each whole second of an iperf3 server's log, in Mbit/s."""
-    return [float(rate) for rate in _SECOND.findall(log)]
+def arrived(log: str) -> list[Second]:
+    """Of each second of an iperf3 server's log that counts datagrams' payload and begins its lines with Unix time.
+
+    A line is written at the end of its second, within the one that it names: that one's beginning is, on average, the
+    middle of what the line is about.
+    """
+    return [Second(float(at), float(rate) * FRAME_BYTES / PAYLOAD_BYTES) for at, rate in _SECOND.findall(log)]
 
 
 @contextmanager
 def flowing(stage: Stage, name: str, *, source: str, target: str, address: str, bit_s: int) -> Iterator[CrossTraffic]:
     """UDP at `bit_s` from one host to another, for the length of the block; `address` is the target's."""
-    receiver = stage.start(
-        f"{name}-receiver", target, ["iperf3", "-s", "-1", "-p", str(PORT), "-f", "m", "-i", "1", "--forceflush"]
-    )
+    serve = ["iperf3", "-s", "-1", "-p", str(PORT), "-f", "m", "-i", "1", "--forceflush", "--timestamps=%s "]
+    receiver = stage.start(f"{name}-receiver", target, serve)
     running: list[Process] = [receiver]
     try:
         wait_until(
