@@ -266,7 +266,7 @@ class FakeControl:
         return self.applied
 
     def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:
-        return QueuesWanted(tuple(port for port in self.wanted.ports if port.dpid in dpids))
+        return self.wanted.of(dpids)
 
     def when_queues_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self.watchers.append(call)

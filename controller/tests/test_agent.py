@@ -138,7 +138,7 @@ def reported(control, version, problems=0):
 
 
 def want(control, *ports):
-    wanted = QueuesWanted(ports)
+    wanted = QueuesWanted(ports, frozenset({Dpid(DPID)}))
     control.want(wanted)
     return wanted.version
 
@@ -352,6 +352,31 @@ def test_a_controller_that_was_away_is_told_again_and_queues_stay_meanwhile(net,
     finally:
         running.stop()
         again.stop()
+
+
+def test_what_the_controller_is_not_sure_of_stays_and_is_kept_as_it_was(net, control, running):
+    """It has just started, or the switch has lost its connection to it."""
+    port = port_of(net, "a")
+    running()
+    reported(control, want(control, port))
+    whole, marked = classes(net, "a"), filters(net, "a")
+    control.reports.clear()
+    control.want(QueuesWanted(()))
+    until("the agent has looked", lambda: control.reports)
+    assert (classes(net, "a"), filters(net, "a")) == (whole, marked)
+    openvswitch.run("tc", "filter", "delete", "dev", port.name, "parent", "1:")
+    until("filters are back", lambda: filters(net, "a") == marked)
+    running.stop()
+    control.reports.clear()
+    running()  # an agent that begins while the controller knows nothing leaves them, too
+    until("the agent has looked", lambda: control.reports)
+    assert (classes(net, "a"), filters(net, "a")) == (whole, marked)
+    undecided = QueuesWanted((port_of(net, "b"),), frozenset({Dpid(DPID)}), frozenset({(Dpid(DPID), port.name)}))
+    control.want(undecided)
+    reported(control, undecided.version)
+    assert (set(classes(net, "b")), classes(net, "a"), filters(net, "a")) == ({0, 1, 10}, whole, marked)
+    reported(control, want(control))
+    assert (classes(net, "a"), classes(net, "b")) == ({}, {})
 
 
 def test_no_database_is_said(net, server, monkeypatch):

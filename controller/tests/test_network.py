@@ -245,6 +245,9 @@ def test_of_two_controllers_the_second_stands_by_and_takes_over_when_the_first_i
             settled(first, 2, 1)
             assert first.status()["role"] == "master"
             assert any("this controller stands by" in what for what in alerts(second))
+            asked = "v1/agent/queues?dpid=0000000000000001&dpid=0000000000000002"
+            until("the first tells agents of both", lambda: len(first.get(asked)["switches"]) == 2)
+            assert second.get(asked)["switches"] == []
             with pytest.raises(urllib.error.HTTPError, match="409"):
                 apply(second, "queues: {q0: {number: 0, dscp: 0}}\ndefault: q0\n")
             c = net.host("c", "s2")
@@ -252,6 +255,7 @@ def test_of_two_controllers_the_second_stands_by_and_takes_over_when_the_first_i
             first.kill()
             until("the second takes over", lambda: second.status()["role"] == "master")
             settled(second, 2, 1)
+            until("it tells agents of both", lambda: len(second.get(asked)["switches"]) == 2)
             until("it knows the hosts from the flows", lambda: second.status()["hosts"] == 3)
             assert all_reach_all([a, b, c])
 

@@ -160,3 +160,37 @@ def test_packets_go_through_the_queues_that_the_policy_says(tmp_path):
         finally:
             agent.process.kill()
             agent.process.wait()
+
+
+def test_a_restart_of_controller_and_agent_takes_no_queue_away(tmp_path):
+    with openvswitch.network(tmp_path) as net:
+        controller = controllers.start(tmp_path / "c")
+        agents = []
+        try:
+            net.switch("s1", 1, [controller.target()])
+            net.switch("s2", 2, [controller.target()])
+            net.link("s1", "s2")
+            net.host("a", "s1", "10.0.0.1")
+            until("the network is known", lambda: controller.status()["links"] == 1)
+            agents.append(Agent(tmp_path, net, controller))
+            put(controller, POLICY.format(name="one", most="210mbit", shuffle="q1"))
+            until("queues are made", lambda: set(modes(controller)) == {"dscp"})
+            records = sorted(net.vsctl("--columns=_uuid", "list", "queue").split())
+            assert agents[0].end() == 0
+            (tmp_path / "agent.log").unlink()
+            controller.kill()
+            for name in net.switches:
+                net.control(name, [])  # as where they try again only later
+            controller = controllers.start(tmp_path / "c", controller.openflow_port)
+            agents.append(Agent(tmp_path, net, controller))
+            until("the agent has been told something", lambda: "ports, " in (tmp_path / "agent.log").read_text())
+            assert sorted(net.vsctl("--columns=_uuid", "list", "queue").split()) == records
+            for name in net.switches:
+                net.control(name, [controller.target()])
+            until("the agent is told of all ports", lambda: ": 3 ports" in (tmp_path / "agent.log").read_text())
+            assert sorted(net.vsctl("--columns=_uuid", "list", "queue").split()) == records
+        finally:
+            controller.kill()
+            for agent in agents:
+                agent.process.kill()
+                agent.process.wait()

@@ -13,6 +13,8 @@ from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, 
 from trunkline_controller.policy.file import parse
 from trunkline_controller.policy.model import Share
 from trunkline_controller.queues import plan, wanted
+from trunkline_controller.queues import planned as planned_module
+from trunkline_controller.queues.planned import Planned
 from trunkline_controller.queues.wanted import PortReport, QueuesReport, QueuesWanted
 
 LOCAL = 0xFFFFFFFE
@@ -31,7 +33,13 @@ def topology():
         switches[Dpid(dpid)] = Switch(Dpid(dpid), f"s{dpid}", ports)
     hosts = {Mac(f"m{d}"): Host(Mac(f"m{d}"), End(Dpid(d), PortNo(2)), (f"10.0.0.{d}",)) for d in (1, 2)}
     link = Link.between(End(Dpid(1), PortNo(1)), End(Dpid(2), PortNo(1)))
-    return Topology(switches, frozenset({link}), hosts)
+    edges = frozenset(End(Dpid(d), PortNo(n)) for d in (1, 2) for n in (2, 3))
+    return Topology(switches, frozenset({link}), hosts, edges)
+
+
+def just_connected():
+    """The same switches, with nothing found out yet."""
+    return Topology(topology().switches)
 
 
 def rates(found: QueuesWanted):
@@ -83,6 +91,68 @@ def test_a_cable_that_is_pulled_for_a_moment_changes_no_queue():
     assert rates(now)[1, "eth1"] == {"q0": (0, 10**6), "q1": (0, 10**6)}
 
 
+def test_a_port_has_no_class_by_direction_until_it_is_known_where_it_leads():
+    policy = parse(
+        QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}, one: {ports: [s1/eth2], rate: 4mbit}}"
+    )
+    found = plan.wanted(policy, just_connected())
+    assert {(p.dpid, p.name) for p in found.ports} == {(1, "eth2")}
+    assert found.undecided == {(1, "eth1"), (1, "eth3"), (2, "eth1"), (2, "eth2"), (2, "eth3")}
+    assert plan.wanted(policy, topology()).undecided == frozenset()
+    for without in (QUEUES, QUEUES + "ports: {one: {ports: [s1/eth2], rate: 4mbit}}"):
+        assert plan.wanted(parse(without), just_connected()).undecided == frozenset()  # none of them can get queues
+
+
+BOTH = frozenset({Dpid(1), Dpid(2)})
+NONE = frozenset()
+
+
+def test_a_switch_that_was_away_for_long_has_what_it_had_until_its_cables_are_found():
+    policy = parse(QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}}")
+    planned = Planned()
+    assert planned.update(policy, topology(), BOTH)
+    whole = planned.wanted
+    assert whole.of([Dpid(1)]).switches == {1}
+    assert planned.update(policy, Topology(), NONE)
+    assert planned.wanted.of([Dpid(1)]) == QueuesWanted(())
+    assert planned.update(policy, just_connected(), BOTH)
+    assert rates(planned.wanted) == rates(whole)
+    # It is back alone: to its port toward the other one nothing comes in, as if hosts were there.
+    alone = replace(topology(), links=NONE, edges=topology().edges | {End(Dpid(1), PortNo(1))})
+    planned.update(policy, alone, frozenset({Dpid(1)}))
+    assert rates(planned.wanted)[1, "eth1"] == rates(whole)[1, "eth1"]
+    assert planned.update(None, just_connected(), BOTH)
+    assert planned.wanted == QueuesWanted((), BOTH)  # a policy that was taken away takes queues away, at once
+
+
+def test_what_is_remembered_of_switches_that_went_is_bounded(monkeypatch):
+    monkeypatch.setattr(planned_module, "MAX_AWAY", 4)
+    policy = parse(QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}}")
+    planned = Planned()
+    planned.update(policy, topology(), BOTH)
+    planned.update(policy, Topology(), NONE)
+    planned.update(policy, just_connected(), BOTH)
+    assert len(planned.wanted.ports) == 4
+    assert len(planned.wanted.undecided) == 2
+
+
+def test_nothing_new_is_no_change():
+    policy, network, planned = parse(QUEUES + "ports: {hosts: {rate: 1mbit}}"), topology(), Planned()
+    assert planned.update(policy, network, BOTH)
+    assert not planned.update(policy, network, BOTH)
+    assert planned.update(policy, network, frozenset({Dpid(1)}))
+
+
+def test_what_a_controller_is_not_sure_of_stays_as_it_was_sure_of_it():
+    policy = parse(QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}}")
+    before = replace(plan.wanted(policy, topology()), switches=BOTH)
+    assert QueuesWanted(()).over(before) == before
+    cleared = QueuesWanted((), frozenset({Dpid(1)})).over(before)
+    assert cleared == replace(before.of([Dpid(2)]), switches=BOTH)
+    unknown = QueuesWanted((), frozenset({Dpid(1)}), frozenset({(Dpid(1), "eth1")})).over(before)
+    assert unknown.undecided == {(1, "eth1")}
+
+
 def test_what_ports_cannot_give_is_said_with_the_classs_line():
     policy = parse(
         QUEUES + "ports:\n  hosts:\n    queues: {q0: {min: 400mbit}, q1: {min: 700mbit, max: 80%}}\n"
@@ -98,9 +168,10 @@ def test_what_ports_cannot_give_is_said_with_the_classs_line():
 
 def test_a_port_whose_rate_nobody_knows_is_said_and_left_alone():
     mute = {Dpid(1): Switch(Dpid(1), "s1", {PortNo(1): port(1, "eth1", 0)})}
+    network = Topology(mute, edges=frozenset({End(Dpid(1), PortNo(1))}))
     policy = parse(QUEUES + "ports: {hosts: {}}")
-    assert plan.wanted(policy, Topology(mute)).ports == ()
-    (problem,) = plan.check(policy, Topology(mute), "p")
+    assert plan.wanted(policy, network) == QueuesWanted(())
+    (problem,) = plan.check(policy, network, "p")
     assert "port s1/eth1 does not say its rate" in problem.what
 
 
@@ -115,6 +186,7 @@ def test_no_queue_has_more_than_its_port(rate, least, most, percent):
 
 def test_what_is_wanted_and_reported_goes_through_json():
     found = plan.wanted(parse(QUEUES + "ports: {hosts: {}}"), topology())
+    found = replace(found, switches=BOTH, undecided=frozenset({(Dpid(1), "eth4")}))
     text = json.loads(json.dumps(wanted.wanted_json(found)))
     assert text["version"] == found.version
     assert wanted.wanted_of(text) == found
@@ -127,6 +199,8 @@ def test_the_version_is_of_what_is_wanted_and_of_nothing_else():
     found = plan.wanted(policy, topology())
     assert QueuesWanted(found.ports[::-1]).version == found.version
     assert QueuesWanted(found.ports[1:]).version != found.version
+    assert QueuesWanted(found.ports, BOTH).version != found.version
+    assert QueuesWanted(found.ports, undecided=frozenset({(Dpid(1), "eth4")})).version != found.version
 
 
 @pytest.mark.parametrize("value", [{}, {"ports": 1}, {"ports": [{}]}, {"ports": [{"dpid": "x"}]}, {"ports": [[]]}])

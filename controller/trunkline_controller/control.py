@@ -189,7 +189,9 @@ class AgentControl(Protocol):
     """
 
     def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:
-        """Of these switches, connected or not; from a snapshot."""
+        """Of those of these switches that it is sure of: connected, with this controller as their master, and what is
+        at the other end of their cables found out. From a snapshot.
+        """
         ...
 
     def when_queues_change(self, call: Callable[[], None]) -> Callable[[], None]:

@@ -38,6 +38,7 @@ from .policy.file import parse
 from .policy.model import Lift, Policy, PolicyError
 from .policy.store import MAX_HISTORY, PolicyStore, StoreError
 from .queues import plan
+from .queues.planned import Planned
 from .queues.probe import Prober, passing_by
 from .queues.probing import Probing
 from .queues.wanted import QueuesReport, QueuesWanted
@@ -92,20 +93,19 @@ class Controller:
         self._history: tuple[Applied, ...] = ()
         self._next_version = 1
         self._lifts: frozenset[Lift] = frozenset()
-        self._queues_wanted = QueuesWanted(())
+        self._planned = Planned()
         self._watchers: list[Callable[[], None]] = []
         self._reported: dict[tuple[Dpid, str], tuple[float, str, str]] = {}
         self._fabric = Fabric(settings.fabric, self._refresh)
-        self._monitor = Monitor(self._fabric, settings.poll_s, lambda: bool(self._queues_wanted.ports))
+        self._monitor = Monitor(self._fabric, settings.poll_s, lambda: bool(self._planned.wanted.ports))
         lease = Lease(int(self._started_s), self._state.identity)
         self._edge = Edge(settings.edge, lease, self._fabric)
-        self._probing = Probing(Prober(self), lambda: self._queues_wanted, lambda: self._fabric.role is Role.MASTER)
+        self._probing = Probing(Prober(self), lambda: self._planned.wanted, lambda: self._fabric.role is Role.MASTER)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="openflow", daemon=True)
         self._tasks: list[asyncio.Task[None]] = []
         self._converged = False
         self._alerts: tuple[Alert, ...] = ()
-        self._planned_for: tuple[object, object] = (None, None)
 
     # Life.
 
@@ -217,7 +217,7 @@ class Controller:
 
     def loads(self) -> tuple[LinkLoad, ...]:
         topology, measured = self._fabric.topology, self._monitor.ports
-        rates = {(port.dpid, port.port): port.rate_bit_s for port in self._queues_wanted.ports}
+        rates = {(port.dpid, port.port): port.rate_bit_s for port in self._planned.wanted.ports}
         found = []
         for dpid, switch in topology.switches.items():
             for number, port in switch.ports.items():
@@ -242,7 +242,7 @@ class Controller:
         for category, queue in in_force.policy.categories.items() if in_force else ():
             categories.setdefault(queue, []).append(category)
         found = []
-        for port in self._queues_wanted.ports:
+        for port in self._planned.wanted.ports:
             end = End(port.dpid, port.port)
             for queue in port.queues:
                 load = measured.get((end, queue.number))
@@ -377,8 +377,7 @@ class Controller:
     # Of queues: their agents, and the probe.
 
     def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:
-        wanted = set(dpids)
-        return QueuesWanted(tuple(port for port in self._queues_wanted.ports if port.dpid in wanted))
+        return self._planned.wanted.of(dpids)
 
     def when_queues_change(self, call: Callable[[], None]) -> Callable[[], None]:
         self._watchers = [*self._watchers, call]
@@ -390,7 +389,7 @@ class Controller:
 
     def queues_reported(self, report: QueuesReport) -> None:
         self._probing.reported(report)
-        known = {(port.dpid, port.name) for port in self._queues_wanted.ports}
+        known = {(port.dpid, port.name) for port in self._planned.wanted.ports}
         for port in report.ports:
             key = port.dpid, port.name
             if port.problem and key in known:
@@ -437,16 +436,10 @@ class Controller:
             where = f"port {switch.name if switch else f'{dpid:016x}'}/{name}"
             alerts.append(Alert(since, f"queues of {where}: {problem}", f"look at the agent's log on {agent}"))
         self._alerts = tuple(alerts)
-        in_force, topology = self._in_force, self._fabric.topology
-        if in_force is not self._planned_for[0] or topology is not self._planned_for[1]:
-            # A cable that is out keeps its port's queues, though not through a change of policy.
-            before = self._queues_wanted if in_force is self._planned_for[0] else None
-            self._planned_for = in_force, topology
-            wanted = plan.wanted(in_force.policy if in_force else None, topology, before)
-            if wanted != self._queues_wanted:
-                self._queues_wanted = wanted
-                for call in self._watchers:
-                    call()
+        in_force, sure = self._in_force, self._fabric.sure()
+        if self._planned.update(in_force.policy if in_force else None, self._fabric.topology, sure):
+            for call in self._watchers:
+                call()
 
     def _sound(self, key: str, what: str, remedy: str) -> None:
         self._on_loop(lambda: self._fabric.alarms.sound(key, what, remedy, time.monotonic()))

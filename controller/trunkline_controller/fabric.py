@@ -90,6 +90,14 @@ class Fabric:
             and all(session.in_step for session in list(self.sessions.values()))
         )
 
+    def sure(self) -> frozenset[Dpid]:
+        """Switches of which it is known what they should have: connected with this controller as their master, which
+        has its policy and has found again what there was before its start.
+        """
+        if self.role is not Role.MASTER or self._adopting or self._classify is None:
+            return frozenset()
+        return frozenset(self.sessions.keys() & self.topology.switches.keys())
+
     # Of `openflow.edge`.
 
     def role_changed(self, role: Role, why: str) -> None:

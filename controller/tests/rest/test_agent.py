@@ -21,7 +21,9 @@ def wanted(rate_bit_s: int) -> QueuesWanted:
         (
             PortQueues(Dpid(0x11), PortNo(1), "to-spine1", rate_bit_s, 0, (queue,)),
             PortQueues(Dpid(0x12), PortNo(1), "to-spine1", rate_bit_s, 0, (queue,)),
-        )
+        ),
+        frozenset({Dpid(0x11), Dpid(0x12)}),
+        frozenset({(Dpid(0x11), "eth9"), (Dpid(0x12), "eth9")}),
     )
 
 
@@ -37,6 +39,7 @@ def test_an_agent_is_told_of_its_own_switches(client: Client, control: FakeContr
     found = client.get(f"/v1/agent/queues?dpid={DPID}").json
     told = wanted_of(found)
     assert told == control.queues_wanted((Dpid(0x11),))
+    assert (told.switches, told.undecided, len(told.ports)) == ({0x11}, {(0x11, "eth9")}, 1)
     assert found["version"] == told.version
 
 
@@ -59,7 +62,9 @@ def test_a_poll_waits_for_another_version(client: Client, control: FakeControl):
 
 def test_a_poll_that_saw_nothing_new_is_told_so_in_the_end(client: Client, control: FakeControl):
     version = control.wanted.version
-    assert client.get(f"/v1/agent/queues?dpid={DPID}&seen={version}&wait=0.1").json == {"version": version, "ports": []}
+    assert client.get(f"/v1/agent/queues?dpid={DPID}&seen={version}&wait=0.1").json == {
+        "version": version, "switches": [], "ports": [], "undecided": [],
+    }  # fmt: skip
 
 
 def test_a_server_that_stops_answers_those_who_wait(client: Client, control: FakeControl):

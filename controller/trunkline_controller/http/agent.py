@@ -45,11 +45,23 @@ class WantedPortView(BaseModel):
     queues: list[WantedQueueView]
 
 
+class UndecidedPortView(BaseModel):
+    """A port of which the controller does not know yet where it leads."""
+
+    dpid: DpidText
+    name: str
+
+
 class WantedView(BaseModel):
-    """All ports that should have queues; others should have none of the controller's."""
+    """All ports of some switches that should have queues."""
 
     version: str
+    switches: list[DpidText] = Field(
+        description="Those asked for of which the controller is sure. Their other ports should have none of its "
+        "queues; ports of switches that are not named should stay as they are"
+    )
     ports: list[WantedPortView]
+    undecided: list[UndecidedPortView] = Field(description="Ports of these switches that should stay as they are")
 
 
 class PortReportView(BaseModel):

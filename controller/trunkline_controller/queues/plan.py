@@ -15,32 +15,33 @@ RESERVED = 0xFFFFFF00  # port numbers from here on are OpenFlow's own, such as L
 
 
 def wanted(policy: Policy | None, topology: Topology, before: QueuesWanted | None = None) -> QueuesWanted:
-    """The queues of all connected switches' ports.
+    """The queues of all switches' ports; which of the switches it holds for is left to who knows their connections.
 
     Ports of no class have none, and neither has a port whose rate is known to nobody. A port where neither a link nor a
-    host is known keeps what `before` gave it: a cable that was pulled for a moment changes no queue.
+    host is known keeps what `before` gave it: a cable that was pulled for a moment changes no queue. Where there was
+    nothing before, and the port's class depends on where its cable leads, which is not known yet, it is undecided.
     """
     if policy is None or not policy.port_classes:
         return QueuesWanted(())
-    kept = {End(port.dpid, port.port): port for port in before.ports} if before else {}
+    kept = {(End(port.dpid, port.port), port.name): port for port in before.ports} if before else {}
     cables = _Cables.of(topology)
-    found = []
+    by_direction = any(ports.toward for ports in policy.port_classes.values())
+    found, undecided = [], set()
     for end, switch, port in _ports(topology):
-        ports = _class(policy, switch, port, cables.toward(end))
-        if end in kept and not cables.known(end):
-            found.append(kept[end])
-        elif ports is not None and (queues := queues_of(policy, ports, end, port)) is not None:
-            found.append(queues)
-    return QueuesWanted(tuple(found))
+        toward = cables.toward(end)
+        ports = _class(policy, switch, port, toward)
+        if (end, port.name) in kept and not cables.known(end):
+            found.append(kept[end, port.name])
+        elif ports is not None:
+            if (queues := queues_of(policy, ports, end, port)) is not None:
+                found.append(queues)
+        elif toward is None and by_direction:
+            undecided.add((end.dpid, port.name))
+    return QueuesWanted(tuple(found), undecided=frozenset(undecided))
 
 
-def class_of(policy: Policy, topology: Topology, end: End) -> PortClass | None:
+def _class(policy: Policy, switch: Switch, port: Port, toward: Toward | None) -> PortClass | None:
     """The class of a port: one that names it, else one whose regex matches it, else the one of what it is toward."""
-    switch = topology.switches[end.dpid]
-    return _class(policy, switch, switch.ports[end.port], _Cables.of(topology).toward(end))
-
-
-def _class(policy: Policy, switch: Switch, port: Port, toward: Toward) -> PortClass | None:
     names = {port.name, f"{switch.name}/{port.name}", f"{dpid_text(switch.dpid)}/{port.name}"}
     classes = policy.port_classes.values()
     for ports in classes:
@@ -49,7 +50,7 @@ def _class(policy: Policy, switch: Switch, port: Port, toward: Toward) -> PortCl
     for ports in classes:
         if ports.regex and any(re.fullmatch(ports.regex, name) for name in names):
             return ports
-    return next((ports for ports in classes if ports.toward == toward), None)
+    return next((ports for ports in classes if ports.toward and ports.toward == toward), None)
 
 
 def queues_of(policy: Policy, ports: PortClass, end: End, port: Port) -> PortQueues | None:
@@ -117,14 +118,19 @@ class _Cables:
 
     link_ends: frozenset[End]
     host_ends: frozenset[End]
+    edges: frozenset[End]
 
     @staticmethod
     def of(topology: Topology) -> _Cables:
         links = frozenset(end for link in topology.links for end in (link.a, link.b))
-        return _Cables(links, frozenset(host.at for host in topology.hosts.values()))
+        return _Cables(links, frozenset(host.at for host in topology.hosts.values()), topology.edges)
 
-    def toward(self, end: End) -> Toward:
-        return Toward.SWITCHES if end in self.link_ends else Toward.HOSTS
+    def toward(self, end: End) -> Toward | None:
+        """None while that is being found out, or the port is down."""
+        if end in self.link_ends:
+            return Toward.SWITCHES
+        return Toward.HOSTS if end in self.edges or end in self.host_ends else None
 
     def known(self, end: End) -> bool:
+        """Whether something is at the other end."""
         return end in self.link_ends or end in self.host_ends

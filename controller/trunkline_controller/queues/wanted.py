@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +40,36 @@ class PortQueues:
 
 @dataclass(frozen=True)
 class QueuesWanted:
-    """All ports of some switches that should have queues; other ports should have none of ours."""
+    """Ports that should have queues. Of `switches` it says all: their other ports should have none of ours, but for
+    `undecided` ones (switch and name), which stay as they are. So do the ports of switches that it does not name: a
+    controller that has just started, or stands by, knows nothing of them.
+    """
 
     ports: tuple[PortQueues, ...]
+    switches: frozenset[Dpid] = frozenset()
+    undecided: frozenset[tuple[Dpid, str]] = frozenset()
 
     @property
     def version(self) -> str:
         """Two of these have the same version if and only if they want the same."""
-        text = json.dumps([_port_json(port) for port in sorted(self.ports, key=lambda p: (p.dpid, p.port))])
+        text = json.dumps(_json(self))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def of(self, dpids: Iterable[Dpid]) -> QueuesWanted:
+        """What it says of these switches, as far as it says all of them."""
+        switches = self.switches.intersection(dpids)
+        return QueuesWanted(
+            tuple(port for port in self.ports if port.dpid in switches),
+            switches,
+            frozenset(port for port in self.undecided if port[0] in switches),
+        )
+
+    def over(self, before: QueuesWanted) -> QueuesWanted:
+        """This, and what `before` says of switches that this does not name."""
+        others = before.of(before.switches - self.switches)
+        return QueuesWanted(
+            (*self.ports, *others.ports), self.switches | others.switches, self.undecided | others.undecided
+        )
 
 
 @dataclass(frozen=True)
@@ -80,8 +101,16 @@ def _port_json(port: PortQueues) -> dict[str, Any]:
     }
 
 
+def _json(wanted: QueuesWanted) -> dict[str, Any]:
+    return {
+        "switches": [dpid_text(dpid) for dpid in sorted(wanted.switches)],
+        "ports": [_port_json(port) for port in sorted(wanted.ports, key=lambda p: (p.dpid, p.port))],
+        "undecided": [{"dpid": dpid_text(dpid), "name": name} for dpid, name in sorted(wanted.undecided)],
+    }
+
+
 def wanted_json(wanted: QueuesWanted) -> dict[str, Any]:
-    return {"version": wanted.version, "ports": [_port_json(port) for port in wanted.ports]}
+    return {"version": wanted.version, **_json(wanted)}
 
 
 def wanted_of(value: Mapping[str, Any]) -> QueuesWanted:
@@ -108,7 +137,9 @@ def wanted_of(value: Mapping[str, Any]) -> QueuesWanted:
                     ),
                 )
                 for port in value["ports"]
-            )
+            ),
+            frozenset(Dpid(int(dpid, 16)) for dpid in value["switches"]),
+            frozenset((Dpid(int(port["dpid"], 16)), str(port["name"])) for port in value["undecided"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a list of queues: {error!r}") from error

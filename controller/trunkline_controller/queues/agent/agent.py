@@ -1,7 +1,7 @@
 """The agent's loop: what the controller wants, what the database has, and what became of it.
 
 Two threads: one polls the controller, one sees to database and filters and reports. The agent keeps what it has made
-while the controller does not answer.
+while the controller does not answer, or does not know yet what its switches should have.
 """
 
 from __future__ import annotations
@@ -83,15 +83,16 @@ class Agent:
     def _poll(self) -> None:
         retry_s, failed = FIRST_RETRY_S, ""
         asked: tuple[Dpid, ...] = ()
+        told: QueuesWanted | None = None
         while not self._stopped.is_set():
             with self._lock:
                 dpids = self._dpids
-                seen = self._wanted.version if self._wanted is not None and dpids == asked and not failed else ""
+            seen = told.version if told is not None and dpids == asked and not failed else ""
             if not dpids:
                 self._stopped.wait(FIRST_RETRY_S)
                 continue
             try:
-                wanted = self._polls.wanted(dpids, seen, POLL_S)
+                answer = self._polls.wanted(dpids, seen, POLL_S)
             except ControllerError as error:
                 if str(error) != failed and not self._stopped.is_set():
                     log.warning("%s", error)
@@ -101,15 +102,17 @@ class Agent:
                 continue
             if failed:
                 log.info("%s: answers again", self._settings.controller)
-            with self._lock:
-                # A controller that was away knows nothing of what was done.
-                self._report_again |= bool(failed)
-                changed = self._wanted != wanted
-                if changed:
-                    self._wanted = wanted
-            if changed or failed:
+            news = bool(failed) or answer != told
+            if news:
+                with self._lock:
+                    # A controller that was away, or did not know these switches, knows nothing of what was done.
+                    self._report_again = True
+                    # What it is not sure of stays as it was sure of it last.
+                    wanted = answer if self._wanted is None else answer.over(self._wanted)
+                    if wanted != self._wanted:
+                        self._wanted = wanted
                 self._wake()
-            asked, retry_s, failed = dpids, FIRST_RETRY_S, ""
+            asked, told, retry_s, failed = dpids, answer, FIRST_RETRY_S, ""
 
     # The worker's thread
 
@@ -184,7 +187,9 @@ class Agent:
             except TcError as error:
                 problems[at] = str(error)
         try:
-            outcome = database.ensure({at: rows.record(port) for at, port in ports.items()})
+            records = {at: rows.record(port) for at, port in ports.items()}
+            undecided = {PortAt(dpid, name) for dpid, name in wanted.undecided}
+            outcome = database.ensure(records, wanted.switches, undecided)
             problems.update(outcome.problems)
         except DatabaseError as error:
             outcome = Outcome()
@@ -235,7 +240,7 @@ def clear(settings: AgentSettings) -> int:
             poller.timer_wait(100)
             poller.block()
         count = len(database.ours())
-        database.ensure({})
+        database.ensure({}, database.dpids())
         return count
     finally:
         database.close()

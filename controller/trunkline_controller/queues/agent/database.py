@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,8 +139,12 @@ class Database:
         """Ports of these switches whose QoS is ours."""
         return frozenset(at for at, port in self.ports().items() if port.qos and _is_ours(port.qos[0]))
 
-    def ensure(self, desired: Mapping[PortAt, QosRecord]) -> Outcome:
-        """Makes our records what they should be, and waits until ovs-vswitchd has taken them. Raises DatabaseError."""
+    def ensure(
+        self, desired: Mapping[PortAt, QosRecord], switches: Collection[Dpid], but: Collection[PortAt] = ()
+    ) -> Outcome:
+        """Makes our records what they should be, and waits until ovs-vswitchd has taken them; other ports of `switches`
+        lose ours, `but` those. Raises DatabaseError.
+        """
         outcome = Outcome()
 
         def change(txn: ovsdb.Transaction) -> bool:
@@ -159,7 +163,8 @@ class Database:
                 else:
                     changed |= _ensure(txn, self._idl, port, record)
             for at, port in ports.items():
-                if at not in desired and port.qos and _is_ours(port.qos[0]):
+                idle = at.dpid in switches and at not in desired and at not in but
+                if idle and port.qos and _is_ours(port.qos[0]):
                     port.qos = []
                     changed = True
             return _sweep(self._idl) or changed
