@@ -144,6 +144,20 @@ fn controller(asked: &Asked) -> Answer {
             {"queue": "bulk", "modes": {"dscp": 21, "unknown": 1}, "bit_s": 878e6, "dropped_packets": 7},
             {"queue": "shuffle", "modes": {"none": 1, "set_queue": 21}, "bit_s": 0.0, "dropped_packets": 0},
         ]})),
+        "/v1/queues" if path.contains("mode=none&mode=unknown") => {
+            let row = |queue, port, mode, why| {
+                json!({
+                    "at": end("leaf1", port, ""), "queue": queue, "mode": mode, "bit_s": 0.0, "min_bit_s": 0,
+                    "max_bit_s": 0, "dropped_packets": 0, "why": why,
+                })
+            };
+            fine(&json!({"total": 5, "queues": [
+                row("bulk", 4, "unknown", "not yet probed"),
+                row("bulk", 3, "none", "the port has no queue shuffle"),
+                row("shuffle", 4, "unknown", "not yet probed"),
+                row("shuffle", 3, "none", "the port has no queue shuffle"),
+            ]}))
+        }
         "/v1/queues" => fine(&json!({"total": 1, "queues": [{
             "at": end("leaf1", 1, "to-spine1"), "queue": "shuffle", "mode": "dscp", "bit_s": 49e6,
             "min_bit_s": 50_000_000, "max_bit_s": 300_000_000, "dropped_packets": 28,
@@ -321,7 +335,7 @@ fn what_is_in_force_is_shown() {
         .expect("a queue");
     for fact in [
         "other, replication",
-        "DSCP on 21 ports, not probed on 1 port",
+        "DSCP on 21 ports, not known on 1 port",
         "878.0 Mbit/s",
     ] {
         assert!(bulk.contains(fact), "{bulk}");
@@ -334,6 +348,25 @@ fn what_is_in_force_is_shown() {
         said.contains("50.0 Mbit/s to 300.0 Mbit/s") && said.contains("40% to all"),
         "{said}"
     );
+    let (_, ports) = said.split_once("\nport ").expect("a table of ports");
+    let rows: Vec<Vec<&str>> = ports
+        .lines()
+        .skip(1)
+        .map(|l| {
+            l.split("  ")
+                .map(str::trim)
+                .filter(|w| !w.is_empty())
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        rows[..3],
+        [
+            vec!["leaf1:3", "no effect", "the port has no queue shuffle"],
+            vec!["leaf1:4", "not known", "not yet probed"],
+            vec!["and more: not all ports are listed"],
+        ]
+    );
     assert!(
         said.ends_with("run trunkline-controller agent at the switches' hosts\n"),
         "{said}"
@@ -341,6 +374,7 @@ fn what_is_in_force_is_shown() {
     let facts = bench.json(&["qos", "show", "--json", "--controller", &server.url]);
     assert_eq!(facts["applied"]["version"], 3);
     assert_eq!(facts["queues"][0]["modes"]["dscp"], 21);
+    assert_eq!(facts["without_effect"][0]["why"], "not yet probed");
     // The address may stand in the environment.
     let done = bench
         .command(&["qos", "show"])
@@ -355,8 +389,8 @@ fn without_a_policy_show_says_how_to_have_one() {
     let server = Server::start(|asked| {
         if asked.line.contains("/v1/policy ") {
             fine(&json!({"policy": null, "applied": null}))
-        } else if asked.line.contains("totals") {
-            fine(&json!({"queues": []}))
+        } else if asked.line.contains("/v1/queues") {
+            fine(&json!({"total": 0, "queues": []}))
         } else {
             controller(asked)
         }

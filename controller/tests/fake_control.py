@@ -186,6 +186,7 @@ class FakeControl:
                 1000 * number + queue.number,
                 queue.number,
                 tuple(category for category, name in CATEGORIES.items() if name == queue.name),
+                "not yet probed" if modes[(dpid + number) % 4] is QueueMode.UNKNOWN else "",
             )
             for dpid, switch in sorted(self.known.switches.items())
             for number in sorted(switch.ports)

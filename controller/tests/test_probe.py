@@ -14,6 +14,7 @@ from trunkline_controller.net.topology import Dpid, End, PortNo
 from trunkline_controller.queues import probe
 from trunkline_controller.queues.modes import FIRST_AGAIN_S, LAST_AGAIN_S, RECHECK_S, Modes
 from trunkline_controller.queues.probe import PortProbe, Prober, Verdict, frame, judge, mode_of
+from trunkline_controller.queues.probing import Probing
 from trunkline_controller.queues.wanted import PortQueues, PortReport, QueuesReport, QueuesWanted, QueueWanted
 
 GBIT = 10**9
@@ -235,11 +236,11 @@ def test_ports_are_probed_when_their_queues_change_and_now_and_then():
     changed = port(2, queues=QUEUES[:2])
     modes.want(2.0, QueuesWanted((port(1), changed)))
     assert modes.due(2.0) == (changed,)
-    assert modes.mode(ends[1]) is QueueMode.DSCP  # until it is known better
+    assert modes.state(ends[1])[0] is QueueMode.DSCP  # until it is known better
     modes.found(3.0, (port(2),), [PortProbe(ends[1], QueueMode.SET_QUEUE)])  # of the queues before
     assert modes.due(3.0) == (changed,)
     modes.want(4.0, QueuesWanted((changed,)))
-    assert modes.mode(ends[0]) is QueueMode.UNKNOWN
+    assert modes.state(ends[0])[0] is QueueMode.UNKNOWN
     modes.want(4.0, QueuesWanted(()))
     assert modes.next_s() is None
 
@@ -257,9 +258,9 @@ def test_a_probe_that_finds_nothing_is_repeated_ever_less_often_until_an_agent_r
     assert waits[-1] == LAST_AGAIN_S
     modes.reported(now, QueuesReport("h", "v", (PortReport(Dpid(1), "eth1", "permission denied"),)))
     assert modes.due(now) == (port(1),)
-    assert modes.why(end) == "permission denied"
+    assert modes.state(end)[1] == "permission denied"
     modes.found(now, modes.due(now), [PortProbe(end, QueueMode.DSCP)])
-    assert (modes.mode(end), modes.why(end)) == (QueueMode.DSCP, "")
+    assert modes.state(end) == (QueueMode.DSCP, "")
     modes.connected(now, Dpid(1))
     assert modes.due(now) == (port(1),)
 
@@ -271,13 +272,13 @@ def test_what_was_proved_is_believed_until_a_probe_disproves_it(mode):
     modes.found(0.0, modes.due(0.0), [PortProbe(end, mode)])
     now = RECHECK_S
     modes.found(now, modes.due(now), [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
-    assert (modes.mode(end), modes.why(end)) == (mode, "too much traffic")
+    assert modes.state(end) == (mode, "too much traffic")
     assert modes.next_s() == now + FIRST_AGAIN_S  # it is asked again soon
     now = modes.next_s()
     modes.found(now, modes.due(now), [PortProbe(end, QueueMode.NONE, "no effect")])
-    assert (modes.mode(end), modes.why(end)) == (QueueMode.NONE, "no effect")
+    assert modes.state(end) == (QueueMode.NONE, "no effect")
     modes.found(now, [port(1)], [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
-    assert modes.mode(end) is QueueMode.UNKNOWN
+    assert modes.state(end)[0] is QueueMode.UNKNOWN
 
 
 def test_a_switch_marks_unless_set_queue_is_in_force_at_all_of_its_ports():
@@ -291,3 +292,31 @@ def test_a_switch_marks_unless_set_queue_is_in_force_at_all_of_its_ports():
     modes.connected(1.0, Dpid(1))
     modes.found(1.0, modes.due(1.0), [PortProbe(ends[0], QueueMode.DSCP)])
     assert modes.marks(Dpid(1))
+
+
+def test_a_reason_is_told_and_logged_when_it_changes(caplog):
+    """Of a port that has no mode before and after, too."""
+    end, ended = End(Dpid(1), PortNo(1)), []
+
+    class Finds:
+        def probe(self, ports):
+            return (PortProbe(end, *ended[-1]),)
+
+    probing = Probing(Finds(), lambda: QueuesWanted((port(1),)), lambda: True)
+    assert probing.state(end) == (QueueMode.UNKNOWN, "not yet probed")
+    for mode, why in (
+        (QueueMode.UNKNOWN, "the switch is not connected"), (QueueMode.UNKNOWN, "the switch is not connected"),
+        (QueueMode.UNKNOWN, "traffic"), (QueueMode.DSCP, ""), (QueueMode.UNKNOWN, "traffic"),
+    ):  # fmt: skip
+        ended.append((mode, why))
+        with caplog.at_level("INFO"):
+            probing.connected(Dpid(1))  # so that it is due
+            probing.look()
+    assert probing.state(end) == (QueueMode.DSCP, "traffic")
+    where = "queues of port 0000000000000001/eth1: "
+    assert [record.getMessage() for record in caplog.records] == [
+        where + "unknown: the switch is not connected",
+        where + "unknown: traffic",
+        where + "dscp",
+        where + "dscp, which the last probe could not confirm: traffic",
+    ]

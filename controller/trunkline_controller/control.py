@@ -23,7 +23,7 @@ class QueueMode(StrEnum):
     SET_QUEUE = "set_queue"  # OpenFlow's own action
     DSCP = "dscp"  # a mark in the packet, told apart by the port's classes
     NONE = "none"  # neither: packets share the port's default queue
-    UNKNOWN = "unknown"  # not yet probed
+    UNKNOWN = "unknown"  # not yet probed, or no probe had a clear answer
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class QueueState:
     sent_bytes: int
     dropped_packets: int
     categories: tuple[str, ...]
+    why: str = ""  # no mode is in force at the port, or the last probe could not confirm it; else empty
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,7 @@ class Controller:
         found = []
         for port in self._planned.wanted.ports:
             end = End(port.dpid, port.port)
+            mode, why = self._probing.state(end)
             for queue in port.queues:
                 load = measured.get((end, queue.number))
                 found.append(
@@ -252,13 +253,14 @@ class Controller:
                         queue.name,
                         queue.number,
                         queue.dscp,
-                        self._probing.mode(end),
+                        mode,
                         queue.min_bit_s,
                         queue.max_bit_s,
                         load.sent_bit_s if load else 0.0,
                         load.counts.sent_bytes if load else 0,
                         load.counts.dropped_packets if load else 0,
                         tuple(categories.get(queue.name, ())),
+                        why,
                     )
                 )
         return tuple(found)

@@ -169,6 +169,9 @@ pub struct QueueTotal {
 /// Queues of ports, the busiest first.
 #[derive(Debug, Deserialize)]
 pub struct Queues {
+    /// How many there are.
+    #[serde(default)]
+    pub total: u64,
     /// As many as were asked for.
     pub queues: Vec<QueueState>,
 }
@@ -190,6 +193,9 @@ pub struct QueueState {
     pub max_bit_s: u64,
     /// Since the switch counts.
     pub dropped_packets: u64,
+    /// Why none is in force, or the last probe could not confirm the one that is; else empty.
+    #[serde(default)]
+    pub why: String,
 }
 
 /// A port of a switch.

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::answers::{Applied, InForce, Policy, Problem, QueueTotal, QueueTotals, Share, Status};
+use super::answers::{
+    Applied, InForce, Policy, Problem, QueueTotal, QueueTotals, Queues, Share, Status,
+};
 use super::client::{Controller, Refused, parse};
 use crate::args::{ControllerArgs, PolicyFileArgs};
 use crate::error::CliError;
@@ -15,6 +17,9 @@ use crate::units::show_rate;
 
 /// What the controller takes.
 const MAX_POLICY_BYTES: u64 = 256 * 1024;
+
+/// Queues of ports where none is in force; as many rows as one question asks for.
+const WITHOUT_EFFECT: &str = "queues?mode=none&mode=unknown&limit=10000";
 
 /// Has a policy checked.
 ///
@@ -95,18 +100,21 @@ pub fn show(args: &ControllerArgs) -> Result<(), CliError> {
     let status = controller.get("status")?;
     let in_force = controller.get("policy")?;
     let totals = controller.get("queues/totals")?;
+    let without = controller.get(WITHOUT_EFFECT)?;
     if args.json.json {
         output::json(&json!({
             "status": status,
             "policy": in_force.get("policy"),
             "applied": in_force.get("applied"),
             "queues": totals.get("queues"),
+            "without_effect": without.get("queues"),
         }));
         return Ok(());
     }
     let status: Status = parse(&status)?;
     let in_force: InForce = parse(&in_force)?;
     let totals: QueueTotals = parse(&totals)?;
+    let without: Queues = parse(&without)?;
     output::line(&format!(
         "controller  {}, {}, {}, dynamic control {}",
         status.role,
@@ -138,6 +146,13 @@ pub fn show(args: &ControllerArgs) -> Result<(), CliError> {
     output::line(queues(policy, &totals.queues).render().trim_end());
     output::line("");
     output::line(classes(policy).render().trim_end());
+    if let Some(table) = ports_without_effect(&without) {
+        output::line("");
+        output::line(table.render().trim_end());
+        if without.total > without.queues.len() as u64 {
+            output::line("and more: not all ports are listed");
+        }
+    }
     if totals.queues.iter().any(|t| t.modes.contains_key("none")) {
         output::line(
             "\nno effect: packets share the port's default queue; run trunkline-controller agent at the switches' hosts",
@@ -196,6 +211,25 @@ fn classes(policy: &Policy) -> Table {
     table
 }
 
+/// Ports where queues have no effect or none is known, each with the reason; nothing where there are none.
+fn ports_without_effect(found: &Queues) -> Option<Table> {
+    let mut ports: Vec<_> = found
+        .queues
+        .iter()
+        .map(|q| (q.at.name(), mode_text(&q.mode), q.why.as_str()))
+        .collect();
+    ports.sort_unstable();
+    ports.dedup();
+    if ports.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&["port", "in force", "why"]);
+    for (name, mode, why) in ports {
+        table.row(vec![name, mode.to_owned(), or_dash(why.to_owned())]);
+    }
+    Some(table)
+}
+
 fn show_share(share: &Share) -> String {
     let least = match share.min_percent {
         Some(percent) => format!("{percent}%"),
@@ -228,7 +262,7 @@ pub fn mode_text(mode: &str) -> &str {
     match mode {
         "dscp" => "DSCP",
         "none" => "no effect",
-        "unknown" => "not probed",
+        "unknown" => "not known",
         other => other,
     }
 }

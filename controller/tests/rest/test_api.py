@@ -108,6 +108,11 @@ def test_queues_are_filtered_and_summed(client: Client):
     assert {(queue["at"]["port_name"], queue["queue"]) for queue in port} == {
         ("to-spine2", name) for name in ("bulk", "shuffle", "control")
     }
+    unknown = client.get("/v1/queues?mode=none&mode=unknown").json
+    assert unknown["total"] == 7 * 3
+    assert {(queue["mode"], queue["why"]) for queue in unknown["queues"]} == {("unknown", "not yet probed")}
+    assert {queue["why"] for queue in client.get("/v1/queues?mode=dscp").json["queues"]} == {""}
+    assert client.get("/v1/queues?mode=some").status == 422
     totals = {total["queue"]: total for total in client.get("/v1/queues/totals").json["queues"]}
     assert list(totals) == ["bulk", "shuffle", "control"]
     for name, total in totals.items():

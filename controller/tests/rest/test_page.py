@@ -48,7 +48,7 @@ def test_a_person_sees_the_network_and_chooses_a_link(page: Page, client: Client
         "control queue 2, DSCP 46",
     ]
     assert "by DSCP marks: 21 ports" in page.one("#queues").text
-    assert "not yet probed: 7 ports" in page.one("#queues").text
+    assert "not known: 7 ports" in page.one("#queues").text
     assert "paper in force as version 1" in page.one("#policy-body").text
     assert "50 \N{EN DASH} 300 Mbit/s" in page.one("#policy-body").text
     assert "reduce 3" in page.one("#decisions").text
@@ -113,6 +113,7 @@ def test_a_keyboard_is_enough(page: Page, client: Client):
     page.focused().send_keys(Keys.ENTER)
     page.until(lambda: page.focused().get_attribute("id") == "details-title")
     assert page.one("#details-title").text == "leaf1 ⇄ spine2"
+    page.until(lambda: "Not known whether they have effect: not yet probed" in page.one("#details").text)
     assert page.script("return document.getElementById('live').textContent") == "leaf1 ⇄ spine2: chosen"
     page.focused().send_keys(Keys.ESCAPE)
     page.until(lambda: page.focused().get_attribute("data-id") == second)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from ..control import Control, FlowState
+from ..control import Control, FlowState, QueueMode
 from ..flows.entry import Output
 from ..net.topology import Dpid, End
 from . import problem
@@ -144,6 +144,9 @@ def _queues(router: APIRouter, control: Control) -> None:
     def queues(
         dpid: Annotated[str | None, Query(pattern="^[0-9a-f]{16}$", description="Only of this switch")] = None,
         port: Annotated[int | None, Query(ge=0, le=0xFFFFFFFF, description="Only of ports with this number")] = None,
+        mode: Annotated[
+            list[QueueMode] | None, Query(max_length=len(QueueMode), description="Only where they take effect so")
+        ] = None,
         limit: Limit = 1000,
         offset: Offset = 0,
     ) -> QueuesView:
@@ -152,7 +155,9 @@ def _queues(router: APIRouter, control: Control) -> None:
         states = [
             state
             for state in control.queues()
-            if (wanted is None or state.end.dpid == wanted) and (port is None or state.end.port == port)
+            if (wanted is None or state.end.dpid == wanted)
+            and (port is None or state.end.port == port)
+            and (mode is None or state.mode in mode)
         ]
         states.sort(key=lambda state: (-state.bit_s, state.end, state.number))
         known = control.topology()

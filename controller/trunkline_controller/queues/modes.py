@@ -13,6 +13,7 @@ from .wanted import PortQueues, QueuesReport, QueuesWanted
 FIRST_AGAIN_S = 2.0  # after a probe that found no mode; twice as long each time
 LAST_AGAIN_S = 120.0
 RECHECK_S = 900.0  # after one that did
+NOT_PROBED = "not yet probed"
 PROVED = (QueueMode.SET_QUEUE, QueueMode.DSCP)
 
 
@@ -22,7 +23,7 @@ class _Known:
     due_s: float
     again_s: float = FIRST_AGAIN_S  # until the next probe, where the last proved nothing
     mode: QueueMode = QueueMode.UNKNOWN
-    why: str = "not yet probed"
+    why: str = NOT_PROBED
 
 
 class Modes:
@@ -84,16 +85,12 @@ class Modes:
                 known.due_s = now_s + known.again_s
                 known.again_s = min(2 * known.again_s, LAST_AGAIN_S)
 
-    def mode(self, end: End) -> QueueMode:
-        known = self._known.get(end)
-        return known.mode if known else QueueMode.UNKNOWN
-
-    def why(self, end: End) -> str:
-        """Why no mode is in force at a port, in words, or why the last probe could not confirm the one that is; else
-        empty.
+    def state(self, end: End) -> tuple[QueueMode, str]:
+        """A port's mode; and why none is in force, in words, or why the last probe could not confirm the one that is,
+        else empty.
         """
         known = self._known.get(end)
-        return known.why if known else "the policy gives the port no queues"
+        return (known.mode, known.why) if known else (QueueMode.UNKNOWN, NOT_PROBED)
 
     def marks(self, dpid: Dpid) -> bool:
         """Whether a switch has to mark packets: unless set_queue is in force at all of its ports that have queues."""

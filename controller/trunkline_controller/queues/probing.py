@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..control import QueueMode
 from ..net.topology import Dpid, End
-from .modes import Modes
+from .modes import PROVED, Modes
 from .probe import Prober
 from .wanted import QueuesReport, QueuesWanted
 
@@ -37,14 +37,10 @@ class Probing:
     def stop(self) -> None:
         self._stop.set()
 
-    def mode(self, end: End) -> QueueMode:
+    def state(self, end: End) -> tuple[QueueMode, str]:
+        """As `Modes.state` has it."""
         with self._lock:
-            return self._modes.mode(end)
-
-    def why(self, end: End) -> str:
-        """Why no mode is in force at a port; empty where one is."""
-        with self._lock:
-            return self._modes.why(end)
+            return self._modes.state(end)
 
     def reported(self, report: QueuesReport) -> None:
         with self._lock:
@@ -57,11 +53,12 @@ class Probing:
     def _run(self) -> None:
         while not self._stop.wait(LOOK_S):
             try:
-                self._look()
+                self.look()
             except Exception:
                 log.exception("probing queues failed; going on")
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Probes what is due now."""
         if not self._is_master():
             return
         with self._lock:
@@ -70,11 +67,14 @@ class Probing:
         if not due:
             return
         results = self._prober.probe(due)
+        ends = {End(port.dpid, port.port): port.name for port in due}
         with self._lock:
-            before = {result.end: self._modes.mode(result.end) for result in results}
+            before = {end: self._modes.state(end) for end in ends}
             self._modes.found(time.monotonic(), due, results)
-        names = {End(port.dpid, port.port): port.name for port in due}
-        for result in results:
-            if result.mode is not before[result.end]:
-                why = f": {result.why}" if result.why else ""
-                log.info("queues of port %016x/%s: %s%s", result.end.dpid, names[result.end], result.mode, why)
+            after = {end: self._modes.state(end) for end in ends}
+        for end, (mode, why) in after.items():
+            if (mode, why) != before[end]:
+                unconfirmed = ", which the last probe could not confirm" if mode in PROVED and why else ""
+                log.info(
+                    "queues of port %016x/%s: %s%s%s", end.dpid, ends[end], mode, unconfirmed, f": {why}" if why else ""
+                )

@@ -3,7 +3,7 @@ import {
   $, ask, button, count, counted, el, hostNames, linkName, loadText, percent, portName, rate, say, svg, switchName, table,
 } from "/parts.js";
 import { flowList } from "/flows.js";
-import { queueList } from "/queues.js";
+import { queueList, whyNot } from "/queues.js";
 
 const REMEMBERED = 90; // loads of a link, one a poll
 const FLOWS = 200;
@@ -162,6 +162,7 @@ export class Details {
       queues[n].queues.length === 0
         ? el("p", { class: "quiet" }, "No policy gives this port queues: everything shares its default queue.")
         : queueList(queues[n].queues),
+      ...whyNot(queues[n].queues),
     ]);
     this.fill([...parts, el("h3", {}, `Flows that send over it (${count(flows.total)})`), this.flows(flows, topology)]);
   }

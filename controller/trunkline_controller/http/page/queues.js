@@ -5,7 +5,7 @@ const MODES = {
   set_queue: "by set_queue",
   dscp: "by DSCP marks",
   none: "without effect",
-  unknown: "not yet probed",
+  unknown: "not known",
 };
 
 /** How a queue takes effect, in words. */
@@ -46,6 +46,15 @@ export function queueList(queues) {
       );
     }),
   );
+}
+
+const WHY = { none: "Without effect", unknown: "Not known whether they have effect" };
+
+/** Why a port's queues have no effect, or why a probe could not confirm the one they have; nothing where one did. */
+export function whyNot(queues) {
+  const found = queues.find((queue) => queue.why !== "");
+  if (found === undefined) return [];
+  return [el("p", { class: "quiet" }, `${WHY[found.mode] ?? "The last probe could not confirm how they take effect"}: ${found.why}`)];
 }
 
 /** All queues, each summed over its ports. */

@@ -23,6 +23,9 @@ class QueueView(BaseModel):
     sent_bytes: int
     dropped_packets: int
     categories: list[str]
+    why: str = Field(
+        description="Why it is none or unknown; beside another mode, why the last probe could not confirm it"
+    )
 
     @staticmethod
     def of(state: QueueState, topology: Topology) -> QueueView:
@@ -38,6 +41,7 @@ class QueueView(BaseModel):
             sent_bytes=state.sent_bytes,
             dropped_packets=state.dropped_packets,
             categories=list(state.categories),
+            why=state.why,
         )
 
 
