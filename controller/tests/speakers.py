@@ -73,6 +73,7 @@ class Speaker(asyncio.Protocol):
         self.forward = 0  # entries that send to a host
         self.barriers = 0
         self.transport: asyncio.Transport | None = None
+        self.handlers = dict(_HANDLERS)  # a test may put its own in, by message type; None leaves it unanswered
         self._buffer = b""
         self._changed = changed
         fabric.speakers[dpid] = self
@@ -88,7 +89,7 @@ class Speaker(asyncio.Protocol):
             _, kind, length, xid = HEADER.unpack_from(buffer, offset)
             if len(buffer) - offset < length:
                 break
-            handler = _HANDLERS.get(kind)
+            handler = self.handlers.get(kind)
             if handler is not None:
                 answer = handler(self, xid, buffer[offset : offset + length])
                 if answer:
@@ -222,7 +223,9 @@ def _to(mac: str) -> bytes:
     return struct.pack("!HHI6s", 1, 14, 0x80000606, bytes.fromhex(mac.replace(":", ""))) + b"\0\0"
 
 
-_HANDLERS: Mapping[int, Callable[[Speaker, int, bytes], bytes | None]] = {
+Handler = Callable[[Speaker, int, bytes], bytes | None]
+
+_HANDLERS: Mapping[int, Handler] = {
     2: Speaker._echo,
     5: Speaker._features,
     13: Speaker._packet_out,

@@ -425,7 +425,10 @@ class Controller:
 
     async def _snapshots(self) -> None:
         while True:
-            self._refresh()
+            try:
+                self._refresh()
+            except Exception:
+                log.exception("a snapshot for status and queues failed; going on")
             await asyncio.sleep(SNAPSHOT_S)
 
     def _refresh(self) -> None:

@@ -64,8 +64,11 @@ class Monitor:
         loop = asyncio.get_running_loop()
         while True:
             begun = loop.time()
-            await self.poll()
-            self._polled()
+            try:
+                await self.poll()
+                self._polled()
+            except Exception:
+                log.exception("asking the switches for their counters failed; going on")
             await asyncio.sleep(max(self._every_s - (loop.time() - begun), self._every_s / 10))
 
     async def poll(self) -> None:
@@ -81,6 +84,8 @@ class Monitor:
                     await self._ask(session, ports, queues)
                 except (OSError, TimeoutError, ValueError) as error:
                     log.debug("switch %s: no counters: %s", session.name, error or "too late")
+                except Exception:
+                    log.exception("switch %s: no counters", session.name)
 
         await asyncio.gather(*(ask(session) for session in self._fabric.sessions.values()))
         self.ports, self.queues = ports, queues

@@ -194,16 +194,19 @@ class Edge:
                 session.name, dpid_text(session.dpid), connection.address, connection.version - 1, len(session.ports),
             )  # fmt: skip
             await self._take_sides()
-        except (OSError, TimeoutError, ValueError) as error:
-            connection.close(f"it does not answer as it should: {error or 'too late'}")
+        except Exception as error:
+            _give_up(connection, error)
 
     async def _renewing(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look.wait(), self.settings.renew_s)
             self._look.clear()
-            await asyncio.gather(*(self._look_at(session) for session in list(self.sessions.values())))
-            await self._take_sides()
+            try:
+                await asyncio.gather(*(self._look_at(session) for session in list(self.sessions.values())))
+                await self._take_sides()
+            except Exception:
+                log.exception("a look at all switches failed; going on")
 
     async def _look_at(self, session: Session) -> None:
         try:
@@ -214,8 +217,8 @@ class Edge:
             if session.managed and session.role != messages.ROLE_MASTER and not senior(self.lease, session.leases):
                 await self._master(session)  # a junior took it before it knew of this one
                 session.again()
-        except (OSError, TimeoutError, ValueError) as error:
-            session.connection.close(f"it does not answer as it should: {error or 'too late'}")
+        except Exception as error:
+            _give_up(session.connection, error)
 
     def _hold(self, session: Session) -> None:
         session.connection.send(messages.add_flow(session.version, self.lease.entry(), self.settings.lease_s))
@@ -258,8 +261,8 @@ class Edge:
             await session.run()
         except Gone:
             pass
-        except (OSError, TimeoutError, ValueError) as error:
-            session.connection.close(f"it does not answer as it should: {error or 'too late'}")
+        except Exception as error:
+            _give_up(session.connection, error)
 
     async def _master(self, session: Session) -> None:
         for _ in range(3):
@@ -281,6 +284,13 @@ class Edge:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task for the switches failed", exc_info=error)
+
+
+def _give_up(connection: Connection, error: Exception) -> None:
+    """Whatever one switch does is an end of its connection alone; it may connect anew."""
+    if not isinstance(error, OSError | TimeoutError | ValueError):
+        log.error("switch %s, from %s: unexpected", dpid_text(connection.dpid), connection.address, exc_info=error)
+    connection.close(f"it does not answer as it should: {error or 'too late'}")
 
 
 async def _answers(connection: Connection) -> bool:

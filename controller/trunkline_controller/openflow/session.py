@@ -92,8 +92,10 @@ class Session:
         self.name = described if described not in ("", "None") else f"{self.dpid:016x}"
 
     async def ask_role(self, role: int, generation: int = 0) -> None:
-        """Raises OpenFlowError where the generation is stale."""
+        """Raises OpenFlowError where the generation is stale, ValueError where the answer is none."""
         answer = await self.connection.request(messages.role(self.version, role, generation))
+        if len(answer) < 24:
+            raise ValueError(f"a role reply of {len(answer)} bytes")
         self.role, told = struct.unpack_from("!I4xQ", answer, 8)
         self.generation = 0 if told == messages.NO_GENERATION else told
 
