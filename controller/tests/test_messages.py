@@ -1,5 +1,6 @@
 """Entries go to a switch and come back as they were, in both versions; what is malformed is refused, and ends."""
 
+import asyncio
 import contextlib
 import struct
 from dataclasses import replace
@@ -26,6 +27,7 @@ from trunkline_controller.flows.entry import (
     cookie,
 )
 from trunkline_controller.openflow import messages, replies
+from trunkline_controller.openflow.session import Session
 
 VERSIONS = pytest.mark.parametrize("version", messages.VERSIONS)
 
@@ -111,6 +113,42 @@ def test_an_entry_that_does_what_none_of_ours_does_is_read_as_somebody_elses(ver
     meter = struct.pack("!HHI", 6, 8, 1)  # OFPIT_METER, of 1.3
     (read,) = replies.flows(version, as_read(version, flow_mod + meter))
     assert read.entry is None
+
+
+NAMES = {
+    b"eth1": "eth1",
+    b"\x1b[2J\x1b]0;owned": "?[2J?]0;owned",
+    b"a\nb\r\tc\x7f": "a?b??c?",
+    b"\xffeth": "\N{REPLACEMENT CHARACTER}eth",
+    "x\N{RIGHT-TO-LEFT OVERRIDE}y".encode(): "x?y",
+}
+
+
+@VERSIONS
+def test_names_of_ports_and_switches_are_fit_for_a_terminal(version):
+    for raw, text in NAMES.items():
+        if version == messages.V1_3:
+            body = struct.pack("!I4x6s2x16s8I", 1, bytes(6), raw, *[0] * 8)
+        else:
+            body = struct.pack("!IH2x6s2x16sII", 1, 40, bytes(6), raw, 0, 0)
+        (port,) = replies.ports(version, body)
+        assert port.name == text
+        session = Session(Described(version, bytes(800) + raw.ljust(256, b"\0"), body))
+        asyncio.run(session.describe())
+        assert (session.name, session.ports[1].name) == (text, text)
+    session = Session(Described(version, bytes(800) + b"x" * 256, body))
+    asyncio.run(session.describe())
+    assert session.name == "x" * 61 + "..."
+
+
+class Described:
+    """A connection to a switch that describes itself so."""
+
+    def __init__(self, version, *answers):
+        self.version, self.dpid, self.answers = version, 1, list(answers)
+
+    async def request(self, message):
+        return self.answers.pop(0)
 
 
 @VERSIONS

@@ -100,12 +100,12 @@ def test_an_agent_reports_what_it_has_done(client: Client, control: FakeControl)
     report = {
         "agent": "rack1",
         "version": "abc",
-        "ports": [{"dpid": DPID, "name": "to-spine1", "problem": "tc: permission denied"}],
+        "ports": [{"dpid": DPID, "name": "to-spine1", "problem": "tc: permission\ndenied \u001b[2J"}],
     }
     answer = client.ask("POST", "/v1/agent/queues", json.dumps(report), Content_Type="application/json")
     assert (answer.status, answer.body) == (204, b"")
     (told,) = control.reports
-    assert (told.agent, told.ports[0].dpid, told.ports[0].problem) == ("rack1", 0x11, "tc: permission denied")
+    assert (told.agent, told.ports[0].dpid, told.ports[0].problem) == ("rack1", 0x11, "tc: permission?denied ?[2J")
 
 
 def test_a_report_that_is_none_is_refused(client: Client, control: FakeControl):

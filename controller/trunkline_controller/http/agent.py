@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from ..control import AgentControl
 from ..net.topology import Dpid
 from ..queues.wanted import PortReport, QueuesReport, QueuesWanted, wanted_json
+from ..text import printable
 from . import problem
 from .views.network import DpidText
 
@@ -129,8 +130,8 @@ def agent(control: AgentControl, polls: Polls) -> APIRouter:
     @router.post("/queues", status_code=204, responses=problem.responses(413, 415))
     def report_queues(report: ReportView) -> None:
         """What became of the queues at the switches."""
-        ports = tuple(PortReport(Dpid(int(p.dpid, 16)), p.name, p.problem) for p in report.ports)
-        control.queues_reported(QueuesReport(report.agent, report.version, ports))
+        ports = tuple(PortReport(Dpid(int(p.dpid, 16)), p.name, printable(p.problem, 1000)) for p in report.ports)
+        control.queues_reported(QueuesReport(printable(report.agent, 255), report.version, ports))
 
     return router
 

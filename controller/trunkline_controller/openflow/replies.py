@@ -27,8 +27,10 @@ from ..flows.entry import (
     ToGroup,
 )
 from ..net.topology import Mac, Port, PortNo
+from ..text import printable
 from .messages import PARSER, V1_3
 
+MAX_NAME = 64  # characters of a switch's name
 PORTS_END = 0xFFFFFF00  # OFPP_MAX; above it ports are not real
 _PORT_DOWN, _LINK_DOWN = 1, 1  # OFPPC_PORT_DOWN, OFPPS_LINK_DOWN
 
@@ -310,8 +312,12 @@ def port(version: int, data: bytes) -> Port | None:
     if number >= PORTS_END:
         return None
     up = not (config & _PORT_DOWN or state & _LINK_DOWN)
-    text = name.split(b"\0", 1)[0].decode(errors="replace")
-    return Port(PortNo(number), text, Mac(mac.hex(":")), up, speed_kbit_s * 1000)
+    return Port(PortNo(number), name_text(name), Mac(mac.hex(":")), up, speed_kbit_s * 1000)
+
+
+def name_text(field: bytes) -> str:
+    """A name as a switch tells it, in a field that zeros fill; it goes to terminals and logs."""
+    return printable(field.split(b"\0", 1)[0].decode(errors="replace").strip(), MAX_NAME)
 
 
 def port_counts(version: int, body: bytes) -> dict[PortNo, PortCounts]:

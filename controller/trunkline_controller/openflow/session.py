@@ -86,7 +86,7 @@ class Session:
     async def describe(self) -> None:
         """Finds out its name and ports."""
         body = await self.connection.request(messages.multipart(self.version, messages.MP_DESC))
-        described = body[800:1056].split(b"\0", 1)[0].decode(errors="replace").strip()
+        described = replies.name_text(body[800:1056])
         found = await self.connection.request(messages.port_desc_request(self.version))
         self.ports = {port.number: port for port in replies.ports(self.version, found)}
         self.name = described if described not in ("", "None") else f"{self.dpid:016x}"

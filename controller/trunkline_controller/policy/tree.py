@@ -18,6 +18,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
+from ..text import printable
 from .model import PolicyError, Problem
 
 MAX_BYTES = 256 << 10
@@ -57,8 +58,7 @@ class Node:
 
 def shown(text: str) -> str:
     """As it may stand in a message of one line."""
-    text = "".join(c if c.isprintable() else "?" for c in text[:100])
-    return text if len(text) <= 60 else text[:57] + "..."
+    return printable(text, 60)
 
 
 def read(data: str | bytes, file: str) -> Node:
