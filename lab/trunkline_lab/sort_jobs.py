@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from . import history
 from .jobs import Jobs
 
 RANDOM_WRITER = "org.apache.hadoop.examples.RandomWriter"
@@ -13,6 +16,20 @@ SUCCESS = "SUCCESS! Validated the MapReduce framework's 'sort' successfully."
 BYTES_PER_MAP = 50_000_000
 
 _COUNTER = r"^\s*{}=(\d+)\s*$"
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """One Sort: its seconds, its job's id, the bytes of its output's files, and what is wrong with its counters.
+
+    The bytes are the same whenever the same input is sorted by as many reducers: what differs between two outputs is
+    the mark that each SequenceFile draws at random, not its length or where it stands.
+    """
+
+    took_s: float
+    job: str
+    written_bytes: int
+    wrong: list[str]
 
 
 def random_writer(jobs: Jobs, size: int, target: str) -> float:
@@ -26,12 +43,14 @@ def random_writer(jobs: Jobs, size: int, target: str) -> float:
     return jobs.seconds()
 
 
-def sort(jobs: Jobs, source: str, target: str, reduces: int) -> tuple[float, list[str]]:
-    """Sorts what `random_writer` wrote; returns the job's seconds, and what is wrong with its counters."""
-    log = jobs.run("sort", SORT, "-r", str(reduces), source, target)
-    read, written = (counter(log, name) for name in ("Map input records", "Reduce output records"))
+def sort(jobs: Jobs, source: str, target: str, reduces: int, properties: Mapping[str, object] | None = None) -> Sorted:
+    """Sorts what `random_writer` wrote; `properties` are the job's, beside its usual ones."""
+    log = jobs.run("sort", SORT, *_generic(properties or {}), "-r", str(reduces), source, target)
+    read, written, size = (
+        counter(log, name) for name in ("Map input records", "Reduce output records", "Bytes Written")
+    )
     wrong = [] if read == written and read > 0 else [f"Sort read {read} records and wrote {written}"]
-    return jobs.seconds(), wrong
+    return Sorted(jobs.seconds(), history.job_of(log), size, wrong)
 
 
 def validate(jobs: Jobs, source: str, target: str) -> tuple[float, list[str]]:
@@ -47,5 +66,5 @@ def counter(log: str, name: str) -> int:
     return int(found[-1]) if found else -1
 
 
-def _generic(properties: dict[str, object]) -> list[str]:
+def _generic(properties: Mapping[str, object]) -> list[str]:
     return [word for key, value in properties.items() for word in ("-D", f"{key}={value}")]

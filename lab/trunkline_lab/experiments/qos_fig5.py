@@ -1,102 +1,45 @@
 """Fig. 5 of "Hadoop Acceleration in an OpenFlow-based Cluster": Hadoop's Sort beside cross traffic, in several queues.
 
 Three switches with ports of 300 Mbit/s and queues of 50, 200 and 5 Mbit/s; RandomWriter writes, Sort sorts, and
-SortValidator compares. Iperf's streams from one switch to another are the cross traffic. The paper's four experiments,
-a fifth with dynamic control, and the same jobs without a policy, with and without cross traffic.
+SortValidator compares. Iperf's streams from one switch to another are the cross traffic of the paper's four
+experiments, and of the same jobs without a policy.
+
+Two more are ours. The paper's fixed queues slow all reducers alike, so that none is a straggler. In experiment 5 the
+cross traffic goes to one worker's port instead, in the queue q0 that everything shares, and the reducer there is held
+up alone: dynamic control lifts its shuffle to q1. Beside it stands the same without control. In experiment 6 the
+paper's rates are what queues have at least and the port's what they have at most, shuffles first and iperf last, so
+that the Sort can be held against whole ports without a policy.
 """
 
 from __future__ import annotations
 
 import shutil
-import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from .. import qos_policy, sort_jobs
+from .. import history, sort_jobs
 from ..controller import Controller, Settings
 from ..jobs import Jobs
 from ..net import topology_file
 from ..net.data_center import LabRig, rig
 from ..net.fabric import LabError
-from ..net.topology import Topology
 from ..net.trace import LinkTrace, busy_share
 from ..procs import tail, wait_until
-from ..qos_policy import CROSS_TRAFFIC_PORT, Queue
+from ..qos_policy import CROSS_TRAFFIC_PORT
 from ..say import say
+from . import qos_fig5_report
 from .options import Options
-from .plots import Line, Plot
-from .result import DIRECTORY, Result, Row
+from .qos_conditions import AWAY, CONDITIONS, RUNS, Condition, Seen, policy
+from .result import DIRECTORY, Result
 
 NAME = "qos-fig5"
 ABOUT = "Fig. 5: Sort of 0.4 to 400 MB (4 GB at scale 1) beside iperf's streams, in queues of 50, 200 and 5 Mbit/s"
 SCALE = 0.1
 SIZES_MB = (0.4, 4.0, 40.0, 400.0, 4000.0)  # the largest at scale 1
-RUNS = 3  # of the largest size, each condition's first validated; of the others one, below scale 1
 STREAMS = 16
-FROM, TO = "h8", "h9"  # hosts of the cross traffic, which have nothing else to do
-PORT_BIT_S = 300 * 10**6
-GOAL_MB, GOAL = 400.0, 1.10
-
-# The paper's rates; its text calls the highest queue of experiment 4 q3, which is no other than q1.
-QUEUES = (
-    Queue("q0", 0, 0, 4, 50 * 10**6, 50 * 10**6),
-    Queue("q1", 1, 10, 1, 200 * 10**6, 200 * 10**6),
-    Queue("q2", 2, 8, 7, 5 * 10**6, 5 * 10**6),
-)
-DYNAMIC: Settings = {"dynamic": {"enabled": True, "queue": "q1"}}
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Under which a Sort runs: `categories` by queue (no policy where there are none), `default` for the others."""
-
-    name: str
-    about: str
-    cross: bool
-    categories: dict[str, str] = field(default_factory=dict)
-    default: str = "q0"
-    dynamic: bool = False
-
-
-ALONE = Condition("alone", "no policy, no cross traffic", False)
-CROSS = Condition("cross", "no policy, cross traffic", True)
-PAPERS = (
-    Condition("1", "experiment 1: all in q0, no cross traffic", False, {"iperf": "q0"}),
-    Condition("2", "experiment 2: iperf in q2, the rest in q0", True, {"iperf": "q2"}),
-    Condition("3", "experiment 3: shuffle in q1, iperf in q2, the rest in q0", True, {"shuffle": "q1", "iperf": "q2"}),
-    Condition("4", "experiment 4: all in the highest queue, iperf too", True, {"iperf": "q1"}, "q1"),
-    Condition("5", "experiment 5: stragglers lifted from q0 to q1, iperf in q2", True, {"iperf": "q2"}, dynamic=True),
-)
-CONDITIONS = (ALONE, CROSS, *PAPERS)
-BASELINE, LIFTED = PAPERS[0], PAPERS[2]
-
+DYNAMIC: Settings = {"dynamic": {"enabled": True, "queue": qos_fig5_report.LIFTED_TO}}
 
 QueueAt = tuple[str, int, int]  # datapath id, port, queue
-
-
-@dataclass
-class Seen:
-    """Of Sorts of one size under one condition: seconds of each, and what was busy meanwhile."""
-
-    seconds: list[float] = field(default_factory=list)
-    validate_s: float = 0.0
-    processors: list[float] = field(default_factory=list)
-    fullest: list[float] = field(default_factory=list)  # percent of the time that the fullest link was full
-    queues: list[float] = field(default_factory=list)  # percent of its maximum that the busiest queue sent on average
-    decisions: int = 0
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
-def policy(topology: Topology, condition: Condition) -> str:
-    """The policy file of a condition."""
-    name = f"fig5-{condition.name}"
-    return qos_policy.text(
-        topology, name, QUEUES, condition.categories, default=condition.default, rate_bit_s=PORT_BIT_S
-    )
 
 
 class Bench:
@@ -110,6 +53,7 @@ class Bench:
         scratch.mkdir(exist_ok=True)
         self._jobs = Jobs(lab.cluster, scratch)
         self._streams = 0
+        self._sizes: dict[float, int] = {}  # bytes of the first output, by size of the input
 
     def warm_up(self) -> None:
         """One Sort that does not count: the first of a cluster has its hosts load what all others find there."""
@@ -121,25 +65,41 @@ class Bench:
         return sort_jobs.random_writer(self._jobs, int(mb * 1e6), _source(mb))
 
     def sort(self, mb: float, condition: Condition, seen: Seen, *, validated: bool) -> None:
-        """One Sort under a condition, measured; its records are counted, and `validated` without cross traffic."""
+        """One Sort under a condition, measured and checked; `validated` by SortValidator, without cross traffic."""
         target, topology = "/sorted", self._lab.topology
-        before = len(self._controller.decisions()) if condition.dynamic else 0
         with self._in_force(condition):
             sent = self._sent()
             with self._cross_traffic(condition.cross), LinkTrace(self._lab.center.fabric, topology) as trace:
-                seconds, wrong = sort_jobs.sort(self._jobs, _source(mb), target, len(topology.roles.nodemanagers))
-            seen.queues += _busiest(sent, self._sent(), seconds)
-            if condition.dynamic:
-                seen.decisions += len(self._controller.decisions()) - before
-        say(f"{mb:g} MB, {condition.about}: {seconds:.1f} s")
-        self._result.faults += [f"{mb:g} MB, {condition.about}: {what}" for what in wrong]
+                reduces = len(topology.roles.nodemanagers)
+                found = sort_jobs.sort(self._jobs, _source(mb), target, reduces, condition.properties)
+            seen.queues += _busiest(sent, self._sent(), found.took_s)
+            if condition.dynamic:  # the controller began with this policy, and has decided of this Sort alone
+                seen.decisions.append(self._controller.decisions()[::-1])
+        what = f"{mb:g} MB, {condition.about}"
+        say(f"{what}: {found.took_s:.1f} s")
+        wrong = [*found.wrong, *self._written(mb, found.written_bytes)]
         if validated:
-            seen.validate_s, wrong = sort_jobs.validate(self._jobs, _source(mb), target)
-            self._result.faults += [f"{mb:g} MB, {condition.about}: {what}" for what in wrong]
+            seen.validate_s, more = sort_jobs.validate(self._jobs, _source(mb), target)
+            wrong += more
+        if condition.cross not in (None, AWAY):
+            wrong += self._straggler(condition.cross[1], found.job, seen)
+        self._result.faults += [f"{what}: {fault}" for fault in wrong]
         self._jobs.shell("-rm", "-r", "-skipTrash", target)
-        seen.seconds.append(seconds)
+        seen.seconds.append(found.took_s)
         seen.processors.append(trace.processors_use())
         seen.fullest.append(max(busy_share(steps) for steps in trace.use().values()))
+
+    def _written(self, mb: float, size: int) -> list[str]:
+        """What is wrong with the size of an output: each has the first one's, which SortValidator sees."""
+        first = self._sizes.setdefault(mb, size)
+        return [] if size == first > 0 else [f"Sort's output has {size} bytes, the first one's {first}"]
+
+    def _straggler(self, host: str, job: str, seen: Seen) -> list[str]:
+        """Notes how long the slowest reducer fetched; what is wrong where none ran on the host that is held up."""
+        historyserver = self._lab.topology.address(self._lab.topology.roles.historyserver)
+        shuffles = history.shuffles(self._lab.cluster, historyserver, job)
+        seen.shuffles.append(max(shuffle.took_s for shuffle in shuffles))
+        return [] if any(shuffle.host == host for shuffle in shuffles) else [f"no reducer ran on {host}"]
 
     def _sent(self) -> dict[QueueAt, tuple[int, int]]:
         """Bytes that each queue of each port has sent, and the most that it may send in a second, in bits.
@@ -155,7 +115,7 @@ class Bench:
     @contextmanager
     def _in_force(self, condition: Condition) -> Iterator[None]:
         """The condition's policy for the length of the block, shown to have effect by the controller's own probe."""
-        if not condition.categories:
+        if condition.categories is None:
             yield
             return
         if condition.dynamic:
@@ -170,18 +130,19 @@ class Bench:
                 self._controller.restart({})
 
     @contextmanager
-    def _cross_traffic(self, wanted: bool) -> Iterator[None]:
-        """Iperf's streams for the length of the block."""
-        if not wanted:
+    def _cross_traffic(self, hosts: tuple[str, str] | None) -> Iterator[None]:
+        """Iperf's streams from one host to the other for the length of the block."""
+        if hosts is None:
             yield
             return
+        source, target = hosts
         stage, topology = self._lab.center.stage, self._lab.topology
         self._streams += 1
         port = ["-p", str(CROSS_TRAFFIC_PORT)]
-        server = stage.start(f"iperf-server-{self._streams}", TO, ["iperf3", "-s", "--forceflush", *port])
+        server = stage.start(f"iperf-server-{self._streams}", target, ["iperf3", "-s", "--forceflush", *port])
         wait_until("iperf's server", lambda: "Server listening" in tail(server.log), 20, server)
-        words = ["iperf3", "-c", topology.address(TO), *port, "-t", "86400", "-P", str(STREAMS)]
-        client = stage.start(f"iperf-client-{self._streams}", FROM, words)
+        words = ["iperf3", "-c", topology.address(target), *port, "-t", "86400", "-P", str(STREAMS)]
+        client = stage.start(f"iperf-client-{self._streams}", source, words)
         try:
             yield
             if not client.running():
@@ -199,7 +160,7 @@ def run(options: Options) -> Result:
     result.headings = {"tcp": "fastest", "ours": "median", "mount": "slowest", "limit": "at most"}
     topology = topology_file.named(options.topology or NAME)
     sizes = [mb for mb in SIZES_MB if mb <= max(SIZES_MB[0], SIZES_MB[-1] * options.scale)]
-    seen = {(mb, condition.name): Seen() for mb in sizes for condition in CONDITIONS}
+    seen: qos_fig5_report.AllSeen = {}
     written = {}
     on_disk = int(3 * 1e6 * (sum(sizes) + 2 * max(sizes)))
     with rig(topology, "tcp", DIRECTORY / NAME, lab=options.lab, disk_bytes=on_disk) as lab:
@@ -208,75 +169,39 @@ def run(options: Options) -> Result:
         for mb in sizes:
             written[mb] = bench.write(mb)
             say(f"{mb:g} MB: RandomWriter: {written[mb]:.1f} s")
-            full = mb == max(sizes) or options.scale >= 1
-            for number in range(RUNS if full else 1):
-                for condition in CONDITIONS:
-                    validated = number == 0 and (full or condition is ALONE)
-                    bench.sort(mb, condition, seen[mb, condition.name], validated=validated)
-    for mb in sizes:
-        _rows(result, mb, written[mb], {c.name: seen[mb, c.name] for c in CONDITIONS})
-    _goals(result, seen)
-    _plot(result, sizes, seen)
+            for condition, validated in rounds(mb, sizes, options.scale):
+                of = seen.setdefault((mb, condition.name), Seen())
+                bench.sort(mb, condition, of, validated=validated)
+    qos_fig5_report.report(result, sizes, written, seen)
     roles = topology.roles
     result.notes.append(
         f"{len(topology.hosts)} hosts on {len(topology.openflow)} switches: a master with NameNode, ResourceManager "
         f"and JobHistoryServer, {len(roles.datanodes)} with DataNode and NodeManager, 3 for cross traffic "
-        f"({STREAMS} TCP streams from {FROM} to {TO})"
+        f"({STREAMS} TCP streams from {AWAY[0]} to {AWAY[1]}, in experiment 5 to a worker)"
     )
     result.notes.append(f"sizes run: {', '.join(f'{mb:g} MB' for mb in sizes)}; the paper's figure has no numbers")
+    result.notes.append(
+        "checked: of each Sort the records it read and wrote, and its output's bytes against the first of that size; "
+        "by SortValidator (records, bytes, order, the reducer of each) the first Sort under each condition at the "
+        "goals' and the largest size, and the first of all at others"
+    )
     return result
 
 
-def _rows(result: Result, mb: float, written_s: float, seen: dict[str, Seen]) -> None:
-    result.rows.append(Row(f"{mb:g} MB: RandomWriter", "s", None, None, written_s))
-    for condition in CONDITIONS:
-        of = seen[condition.name]
-        spread = (min(of.seconds), of.median, max(of.seconds))
-        result.rows.append(Row(f"{mb:g} MB: Sort, {condition.about}", "s", None, *spread[:2], mount=spread[2]))
-    validated = [of.validate_s for of in seen.values()]
-    result.rows.append(Row(f"{mb:g} MB: SortValidator", "s", None, None, statistics.median(filter(None, validated))))
-    result.detail.setdefault("sorts", {})[f"{mb:g}"] = {
-        condition.name: {**vars(seen[condition.name]), "about": condition.about} for condition in CONDITIONS
-    }
+def rounds(mb: float, sizes: list[float], scale: float) -> Iterator[tuple[Condition, bool]]:
+    """What is to be sorted at a size, in order, and whether SortValidator sees it: the first of each condition.
 
-
-def _goals(result: Result, seen: dict[tuple[float, str], Seen]) -> None:
-    """Rows for what must hold, and what there is to compare."""
-    sizes = {size for size, _ in seen}
-    mb = GOAL_MB if GOAL_MB in sizes else max(sizes)
-    alone, baseline = seen[mb, ALONE.name], seen[mb, BASELINE.name]
-    ratio = seen[mb, LIFTED.name].median / baseline.median
-    what = f"{mb:g} MB: experiment 3 (shuffle lifted, cross traffic) against experiment 1 (no cross traffic)"
-    holds = ratio <= GOAL if mb == GOAL_MB else None  # what is smaller mostly starts JVMs
-    result.rows.append(Row(f"goal: {what}", "times", None, None, ratio, limit=GOAL, ok=holds))
-    if holds is False:
-        result.faults.append(f"{what}: {ratio:.2f} times, above {GOAL}")
-    for condition in CONDITIONS[1:]:
-        times = seen[mb, condition.name].median / alone.median
-        what = f"{mb:g} MB: {condition.about}, against no policy and no cross traffic"
-        result.rows.append(Row(what, "times", None, None, times))
-    for condition in CONDITIONS:
-        of = seen[mb, condition.name]
-        for what, percents in (
-            ("time that the fullest link was at 90% of its rate or more", of.fullest),
-            ("busiest queue of Hadoop's traffic, of its maximum", of.queues),
-            ("processors of this machine busy", of.processors),
-        ):
-            if percents:
-                figure = statistics.median(percents)
-                result.rows.append(Row(f"{mb:g} MB: {condition.about}: {what}", "%", None, None, figure))
-    if mb != GOAL_MB:
-        result.notes.append(f"the goal is for {GOAL_MB:g} MB, which this scale leaves out, and is not judged")
-
-
-def _plot(result: Result, sizes: list[float], seen: dict[tuple[float, str], Seen]) -> None:
-    names = {ALONE.name: "no policy, no cross traffic", CROSS.name: "no policy, cross traffic"}
-    lines = [
-        Line(names.get(c.name, f"experiment {c.name}"), [], [seen[mb, c.name].median for mb in sizes])
-        for c in CONDITIONS
-    ]
-    title = "Sort beside cross traffic, by the queues of its traffic"
-    result.plots.append(Plot(NAME, title, "MB", "s", lines, groups=[f"{mb:g}" for mb in sizes]))
+    The goals' size and the largest are sorted under all conditions, as often as these say; from scale 1 on all sizes
+    are, `RUNS` times. Others are sorted once in the paper's experiments, and the first output is validated.
+    """
+    full = scale >= 1 or mb in (max(sizes), qos_fig5_report.judged_size(sizes))
+    if not full:
+        yield from ((condition, number == 0) for number, condition in enumerate(c for c in CONDITIONS if c.small))
+        return
+    for number in range(RUNS):
+        for condition in CONDITIONS:
+            if scale >= 1 or number < condition.runs:
+                yield condition, number == 0
 
 
 def _busiest(
