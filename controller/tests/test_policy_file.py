@@ -29,6 +29,11 @@ def nobody(names):
     return dict.fromkeys(names, "Name or service not known")
 
 
+def many(count, name):
+    """Keys of a mapping in braces."""
+    return ", ".join(f"{name}{n}: {{}}" for n in range(count))
+
+
 def problems(text, resolve=nobody):
     with pytest.raises(PolicyError) as caught:
         parse(text, "p.yaml", resolve)
@@ -118,8 +123,13 @@ def test_percentages_are_of_the_ports_rate_where_the_file_says_it():
         (START + "ports: {hosts: {rate: 1kbit}}", 5, "below 16kbit", "give the port more"),
         (START + "ports: {core: {rate: 1gbit}}", 5, "does not say which ports", "toward"),
         (START + "ports: {a: {toward: hosts}, hosts: {}}", 5, "as a at line 5 is", "name the ports"),
-        (START + "ports: {a: {toward: hosts, regex: x}}", 5, "has toward and regex", "give one of"),
-        (START + "ports: {a: {regex: '('}}", 5, "regex of port class a", "not a regular expression"),
+        (START + "ports: {a: {toward: hosts, glob: x}}", 5, "has toward and glob", "give one of"),
+        (START + "ports: {a: {regex: x}}", 5, "port class a has no key regex", "there are glob, ports"),
+        (START + f"ports: {{a: {{glob: {'x' * 101}}}}}", 5, "glob of port class a", "at most 100 characters"),
+        (START + f"ports: {{{many(65, 'p')}}}", 5, "there are 65 port classes", "64 is the most"),
+        (f"queues: {{{many(65, 'q')}}}\ndefault: q0\n", 1, "there are 65 queues", "64 is the most"),
+        (START + "services: {shuffle: 2000-2064}", 5, "service shuffle has 65 ports", "64 is the most"),
+        (START + f"services: {{shuffle: {[7] * 65}}}", 5, "service shuffle has 65 ports", "64 is the most"),
         (START + "ports: {a: {ports: []}}", 5, "names no port", "s1/eth3"),
         (
             START + "ports:\n  hosts:\n    rate: 100mbit\n    queues:\n      q0: {min: 60%}\n      q1: {min: 50mbit}",
@@ -328,3 +338,19 @@ def test_no_tree_crashes_it(tree):
 @settings(max_examples=200, deadline=None)
 def test_no_slip_of_the_editor_crashes_it(at, cut, put):
     parses_or_says(PAPER[:at] + put + PAPER[at + cut :])
+
+
+def test_rules_are_not_written_out_beyond_what_is_refused_anyhow(monkeypatch):
+    made = []
+    rules = policy_file.matching.rules
+
+    def counted(*given):
+        for rule in rules(*given):
+            made.append(rule)
+            yield rule
+
+    monkeypatch.setattr(policy_file.matching, "rules", counted)
+    items = ", ".join(["{protocol: tcp, destination-port: 1-100, source-port: 1-20}"] * 20)
+    found = problems(START + f"categories: {{m: {{queue: q1, match: [{items}]}}}}")
+    assert any("the categories need more than 5000 rules" in what for _, what, _ in found)
+    assert len(made) == policy_file.matching.MAX_RULES + 1

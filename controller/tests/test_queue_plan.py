@@ -62,7 +62,7 @@ def test_ports_toward_hosts_and_switches_have_their_classes():
 
 def test_named_ports_go_before_patterns_and_those_before_directions():
     policy = parse(
-        QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}, some: {regex: 's1/.*', rate: 3mbit},"
+        QUEUES + "ports: {hosts: {rate: 1mbit}, switches: {rate: 2mbit}, some: {glob: 's[13]/eth?', rate: 3mbit},"
         " one: {ports: [s1/eth2, 0000000000000002/eth2], rate: 4mbit}}"
     )
     found = {(p.dpid, p.name): p.rate_bit_s // 10**6 for p in plan.wanted(policy, topology()).ports}
@@ -173,6 +173,14 @@ def test_a_port_whose_rate_nobody_knows_is_said_and_left_alone():
     assert plan.wanted(policy, network) == QueuesWanted(())
     (problem,) = plan.check(policy, network, "p")
     assert "port s1/eth1 does not say its rate" in problem.what
+
+
+def test_no_glob_takes_long_for_a_name():
+    """Of a name of 255 characters a backtracking pattern of this kind takes longer than anybody waits."""
+    name = "a" * 255
+    switch = Switch(Dpid(1), name, {PortNo(1): port(1, "eth1")})
+    policy = parse(QUEUES + f"ports: {{some: {{glob: '{'*a' * 49}*b', rate: 1mbit}}}}")
+    assert plan.wanted(policy, Topology({Dpid(1): switch})).ports == ()
 
 
 @given(st.integers(16_000, 10**11), st.integers(0, 10**12), st.integers(16_000, 10**12), st.floats(0, 100))

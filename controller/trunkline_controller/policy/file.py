@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 
 from . import categories, classify, hosts, marks, matching, ports, values
@@ -17,6 +18,7 @@ KEYS = ("name", "queues", "default", "ports", "roles", "services", "marks", "cat
 MAX_QUEUES = 64  # code points
 MAX_NUMBER = 61_439  # of a queue, in Open vSwitch's linux-htb
 MAX_CATEGORIES = 256
+MAX_SERVICE_PORTS = 64
 DEFAULT_ENTRIES = 10_000
 MAX_ENTRIES = 100_000
 
@@ -54,7 +56,8 @@ class _File:
         services = self._services(sections.get("services"))
         queue_of, matches = self._categories(sections.get("categories"), queues, default)
         believed = marks.read(sections.get("marks"), queue_of, self._trusted, self.findings)
-        own = [(rule, node) for category, nodes in matches.items() for rule, node in self._match(category, nodes)]
+        written = (placed for category, nodes in matches.items() for placed in self._match(category, nodes))
+        own = list(islice(written, matching.MAX_RULES + 1))  # more are refused below
         built_in = categories.rules(self.roles, services, but=matches)
         ordered = marks.with_marks(
             [*believed.rules, *own], queue_of=queue_of, queues=queues, default=default, findings=self.findings
@@ -94,7 +97,10 @@ class _File:
         if node is None:
             self.findings.wrong(self.root, "there are no queues", "write queues: { q0: { number: 0, dscp: 0 }, … }")
         found: dict[str, Queue] = {}
-        for name, key, value in self.findings.named(node, "queues", "q0: { number: 0, dscp: 0 }"):
+        given = self.findings.named(node, "queues", "q0: { number: 0, dscp: 0 }")
+        if node is not None and len(given) > MAX_QUEUES:
+            self.findings.wrong(node, f"there are {len(given)} queues", f"{MAX_QUEUES} is the most")
+        for name, key, value in given[:MAX_QUEUES]:
             what = f"queue {shown(name)}"
             if not _WORD.fullmatch(name):
                 self.findings.wrong(key, f"{what} is no name", "use letters, digits, '.', '_' and '-', 63 at most")
@@ -114,8 +120,6 @@ class _File:
             found[name] = queue
         if node is not None and not found:
             self.findings.wrong(node, "there are no queues", "write queues: { q0: { number: 0, dscp: 0 }, … }")
-        if node is not None and len(found) > MAX_QUEUES:
-            self.findings.wrong(node, f"there are {len(found)} queues", f"{MAX_QUEUES} is the most")
         return found
 
     def _queue(self, name: str, what: str, fields: Mapping[str, Node]) -> Queue:
@@ -201,15 +205,23 @@ class _File:
             if self.findings.one_of(key, "a service", categories.SERVICES) is None:
                 continue
             items = self.findings.items(value)
-            ranges = [self.findings.scalar(item, f"a port of service {name}", values.ports) for item in items]
-            found[name] = tuple(sorted({port for some in ranges if some is not None for port in some}))
-        used = [(port, name) for name, numbers in found.items() for port in numbers]
+            ranges = [
+                self.findings.scalar(item, f"a port of service {name}", values.ports)
+                for item in items[:MAX_SERVICE_PORTS]
+            ]
+            ports = {port for some in ranges if some is not None for port in some}
+            if len(items) > MAX_SERVICE_PORTS or len(ports) > MAX_SERVICE_PORTS:
+                count = max(len(items), len(ports))
+                self.findings.wrong(value, f"service {name} has {count} ports", f"{MAX_SERVICE_PORTS} is the most")
+                continue
+            found[name] = tuple(sorted(ports))
         if node is not None:
-            for port, name in used:
-                other = next((n for p, n in used if p == port and n < name), None)
-                if other is not None:
-                    what = f"port {port} is of service {name} and of {other}"
-                    self.findings.wrong(node, what, "give each service ports of its own")
+            owner: dict[int, str] = {}
+            for name, numbers in sorted(found.items()):
+                for port in numbers:
+                    if (other := owner.setdefault(port, name)) != name:
+                        what = f"port {port} is of service {name} and of {other}"
+                        self.findings.wrong(node, what, "give each service ports of its own")
         return found
 
     def _categories(
@@ -260,7 +272,7 @@ class _File:
 
     def _size(self, policy: Policy, at: Node) -> None:
         if len(policy.rules) > matching.MAX_RULES:
-            what = f"the categories need {len(policy.rules)} rules, more than {matching.MAX_RULES}"
+            what = f"the categories need more than {matching.MAX_RULES} rules"
             self.findings.wrong(at, what, "use prefixes for hosts, fewer ports, or roles")
         elif not self.findings.problems and (count := len(classify.entries(policy))) > policy.max_entries:
             what = f"the policy needs {count} flow entries on each switch, more than {policy.max_entries}"

@@ -68,7 +68,7 @@ class Findings:
             if name in known:
                 found[name] = value
             else:
-                self.wrong(key, f"{what} has no key {shown(name)}", nearest(name, known))
+                self.wrong(key, f"{what} has no key {shown(name)}", self._nearest(name, known))
         return found
 
     def items(self, node: Node | None) -> tuple[Node, ...]:
@@ -97,6 +97,12 @@ class Findings:
         known = list(known)
         if node.is_scalar and node.text in known:
             return node.text
-        remedy = nearest(node.text or "", known) if node.is_scalar else f"write one of {', '.join(sorted(known)[:20])}"
+        remedy = (
+            self._nearest(node.text or "", known) if node.is_scalar else f"write one of {', '.join(sorted(known)[:20])}"
+        )
         self.wrong(node, f"{what} is {node.kind()}", remedy)
         return None
+
+    def _nearest(self, word: str, known: Iterable[str]) -> str:
+        """Nothing is sought for what will not be said."""
+        return nearest(word, known) if len(self.problems) < MAX_PROBLEMS else ""

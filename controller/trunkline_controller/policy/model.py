@@ -65,7 +65,7 @@ class Toward(StrEnum):
 
 @dataclass(frozen=True)
 class PortClass:
-    """Ports that are treated alike: all `toward` hosts or switches, those in `ports`, or those that `regex` matches.
+    """Ports that are treated alike: all `toward` hosts or switches, those in `ports`, or those that `glob` matches.
 
     A port is named `<switch>/<port>` or, where that is one port only, `<port>`. A class that names ports goes before
     one that does not.
@@ -76,7 +76,7 @@ class PortClass:
     shares: Mapping[str, Share]  # by queue
     toward: Toward | None = None
     ports: tuple[str, ...] = ()
-    regex: str = ""
+    glob: str = ""  # as fnmatch has it
     line: int = 0  # of the policy's file
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from .findings import Findings
@@ -10,22 +9,26 @@ from .model import PortClass, Queue, Share, Toward
 from .tree import Node, shown
 from .values import Rate, rate, rate_text
 
-KEYS = ("toward", "ports", "regex", "rate", "queues")
+KEYS = ("toward", "ports", "glob", "rate", "queues")
 LEAST_BIT_S = 16_000  # below this a packet of 1,500 bytes takes most of a second, and HTB in Open vSwitch rounds up
-MAX_REGEX = 200
+MAX_CLASSES = 64
+MAX_GLOB = 100  # characters
 
 
 def read(node: Node | None, queues: Mapping[str, Queue], findings: Findings) -> dict[str, PortClass]:
     """Classes by name; what is wrong is found, and left out."""
     classes: dict[str, PortClass] = {}
-    for name, key, value in findings.named(node, "ports", "hosts: { rate: 1gbit, queues: { … } }"):
+    given = findings.named(node, "ports", "hosts: { rate: 1gbit, queues: { … } }")
+    if node is not None and len(given) > MAX_CLASSES:
+        findings.wrong(node, f"there are {len(given)} port classes", f"{MAX_CLASSES} is the most")
+    for name, key, value in given[:MAX_CLASSES]:
         found = _class(name, key, value, queues, findings)
         if found is None:
             continue
         twin = next((c for c in classes.values() if c.toward and c.toward == found.toward), None)
         if twin is not None:
             what = f"port class {name} is of ports toward {found.toward}, as {twin.name} at line {twin.line} is"
-            findings.wrong(key, what, "name the ports of one of them (ports or regex)")
+            findings.wrong(key, what, "name the ports of one of them (ports or glob)")
         classes[name] = found
     return classes
 
@@ -36,7 +39,7 @@ def _class(name: str, key: Node, value: Node, queues: Mapping[str, Queue], findi
         findings.wrong(value, f"{what} is {value.kind()}", "write a mapping with rate and queues")
         return None
     fields = findings.fields(value, what, KEYS)
-    toward, ports, regex = _which(name, key, what, fields, findings)
+    toward, ports, glob = _which(name, key, what, fields, findings)
     port_rate = Rate()
     if (node := fields.get("rate")) is not None and not node.is_null and node.text != "auto":
         port_rate = findings.scalar(node, f"rate of {what}", lambda text: rate(text, percent=False)) or Rate()
@@ -44,15 +47,15 @@ def _class(name: str, key: Node, value: Node, queues: Mapping[str, Queue], findi
             findings.wrong(node, f"rate of {what} is below {rate_text(LEAST_BIT_S)}", "give the port more")
     shares = _shares(what, fields.get("queues"), port_rate.bit_s, queues, findings)
     _sum(what, fields.get("queues") or key, port_rate.bit_s, shares, findings)
-    return PortClass(name, port_rate.bit_s, shares, toward, ports, regex, key.line)
+    return PortClass(name, port_rate.bit_s, shares, toward, ports, glob, key.line)
 
 
 def _which(
     name: str, key: Node, what: str, fields: Mapping[str, Node], findings: Findings
 ) -> tuple[Toward | None, tuple[str, ...], str]:
-    """Which ports: one of `toward`, `ports` and `regex`; classes called hosts and switches need none."""
-    given = [k for k in ("toward", "ports", "regex") if k in fields]
-    remedy = "give one of toward (hosts or switches), ports and regex"
+    """Which ports: one of `toward`, `ports` and `glob`; classes called hosts and switches need none."""
+    given = [k for k in ("toward", "ports", "glob") if k in fields]
+    remedy = "give one of toward (hosts or switches), ports and glob"
     if len(given) > 1:
         findings.wrong(fields[given[1]], f"{what} has {' and '.join(given)}", remedy)
     if not given:
@@ -69,7 +72,7 @@ def _which(
         if not names:
             findings.wrong(node, f"{what} names no port", "write names such as [s1/eth3]")
         return None, tuple(n for n in names if n), ""
-    return None, (), findings.scalar(node, f"regex of {what}", _regex) or ""
+    return None, (), findings.scalar(node, f"glob of {what}", _glob) or ""
 
 
 def _port_name(text: str) -> str:
@@ -78,13 +81,9 @@ def _port_name(text: str) -> str:
     return text
 
 
-def _regex(text: str) -> str:
-    if not 1 <= len(text) <= MAX_REGEX:
-        raise ValueError(f"write a regular expression of at most {MAX_REGEX} characters")
-    try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+def _glob(text: str) -> str:
+    if not 1 <= len(text) <= MAX_GLOB or not text.isprintable():
+        raise ValueError(f"write a pattern such as s1/eth* of at most {MAX_GLOB} characters")
     return text
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from ..net.topology import Dpid, End, Port, Switch, Topology, dpid_text
 from ..policy.model import Policy, PortClass, Problem, Share, Toward
@@ -24,12 +24,12 @@ def wanted(policy: Policy | None, topology: Topology, before: QueuesWanted | Non
     if policy is None or not policy.port_classes:
         return QueuesWanted(())
     kept = {(End(port.dpid, port.port), port.name): port for port in before.ports} if before else {}
-    cables = _Cables.of(topology)
+    cables, classes = _Cables.of(topology), _Classes(policy)
     by_direction = any(ports.toward for ports in policy.port_classes.values())
     found, undecided = [], set()
     for end, switch, port in _ports(topology):
         toward = cables.toward(end)
-        ports = _class(policy, switch, port, toward)
+        ports = classes.of(switch, port, toward)
         if (end, port.name) in kept and not cables.known(end):
             found.append(kept[end, port.name])
         elif ports is not None:
@@ -38,19 +38,6 @@ def wanted(policy: Policy | None, topology: Topology, before: QueuesWanted | Non
         elif toward is None and by_direction:
             undecided.add((end.dpid, port.name))
     return QueuesWanted(tuple(found), undecided=frozenset(undecided))
-
-
-def _class(policy: Policy, switch: Switch, port: Port, toward: Toward | None) -> PortClass | None:
-    """The class of a port: one that names it, else one whose regex matches it, else the one of what it is toward."""
-    names = {port.name, f"{switch.name}/{port.name}", f"{dpid_text(switch.dpid)}/{port.name}"}
-    classes = policy.port_classes.values()
-    for ports in classes:
-        if names & set(ports.ports):
-            return ports
-    for ports in classes:
-        if ports.regex and any(re.fullmatch(ports.regex, name) for name in names):
-            return ports
-    return next((ports for ports in classes if ports.toward and ports.toward == toward), None)
 
 
 def queues_of(policy: Policy, ports: PortClass, end: End, port: Port) -> PortQueues | None:
@@ -76,9 +63,9 @@ def share_at(share: Share, rate_bit_s: int) -> tuple[int, int]:
 def check(policy: Policy, topology: Topology, file: str) -> tuple[Problem, ...]:
     """What of a policy the connected switches' ports can't give; of each class the first port that has a fault."""
     found: dict[tuple[str, str], Problem] = {}
-    cables = _Cables.of(topology)
+    cables, classes = _Cables.of(topology), _Classes(policy)
     for end, switch, port in _ports(topology):
-        ports = _class(policy, switch, port, cables.toward(end))
+        ports = classes.of(switch, port, cables.toward(end))
         if ports is None:
             continue
         name = f"{switch.name}/{port.name}"
@@ -110,6 +97,28 @@ def _ports(topology: Topology) -> Iterator[tuple[End, Switch, Port]]:
         for number, port in sorted(switch.ports.items()):
             if number < RESERVED:
                 yield End(Dpid(dpid), number), switch, port
+
+
+class _Classes:
+    """A policy's classes of ports, to be asked for many ports."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._all = list(policy.port_classes.values())
+        self._named: dict[str, int] = {}
+        for position, ports in enumerate(self._all):
+            for name in ports.ports:
+                self._named.setdefault(name, position)
+
+    def of(self, switch: Switch, port: Port, toward: Toward | None) -> PortClass | None:
+        """One that names the port, else one whose glob matches it, else the one of what it is toward."""
+        names = (port.name, f"{switch.name}/{port.name}", f"{dpid_text(switch.dpid)}/{port.name}")
+        named = min((self._named[name] for name in names if name in self._named), default=None)
+        if named is not None:
+            return self._all[named]
+        for ports in self._all:
+            if ports.glob and any(fnmatchcase(name, ports.glob) for name in names):
+                return ports
+        return next((ports for ports in self._all if ports.toward and ports.toward == toward), None)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class PortClassView(BaseModel):
     rate_bit_s: int = Field(description="0: as the switch says")
     toward: str | None = Field(description="hosts or switches: the ports whose cables go there")
     ports: list[str] = Field(description="Or ports by name")
-    regex: str = Field(description="Or ports whose name it matches")
+    glob: str = Field(description="Or ports whose name it matches: * any text, ? a character, [ab] one of these")
     shares: list[ShareView]
 
 
@@ -92,7 +92,7 @@ class PolicyView(BaseModel):
                     rate_bit_s=c.rate_bit_s,
                     toward=None if c.toward is None else str(c.toward),
                     ports=list(c.ports),
-                    regex=c.regex,
+                    glob=c.glob,
                     shares=[ShareView(queue=queue, **asdict(share)) for queue, share in c.shares.items()],
                 )
                 for c in policy.port_classes.values()
