@@ -89,7 +89,7 @@ def test_it_asks_by_tls_with_a_token(
     assert (done.returncode, done.stdout) == (0, "paper: in force as version 1, 84 flow entries changed\n")
     assert control.applied[0].by.startswith("127.0.0.1, trunkline/")
     shown = qos("show", "--token-file", token_file, **known)
-    assert "DSCP on 21 ports, not probed on 7 ports" in shown.stdout
+    assert "DSCP on 21 ports, not known on 7 ports" in shown.stdout
 
 
 def test_top_is_in_place_on_a_terminal(client: Client, command: Path, control: FakeControl):
