@@ -214,23 +214,15 @@ def test_without_a_policy_packets_pass_through_untouched():
     assert after == packet
 
 
-def test_modes_say_which_actions_are_used():
-    policy = parse("queues: {a: {number: 0, dscp: 5}}\ndefault: a\n")
-    actions = {
-        (set_queue, dscp): {
-            type(action)
-            for entry in classify.entries(policy, set_queue=set_queue, dscp=dscp)
-            for action in entry.actions
-        }
-        for set_queue in (True, False)
-        for dscp in (True, False)
-    }
-    assert actions == {
-        (True, True): {SetQueue, SetField},
-        (True, False): {SetQueue},
-        (False, True): {SetField},
-        (False, False): set(),
-    }
+def test_all_ip_gets_a_queue_and_its_mark_and_other_packets_the_default_queue():
+    policy = parse("queues: {a: {number: 2, dscp: 5}, b: {number: 1, dscp: 9}}\ndefault: a\ncategories: {shuffle: b}\n")
+    classifying = [entry for entry in classify.entries(policy) if entry.table is Table.CLASSIFY]
+    queue = {5: (SetQueue(2), SetField("ip_dscp", 5)), 9: (SetQueue(1), SetField("ip_dscp", 9))}
+    for entry in classifying:
+        assert entry.actions in ((SetQueue(2),),) if entry.match == Match() else entry.actions in queue.values()
+    for marked in (0, 46):
+        _, after = switched(classify.entries(policy), Packet("10.0.0.1", "10.0.0.2", "udp", 7, 7, marked))
+        assert after.dscp == 5  # of no category: the host's mark goes, too
 
 
 CLUSTER = """

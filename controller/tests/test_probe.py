@@ -281,19 +281,6 @@ def test_what_was_proved_is_believed_until_a_probe_disproves_it(mode):
     assert modes.state(end)[0] is QueueMode.UNKNOWN
 
 
-def test_a_switch_marks_unless_set_queue_is_in_force_at_all_of_its_ports():
-    modes = Modes()
-    assert modes.marks(Dpid(1))
-    modes.want(0.0, QueuesWanted((port(1), port(2))))
-    assert modes.marks(Dpid(1))
-    ends = [End(Dpid(1), PortNo(n)) for n in (1, 2)]
-    modes.found(0.0, modes.due(0.0), [PortProbe(end, QueueMode.SET_QUEUE) for end in ends])
-    assert not modes.marks(Dpid(1))
-    modes.connected(1.0, Dpid(1))
-    modes.found(1.0, modes.due(1.0), [PortProbe(ends[0], QueueMode.DSCP)])
-    assert modes.marks(Dpid(1))
-
-
 def test_a_reason_is_told_and_logged_when_it_changes(caplog):
     """Of a port that has no mode before and after, too."""
     end, ended = End(Dpid(1), PortNo(1)), []

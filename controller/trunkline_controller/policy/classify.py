@@ -25,33 +25,32 @@ _ETH_TYPES = {4: 0x0800, 6: 0x86DD}
 _PROTOCOLS = {"tcp": 6, "udp": 17}
 
 
-def entries(
-    policy: Policy | None, lifts: Iterable[Lift] = (), set_queue: bool = True, dscp: bool = True
-) -> frozenset[FlowEntry]:
+def entries(policy: Policy | None, lifts: Iterable[Lift] = ()) -> frozenset[FlowEntry]:
     """All of ours in SOURCE_ROLES, DESTINATION_ROLES and CLASSIFY. Without a policy packets only pass through.
 
-    `set_queue` and `dscp`: whether to use OpenFlow's action, whether to write the queue's mark. Raises KeyError where a
-    lift names a category or queue that the policy has not.
+    Each has OpenFlow's action and writes the queue's mark, as a port may heed either. Raises KeyError where a lift
+    names a category or queue that the policy has not.
     """
     if policy is None:
         return frozenset((*_through(), FlowEntry(Table.CLASSIFY, REST, Match(), goto=Table.FORWARD, cookie=_REST)))
-    actions = _Actions(policy, set_queue, dscp)
     lifted: dict[str, list[tuple[str, Queue]]] = defaultdict(list)
     for category, host, queue in sorted({(lift.category, lift.host, lift.queue) for lift in lifts}):
         if category not in policy.categories:
             raise KeyError(category)
         lifted[category].append((host, policy.queues[queue]))
-    found = {*_through(), *_misses(policy, actions), *roles.entries(policy, policy.rules)}
+    found = {*_through(), *_misses(policy), *roles.entries(policy, policy.rules)}
     numbers = {category: number for number, category in enumerate(policy.categories, 1)}
     for position, rule in enumerate(policy.rules):
         priority, number = LAST + 2 * (len(policy.rules) - 1 - position), numbers[rule.category]
         versions = roles.versions(policy, rule)
-        does = actions.of(policy.queues[policy.categories[rule.category]], rule)
+        does = _actions(policy, policy.queues[policy.categories[rule.category]], rule)
         found.update(_entry(priority, match, does, cookie(Owner.POLICY, number)) for match in matches(rule, versions))
         above: dict[Match, FlowEntry] = {}
         for host, queue in lifted.get(rule.category, ()):
             for match in (match for narrow in _opened_by(rule, host) for match in matches(narrow, versions)):
-                above.setdefault(match, _entry(priority + 1, match, actions.of(queue), cookie(Owner.LIFT, number)))
+                above.setdefault(
+                    match, _entry(priority + 1, match, _actions(policy, queue), cookie(Owner.LIFT, number))
+                )
         found.update(above.values())
     return frozenset(found)
 
@@ -94,22 +93,13 @@ def _address(text: str | None) -> str | None:
     return None if text is None or text.endswith("/0") else text
 
 
-class _Actions:
+def _actions(policy: Policy, queue: Queue, rule: Rule | None = None) -> tuple[Action, ...]:
     """What puts packets into a queue."""
-
-    def __init__(self, policy: Policy, set_queue: bool, dscp: bool) -> None:
-        self.default = policy.default_queue
-        self.set_queue = set_queue
-        self.dscp = dscp
-
-    def of(self, queue: Queue, rule: Rule | None = None) -> tuple[Action, ...]:
-        actions: list[Action] = [SetQueue(queue.number)] if self.set_queue else []
-        # What a trusted host marked for the default queue keeps its mark where that queue's is 0: an unmarked packet
-        # would be another category's at the next switch.
-        keeps = rule is not None and rule.dscp is not None and queue.dscp == 0 and queue.name == self.default
-        if self.dscp and not keeps:
-            actions.append(SetField("ip_dscp", queue.dscp))
-        return tuple(actions)
+    # What a trusted host marked for the default queue keeps its mark where that queue's is 0: an unmarked packet would
+    # be another category's at the next switch.
+    if rule is not None and rule.dscp is not None and queue.dscp == 0 and queue.name == policy.default_queue:
+        return (SetQueue(queue.number),)
+    return SetQueue(queue.number), SetField("ip_dscp", queue.dscp)
 
 
 def _entry(priority: int, match: Match, actions: tuple[Action, ...], of: int) -> FlowEntry:
@@ -127,14 +117,14 @@ def _through() -> Iterator[FlowEntry]:
         yield FlowEntry(table, REST, Match(), goto=after, cookie=_REST)
 
 
-def _misses(policy: Policy, actions: _Actions) -> Iterator[FlowEntry]:
+def _misses(policy: Policy) -> Iterator[FlowEntry]:
     """What no rule takes: IP is of category other, the rest has no mark and goes into the default queue."""
     other = policy.queues[policy.categories[Category.OTHER]]
     number = category_number(policy, Category.OTHER)
     for eth_type in _ETH_TYPES.values():
-        yield _entry(OTHER, Match(eth_type=eth_type), actions.of(other), cookie(Owner.POLICY, number))
+        yield _entry(OTHER, Match(eth_type=eth_type), _actions(policy, other), cookie(Owner.POLICY, number))
     default = policy.queues[policy.default_queue]
-    yield _entry(REST, Match(), (SetQueue(default.number),) if actions.set_queue else (), _REST)
+    yield _entry(REST, Match(), (SetQueue(default.number),), _REST)
 
 
 def _opened_by(rule: Rule, host: str) -> Iterator[Rule]:

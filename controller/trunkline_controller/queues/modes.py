@@ -91,8 +91,3 @@ class Modes:
         """
         known = self._known.get(end)
         return (known.mode, known.why) if known else (QueueMode.UNKNOWN, NOT_PROBED)
-
-    def marks(self, dpid: Dpid) -> bool:
-        """Whether a switch has to mark packets: unless set_queue is in force at all of its ports that have queues."""
-        modes = [known.mode for end, known in self._known.items() if end.dpid == dpid]
-        return not modes or any(mode is not QueueMode.SET_QUEUE for mode in modes)
