@@ -116,14 +116,14 @@ def test_what_control_did_is_told_and_that_it_did_nothing_too():
     seen = seen_at(400.0)
     result = Result("t", "about")
     qos_fig5_report.control(result, 400.0, seen)
-    assert [row.ours for row in result.rows] == [0, 0]
+    assert [row.ours for row in result.rows] == [1.0, 0, 0]
     assert "lifted no reducer" in result.notes[0]
 
     seen[400.0, UNCONTROLLED.name].shuffles, seen[400.0, CONTROLLED.name].shuffles = [60.0], [12.0]
     seen[400.0, CONTROLLED.name].decisions = [[{"to_queue": "q1"}, {"to_queue": "q0"}], [{"to_queue": "q1"}]]
     result = Result("t", "about")
     qos_fig5_report.control(result, 400.0, seen)
-    assert [row.ours for row in result.rows] == [60.0, 12.0, 2, 3]
+    assert [row.ours for row in result.rows] == [60.0, 12.0, 1.0, 2, 3]
     assert not result.notes
 
 
@@ -138,6 +138,7 @@ def test_in_experiment_5_cross_traffic_shares_the_queue_of_one_workers_port_and_
     assert source not in TOPOLOGY.roles.nodemanagers
     assert len(TOPOLOGY.path(source, worker)) == 2  # through one switch
     assert CONTROLLED.properties["mapreduce.task.progress-report.interval"] == 1000
+    assert CONTROLLED.properties["dfs.replication"] == 1  # no pipeline passes the congested port
     assert (UNCONTROLLED.cross, UNCONTROLLED.properties) == (CONTROLLED.cross, CONTROLLED.properties)
 
 

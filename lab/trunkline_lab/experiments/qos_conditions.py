@@ -27,10 +27,12 @@ AT_A_WORKER = ("h9", "h4")  # of one switch: no port but the worker's is congest
 
 # A reducer on each host (of its memory there is room for one), all begun when the maps have ended: the worker that is
 # held up has a reducer, and the others are what it lags behind. Tasks tell their progress each second, not every six.
+# The output has one replica, on the reducer's host: copies through the congested port would hide the shuffle's part.
 ONE_EACH = {
     "mapreduce.reduce.memory.mb": 768,
     "mapreduce.job.reduce.slowstart.completedmaps": 1.0,
     "mapreduce.task.progress-report.interval": 1000,
+    "dfs.replication": 1,
 }
 
 

@@ -81,7 +81,7 @@ def goals(result: Result, mb: float, seen: AllSeen) -> None:
             result.faults.append(f"{what}: {ratio:.2f} times, above {GOAL}")
     alone = seen[mb, ALONE.name].median
     for condition in _at(mb, seen):
-        if condition not in (ALONE, SHARED):
+        if condition not in (ALONE, SHARED) and not condition.properties:
             what = f"{mb:g} MB: {condition.about}, against no policy and no cross traffic"
             result.rows.append(Row(what, "times", None, None, seen[mb, condition.name].median / alone))
 
@@ -93,6 +93,8 @@ def control(result: Result, mb: float, seen: AllSeen) -> None:
         if of.shuffles:
             what = f"{mb:g} MB: {condition.about}: the slowest reducer's shuffle"
             result.rows.append(Row(what, "s", None, None, statistics.median(of.shuffles)))
+    what = f"{mb:g} MB: experiment 5: Sort with control against without"
+    result.rows.append(Row(what, "times", None, None, on.median / off.median))
     lifts, decisions = on.lifted(LIFTED_TO), sum(map(len, on.decisions))
     result.rows.append(Row(f"{mb:g} MB: experiment 5: reducers lifted, all runs", "", None, None, lifts))
     result.rows.append(Row(f"{mb:g} MB: experiment 5: decisions, all runs", "", None, None, decisions))
