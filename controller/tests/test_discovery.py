@@ -25,8 +25,9 @@ class Simulation:
         self.discovery = Discovery(LIMITS)
         self.topologies = [self.discovery.topology()]
 
-    def switch(self, dpid, ports=4):
-        self.discovery.switch_connected(dpid, f"s{dpid}", [port(n) for n in range(1, ports + 1)], self.now)
+    def switch(self, dpid, ports=4, linked=()):
+        described = [port(n) for n in range(1, ports + 1)]
+        self.discovery.switch_connected(dpid, f"s{dpid}", described, self.now, linked=linked)
 
     def cable(self, one, other):
         one, other = End(*one), End(*other)
@@ -52,7 +53,8 @@ class Simulation:
             self.ask(self.discovery.tick(self.now))
             for origin in self.discovery.lldp_due(self.now):
                 far = self.cables.get(origin)
-                if far and far not in self.unplugged and origin not in self.unplugged:
+                hears = far and far.dpid in self.discovery.connected()
+                if hears and far not in self.unplugged and origin not in self.unplugged:
                     self.discovery.lldp_heard(far, origin, self.now)
             if self.discovery.topology() is not self.topologies[-1]:
                 self.topologies.append(self.discovery.topology())
@@ -275,6 +277,118 @@ def test_a_switch_that_is_gone_for_long_takes_its_links_and_hosts_with_it_and_th
     net.run(10 * LIMITS.lldp_interval_s + 3)
     assert len(net.topology.links) == 1
     assert set(net.topology.hosts) == {A, B}
+
+
+LINKED = frozenset({Link.between(End(1, 1), End(2, 1))})
+PLACES = {A: End(1, 2), B: End(2, 2)}
+
+
+def places(net):
+    return {mac: host.at for mac, host in net.topology.hosts.items()}
+
+
+def test_a_host_that_speaks_while_its_switch_is_away_neither_moves_nor_keeps_the_link_from_coming_back():
+    net = pair()
+    net.discovery.switch_gone(2, net.now)
+    for _ in range(30):  # it forwards on: what hosts behind it say comes in by the cable
+        net.seen((1, 1), B, "10.0.0.2")
+        net.seen((1, 1), "02:00:00:00:00:0c", "10.0.0.3")
+        net.run(0.5)
+        assert End(1, 1) not in net.topology.edges
+        assert set(net.topology.hosts) <= {A, B}
+    net.switch(2)
+    net.run(3)
+    assert net.topology.links == LINKED
+    assert places(net) == PLACES
+    assert net.discovery.settled()
+    assert not net.alarms
+
+
+def test_a_switch_that_was_away_for_longer_than_its_port_is_kept_for_it_has_its_link_and_hosts_back():
+    net = pair()
+    net.discovery.switch_gone(2, net.now)
+    net.run(LIMITS.switch_hold_s + LIMITS.adopt_hold_s + 2)
+    net.answering["10.0.0.2"] = End(1, 1)
+    net.seen((1, 1), B, "10.0.0.2")
+    net.run(2)
+    assert places(net) == {A: End(1, 2), B: End(1, 1)}
+    net.switch(2)
+    net.discovery.host_remembered(End(2, 2), B, net.now)
+    net.answering["10.0.0.2"] = End(2, 2)
+    net.run(10 * LIMITS.lldp_interval_s + 3)
+    assert net.topology.links == LINKED
+    assert places(net) == PLACES
+    assert not net.alarms
+
+
+def test_a_host_that_speaks_before_its_switch_is_back_after_a_restart_does_not_keep_its_link_from_being_found():
+    net = Simulation()
+    net.cable((1, 1), (2, 1))
+    net.switch(1, linked={1})
+    net.run(2)
+    net.seen((1, 1), B, "10.0.0.2")
+    net.run(2)
+    assert not net.discovery.settled()
+    assert not net.topology.hosts
+    net.switch(2, linked={1})
+    net.discovery.host_remembered(End(2, 2), B, net.now)
+    net.run(3)
+    assert net.topology.links == LINKED
+    assert net.discovery.settled()
+    assert places(net) == {B: End(2, 2)}
+    assert not net.alarms
+
+
+def test_a_port_whose_groups_neighbour_does_not_come_back_leads_to_hosts_in_the_end():
+    net = Simulation()
+    net.switch(1, linked={1})
+    net.seen((1, 1), B, "10.0.0.2")
+    net.run(LIMITS.adopt_hold_s + 1)
+    assert places(net) == {B: End(1, 1)}
+    assert net.discovery.settled()
+
+
+def test_hosts_that_were_found_through_a_switch_before_it_connected_do_not_keep_its_link_from_being_found():
+    net = Simulation()
+    net.cable((1, 1), (2, 1))
+    net.switch(1)
+    net.run(3)
+    net.seen((1, 1), B, "10.0.0.2")
+    assert places(net) == {B: End(1, 1)}
+    net.switch(2)
+    net.discovery.host_remembered(End(2, 2), B, net.now)
+    net.run(3)
+    assert net.topology.links == LINKED
+    assert places(net) == {B: End(2, 2)}
+    assert not net.alarms
+
+
+def test_a_port_that_was_a_link_and_went_down_is_as_any_other():
+    net = pair()
+    net.unplugged = {End(1, 1), End(2, 1)}
+    net.port((1, 1), up=False)
+    net.port((1, 1), up=True)
+    net.run(2)
+    net.seen((1, 1), "02:00:00:00:00:0c", "10.0.0.3")
+    net.discovery.lldp_heard(End(1, 1), End(2, 1), net.now)
+    assert not net.topology.links
+    assert any("not taken for a link" in what for what in net.alarms)
+
+
+def test_a_host_does_not_keep_a_link_whose_lldp_was_lost_from_coming_back():
+    net = pair()
+    net.unplugged = {End(1, 1)}
+    net.run(LIMITS.lldp_timeout_s + LIMITS.adopt_hold_s + 2)
+    net.seen((1, 1), "02:00:00:00:00:0c", "10.0.0.3")
+    net.seen((2, 1), "02:00:00:00:00:0d", "10.0.0.4")
+    assert len(net.topology.hosts) == 4
+    # Another port's LLDP, that a host hands on, makes no link of it.
+    net.discovery.lldp_heard(End(1, 1), End(2, 3), net.now)
+    assert any("not taken for a link" in what for what in net.alarms)
+    net.unplugged = set()
+    net.run(10 * LIMITS.lldp_interval_s + 3)
+    assert net.topology.links == LINKED
+    assert places(net) == PLACES
 
 
 def test_hosts_are_remembered_from_flows_where_no_link_is_found():

@@ -42,6 +42,16 @@ for data in [b"once"] * 10 + [b"end"]:
 """
 
 
+RENEW = """
+import socket, sys
+own, mac = (bytes.fromhex(m.replace(":", "")) for m in (sys.argv[1], sys.argv[3]))
+address, asked = map(socket.inet_aton, (sys.argv[2], sys.argv[4]))
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("eth0", 0))
+s.send(mac + own + bytes.fromhex("08060001080006040001") + own + address + bytes(6) + asked)
+"""
+
+
 @contextlib.contextmanager
 def network(directory, links, versions=None, **settings):
     """A controller and switches s1, s2 … with these links; a host on each switch, called a, b …"""
@@ -124,6 +134,7 @@ def test_a_transfer_goes_on_while_the_controller_is_killed_and_back_again_it_cha
         assert all_reach_all([a, b, c])
         settled(controller, 3, 3)
         server = c.start("iperf3", "-s", "-1")
+        until("the server listens", lambda: ":5201" in c.run("ss", "-ltn"))
         client = a.start("iperf3", "-c", c.address, "-t", "120", "-b", "20M", "--connect-timeout", "5000")
         until("bytes travel", lambda: transferred(a) > 1_000_000)
         controller.kill()
@@ -131,7 +142,14 @@ def test_a_transfer_goes_on_while_the_controller_is_killed_and_back_again_it_cha
         until("bytes travel on without a controller", lambda: transferred(a) > before + 2_000_000)
         assert b.pings(c), "a known host is reached without a controller"
         since = log_messages(net)
-        with controllers.running(tmp_path / "first", port=controller.openflow_port) as again:
+        net.control("s2", ["tcp:127.0.0.1:1"])  # nobody listens there, so it is away for a while
+        patient = "[network]\nlldp_interval_s = 0.5\nsettle_s = 0.5\nadopt_hold_s = 120\n"
+        with controllers.running(tmp_path / "first", port=controller.openflow_port, quick=False, more=patient) as again:
+            until("two switches are back", lambda: again.status()["switches"] == 2)
+            until("the link between them is found", lambda: again.status()["links"] == 1)
+            b.run("python3", "-c", RENEW, b.mac, b.address, a.mac, a.address)
+            time.sleep(2)  # several times as long as a port that nothing is known of is kept out of use
+            net.control("s2", [controller.target()])
             settled(again, 3, 3)
             until("the hosts are found again in the flows", lambda: again.status()["hosts"] == 3)
             until("the network is known", lambda: "the network is known: 3 switches, 3 links, 3 hosts" in again.log())

@@ -33,7 +33,7 @@ def test_settings_go_where_they_belong(tmp_path):
     (tmp_path / "c.toml").write_text("[network]\nmax_hosts = 5\nadopt_hold_s = 3\n[openflow]\nlease_s = 7\n")
     found = settings.load(tmp_path / "c.toml")
     assert found.fabric().limits.max_hosts == 5
-    assert found.fabric().adopt_hold_s == 3.0
+    assert found.fabric().limits.adopt_hold_s == 3.0
     assert found.edge().lease_s == 7
 
 

@@ -44,7 +44,6 @@ class FabricSettings:
     """
 
     limits: Limits = field(default_factory=Limits)
-    adopt_hold_s: float = 20.0  # how long flows from before the start stay though their switch or host is not found
     per_port: float = 200.0
     flood_frames: float = 2000.0
 
@@ -120,8 +119,9 @@ class Fabric:
     def switch_ready(self, session: Session) -> None:
         now = _now()
         self.sessions = {**self.sessions, session.dpid: session}
+        linked = {PortNo(port) for group in session.groups.values() for port in group.ports}
         self.discovery.switch_connected(
-            session.dpid, session.name, session.ports.values(), now, version=session.version
+            session.dpid, session.name, session.ports.values(), now, version=session.version, linked=linked
         )
         remembered = 0
         for entry in session.flows:
@@ -285,7 +285,7 @@ class Fabric:
         """Whether all is found that flows from before the start speak of; they stay as they are until then."""
         if not self.sessions:
             return False
-        if _now() - self._master_since >= self.settings.adopt_hold_s:
+        if _now() - self._master_since >= self.settings.limits.adopt_hold_s:
             return True
         known = set(group_numbers(topology.switches).values())
         named = {number for session in self.sessions.values() for number in session.groups if is_ours(number)}

@@ -82,7 +82,8 @@ class NetworkSettings:
     switch_hold_s: float = 5.0
     """How long a switch that lost its connection is still taken to forward, in seconds, 0 to 300."""
     adopt_hold_s: float = 20.0
-    """How long after a start flows stay whose hosts or switches have not been found again, in seconds, 0 to 600."""
+    """How long after a start flows stay whose hosts or switches are not found again, and how long a port that led to a
+    switch is kept for it, in seconds, 0 to 600."""
     host_timeout_s: float = 3600.0
     """A host that was silent for so long is asked, and forgotten if it does not answer; in seconds, 10 to 604800."""
     probe_wait_s: float = 1.0
@@ -144,7 +145,7 @@ class Settings:
     def fabric(self) -> FabricSettings:
         net = self.network
         limits = Limits(**{item.name: getattr(net, item.name) for item in dataclasses.fields(Limits)})
-        return FabricSettings(limits, net.adopt_hold_s, net.packets_per_port, net.flood_frames)
+        return FabricSettings(limits, net.packets_per_port, net.flood_frames)
 
 
 def tls(settings: OpenFlowSettings) -> ssl.SSLContext | None:

@@ -7,7 +7,7 @@ be sent and hosts to be asked, it returns. LLDP that it is told of has been auth
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ class _SwitchState:
     name: str
     version: int
     connected: bool
+    connected_at: float
     left_at: float = 0.0
     ports: dict[PortNo, PortState] = field(default_factory=dict)
 
@@ -38,7 +39,8 @@ class Discovery:
         self.alarms = Alarms()
         self.hosts = HostTable(limits, self.alarms, self._is_edge, self._is_connected, self.port_name)
         self._switches: dict[Dpid, _SwitchState] = {}
-        self._waiting: dict[End, dict[Mac, str | None]] = {}  # hosts at ports that are not known yet
+        self._waiting: dict[End, dict[Mac, str | None]] = {}  # hosts that speak at ports that are not known yet
+        self._remembered: dict[End, set[Mac]] = {}  # hosts to which flows lead by such ports
         self._lldp: list[tuple[float, End]] = []  # a heap of when it is to be sent next
         self._lldp_at: dict[End, float] = {}
         self._topology = Topology()
@@ -47,12 +49,24 @@ class Discovery:
 
     # Events.
 
-    def switch_connected(self, dpid: Dpid, name: str, ports: Iterable[Port], now: float, version: int = 4) -> None:
-        """Also when it was connected before; ports that are as they were keep what is known of them."""
+    def switch_connected(
+        self,
+        dpid: Dpid,
+        name: str,
+        ports: Iterable[Port],
+        now: float,
+        *,
+        version: int = 4,
+        linked: Collection[PortNo] = (),
+    ) -> None:
+        """Also when it was connected before; ports that are as they were keep what is known of them.
+
+        By ports of `linked` its groups send to other switches, which may not be connected yet.
+        """
         state = self._switches.get(dpid)
         if state is None:
-            state = self._switches[dpid] = _SwitchState(name, version, True)
-        state.name, state.version, state.connected = name, version, True
+            state = self._switches[dpid] = _SwitchState(name, version, True, now)
+        state.name, state.version, state.connected, state.connected_at = name, version, True, now
         self._stale = True
         self.alarms.clear(f"switch {dpid}")
         present = {port.number: port for port in ports}
@@ -66,6 +80,9 @@ class Discovery:
                 self._schedule(End(dpid, port.number), now)
             else:
                 self.port_changed(dpid, port, now)
+            known = state.ports[port.number]
+            if port.number in linked and known.kind is Kind.UNKNOWN:
+                known.held_until = now + self.limits.adopt_hold_s
 
     def switch_gone(self, dpid: Dpid, now: float) -> None:
         """It lost its connection. It most likely forwards on, so it is reckoned with for a while."""
@@ -92,7 +109,7 @@ class Discovery:
         was_up, known_port = known.port.up, known.port
         if was_up and not port.up:
             known.goes_down(now)
-            self._waiting.pop(end, None)
+            self._not_waiting(end)
             self._flapping(end, known, now)
         known.port = port
         if port.up and not was_up:
@@ -106,7 +123,7 @@ class Discovery:
     def port_removed(self, end: End, now: float) -> None:
         state = self._switches.get(end.dpid)
         if state is not None and state.ports.pop(end.port, None) is not None:
-            self._waiting.pop(end, None)
+            self._not_waiting(end)
             self._stale = True
 
     def lldp_heard(self, at: End, origin: End, now: float) -> None:
@@ -122,7 +139,7 @@ class Discovery:
                 now,
                 10 * self.limits.lldp_timeout_s,
             )
-        elif port.kind is Kind.EDGE and self.hosts.at(at):
+        elif port.kind is Kind.EDGE and not self._outranks_hosts(at, port, origin):
             hosts = ", ".join(sorted(self.hosts.at(at))[:4])
             self.alarms.sound(
                 f"lldp {at}",
@@ -149,7 +166,7 @@ class Discovery:
         port.heard[origin] = now
         if port.kind is not Kind.LINK:
             port.becomes(Kind.LINK, now)
-            self._waiting.pop(at, None)
+            self._not_waiting(at)
             self.hosts.gone(at)
             self._schedule(at, now)  # the other end may not have heard yet
             self._stale = True
@@ -169,14 +186,14 @@ class Discovery:
     def host_remembered(self, at: End, mac: Mac, now: float) -> None:
         """A switch's flows say that a host is at one of its ports, unless that turns out to be a link."""
         port = self._port(at)
-        if port is None or port.kind is Kind.LINK or self.hosts.known(mac):
+        if port is None or port.kind is Kind.LINK:
             return
         if port.kind is Kind.EDGE:
             self.hosts.remembered(at, mac, now)
         else:
-            waiting = self._waiting.setdefault(at, {})
-            if len(waiting) < self.limits.max_hosts_per_port:
-                waiting.setdefault(mac, None)
+            remembered = self._remembered.setdefault(at, set())
+            if len(remembered) < self.limits.max_hosts_per_port:
+                remembered.add(mac)
 
     def tick(self, now: float) -> list[Probe]:
         """Time passes: links and switches expire, ports settle, claims are decided. Call it ten times a second."""
@@ -263,12 +280,29 @@ class Discovery:
         port = self._port(end)
         return port is not None and port.kind is Kind.EDGE
 
+    def _outranks_hosts(self, at: End, port: PortState, origin: End) -> bool:
+        """Whether LLDP of `origin` makes a link of a port toward hosts.
+
+        Not while hosts are known there: one of them may hand it on. Hosts behind a switch are known there, too, where
+        it forwards while it is not connected; they do not count if the port was a link with `origin` last, or if they
+        were found before the switch of `origin` connected and could tell of itself.
+        """
+        if origin in port.led_to:
+            return True
+        switch = self._switches[origin.dpid]
+        told_at = switch.connected_at + self.limits.settle_s if switch.connected else 0.0
+        return all(placed <= told_at for placed in self.hosts.placed(at))
+
     def _is_connected(self, end: End) -> bool:
         return end.dpid in self._switches and self._switches[end.dpid].connected
 
+    def _not_waiting(self, end: End) -> None:
+        self._waiting.pop(end, None)
+        self._remembered.pop(end, None)
+
     @staticmethod
     def _is_settled(port: PortState) -> bool:
-        return port.kind in (Kind.EDGE, Kind.LINK) or not port.port.up
+        return port.kind in (Kind.EDGE, Kind.LINK) or not port.port.up or bool(port.led_to)
 
     def _schedule(self, end: End, at: float) -> None:
         self._lldp_at[end] = at
@@ -303,13 +337,16 @@ class Discovery:
                 self._stale = True
             if not port.heard:
                 port.becomes(Kind.UNKNOWN, now)
+                port.led_to, port.held_until = frozenset(lost), now + self.limits.adopt_hold_s
                 self._schedule(end, now)
-        elif port.kind is Kind.UNKNOWN and now - port.since >= self.limits.settle_s:
+        elif port.kind is Kind.UNKNOWN and now >= max(port.since + self.limits.settle_s, port.held_until):
             port.becomes(Kind.EDGE, now)
             self._stale = True
             probes = []
             for mac, address in self._waiting.pop(end, {}).items():
                 probes += self.hosts.seen(end, mac, address, now)
+            for mac in self._remembered.pop(end, ()):
+                self.hosts.remembered(end, mac, now)
             return probes
         return []
 

@@ -35,6 +35,7 @@ class Probe:
 class _Known:
     mac: Mac
     at: End
+    placed: float  # since when it is there
     seen: float
     addresses: dict[str, float] = field(default_factory=dict)  # and when last seen
     value: Host | None = None  # as others see it; made when it is asked for
@@ -91,8 +92,9 @@ class HostTable:
     def at(self, end: End) -> frozenset[Mac]:
         return frozenset(self._at.get(end, ()))
 
-    def known(self, mac: Mac) -> bool:
-        return mac in self._hosts
+    def placed(self, end: End) -> list[float]:
+        """Since when hosts are known at a port."""
+        return [self._hosts[mac].placed for mac in self._at.get(end, ())]
 
     def holder(self, address: str) -> Host | None:
         mac = self._holder.get(address)
@@ -111,7 +113,7 @@ class HostTable:
         elif known.at != at:
             if self._usable(known.at):
                 return self._claim(str(mac), known, mac, at, now)
-            self._place(known, at)
+            self._place(known, at, now)
         known.seen = now
         self._answered(str(mac), known, now)
         return self._address(known, address, now) if address else []
@@ -180,17 +182,17 @@ class HostTable:
                 CONFLICT_KEPT_S,
             )
             return None
-        known = _Known(mac, at, now)
+        known = _Known(mac, at, now, now)
         self._hosts[mac] = known
         self._at.setdefault(at, set()).add(mac)
         self.changes += 1
         return known
 
-    def _place(self, known: _Known, at: End) -> None:
+    def _place(self, known: _Known, at: End, now: float) -> None:
         self._at[known.at].discard(known.mac)
         if not self._at[known.at]:
             del self._at[known.at]
-        known.at, known.value = at, None
+        known.at, known.placed, known.value = at, now, None
         self._at.setdefault(at, set()).add(known.mac)
         self.changes += 1
 
@@ -270,7 +272,7 @@ class HostTable:
         if claim.at is None:
             self._forget(holder)
         elif key == str(claim.holder):
-            self._place(holder, claim.at)
+            self._place(holder, claim.at, now)
             holder.seen = now
         elif (known := self._hosts.get(claim.claimant)) is not None and self._holder.get(key) == claim.holder:
             self._take(key, now, known)

@@ -3,12 +3,14 @@
            up, and stable                 LLDP of a switch of ours
     DOWN ----------------> UNKNOWN ----------------------------------> LINK
      ^                        | |  no LLDP for `settle_s`               |
-     |                        | +-----------------------> EDGE ---------+ (LLDP, while no host is known there)
+     |                        | +-----------------------> EDGE ---------+ (LLDP, while no host counts against it)
      +------------------------+--------------- down --------------------+
                               ^                                         |
                               +-------- LLDP is no longer heard --------+
 
 A port that goes down is out of use at once; how soon it is in use again depends on how often that happened lately.
+One that led to a switch and has not gone down since most likely still does, though that switch can't be heard: what
+comes in there says nothing of hosts, and it stays UNKNOWN for `hold` at first.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ class PortState:
     since: float = 0.0  # in this kind
     usable_at: float = 0.0  # while it is up but held down
     heard: dict[End, float] = field(default_factory=dict)  # whose LLDP came in here, and when last
+    led_to: frozenset[End] = frozenset()  # while it was a LINK last, unless it has gone down since
+    held_until: float = 0.0  # not an EDGE before
     downs: deque[float] = field(default_factory=lambda: deque(maxlen=FLAPS_KEPT))
 
     def goes_down(self, now: float) -> None:
@@ -50,6 +54,7 @@ class PortState:
             self.downs.append(now)
         self.kind, self.since = Kind.DOWN, now
         self.heard.clear()
+        self.led_to, self.held_until = frozenset(), 0.0
 
     def comes_up(self, now: float) -> None:
         """It may be used from `usable_at` on: at once after a first loss, later each time that it was lost again."""
