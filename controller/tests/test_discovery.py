@@ -183,6 +183,33 @@ def test_a_host_moves_when_it_no_longer_answers_at_its_old_port():
     assert net.topology.hosts[A].at == End(2, 3)
 
 
+def test_a_host_whose_address_is_not_known_moves_when_it_no_longer_answers_at_its_old_port():
+    net = Simulation()
+    net.switch(1)
+    net.discovery.host_remembered(End(1, 2), A, net.now)
+    net.run(3)
+    assert net.topology.hosts[A].at == End(1, 2)
+    net.seen((1, 3), A)  # of no packet with an address: there is nothing to ask for
+    net.run(1.5)
+    assert net.topology.hosts[A].at == End(1, 2)
+    net.run(10)
+    net.host((1, 3), A, "10.0.0.1")
+    net.run(1.5)
+    assert net.topology.hosts[A].at == End(1, 3)
+
+
+def test_a_host_whose_address_is_not_known_keeps_its_place_from_another_with_its_mac_if_it_answers():
+    net = Simulation()
+    net.switch(1)
+    net.discovery.host_remembered(End(1, 2), A, net.now)
+    net.run(3)
+    net.answering["10.0.0.1"], net.mac_of["10.0.0.1"] = End(1, 2), A
+    net.seen((1, 3), A, "10.0.0.1")
+    net.run(1.5)
+    assert net.topology.hosts[A].at == End(1, 2)
+    assert any("two hosts with MAC address" in what for what in net.alarms)
+
+
 def test_a_silent_host_is_looked_for_at_ports_that_come_up():
     net = pair()
     net.port((1, 2), up=False)

@@ -112,7 +112,7 @@ class HostTable:
                 return []
         elif known.at != at:
             if self._usable(known.at):
-                return self._claim(str(mac), known, mac, at, now)
+                return self._claim(str(mac), known, mac, at, now, address=address)
             self._place(known, at, now)
         known.seen = now
         self._answered(str(mac), known, now)
@@ -243,13 +243,18 @@ class HostTable:
             self._give(address, known, now)
             self._taken = [*self._taken[-MAX_SOUGHT:], (address, known.mac)]
 
-    def _claim(self, key: str, holder: _Known, claimant: Mac, at: End | None, now: float) -> list[Probe]:
-        """`key`, a MAC or an address, is the holder's; somebody else claims it. Whom to ask, if anybody."""
+    def _claim(
+        self, key: str, holder: _Known, claimant: Mac, at: End | None, now: float, *, address: str | None = None
+    ) -> list[Probe]:
+        """`key`, a MAC or an address, is the holder's; somebody else claims it. Whom to ask, if anybody.
+
+        `address` is the claimant's: a holder of the same MAC that none is known of may have it, too.
+        """
         if key in self._refused and at is not None:
             self._conflict(key, holder, claimant, at, now)
         if key in self._claims or key in self._refused:
             return []
-        address = key if key in holder.addresses else next(iter(holder.addresses), None)
+        address = key if key in holder.addresses else next(iter(holder.addresses), address)
         if address is None or not self._connected(holder.at):  # it can't be asked, so it keeps what it has
             if at is not None:
                 self._refused[key] = now + REFUSED_S
