@@ -29,7 +29,7 @@ from .control import (
 from .fabric import Fabric, FabricSettings
 from .flows.entry import Action, FlowEntry, Output, ToGroup, owner_name
 from .monitor import Monitor
-from .net.topology import Dpid, End, Link, PortNo, Topology
+from .net.topology import Dpid, End, Link, PortNo, Topology, dpid_text
 from .openflow import messages
 from .openflow.edge import Edge, EdgeSettings
 from .openflow.leases import Lease, Role
@@ -41,6 +41,7 @@ from .queues import plan
 from .queues.planned import Planned
 from .queues.probe import Prober, passing_by
 from .queues.probing import Probing
+from .queues.reports import Reports
 from .queues.wanted import QueuesReport, QueuesWanted
 from .state import StateDirectory
 
@@ -95,7 +96,7 @@ class Controller:
         self._lifts: frozenset[Lift] = frozenset()
         self._planned = Planned()
         self._watchers: list[Callable[[], None]] = []
-        self._reported: dict[tuple[Dpid, str], tuple[float, str, str]] = {}
+        self._reports = Reports()
         self._fabric = Fabric(settings.fabric, self._refresh)
         self._monitor = Monitor(self._fabric, settings.poll_s, lambda: bool(self._planned.wanted.ports))
         lease = Lease(int(self._started_s), self._state.identity)
@@ -391,14 +392,7 @@ class Controller:
 
     def queues_reported(self, report: QueuesReport) -> None:
         self._probing.reported(report)
-        known = {(port.dpid, port.name) for port in self._planned.wanted.ports}
-        for port in report.ports:
-            key = port.dpid, port.name
-            if port.problem and key in known:
-                since = self._reported[key][0] if key in self._reported else time.time()
-                self._reported[key] = since, report.agent, port.problem
-            else:
-                self._reported.pop(key, None)
+        self._reports.take(report, self._planned.wanted, time.time())
 
     def packet_out(self, dpid: Dpid, data: bytes, actions: tuple[Action, ...]) -> None:
         """Of `queues.probe.ProbeEdge`."""
@@ -436,15 +430,16 @@ class Controller:
         self._converged = self._fabric.converged()
         shift = time.time() - time.monotonic()
         alerts = [Alert(alarm.since + shift, alarm.what, alarm.remedy) for alarm in self._fabric.alarms.all()]
-        for (dpid, name), (since, agent, problem) in list(self._reported.items()):
-            switch = self._fabric.topology.switches.get(dpid)
-            where = f"port {switch.name if switch else f'{dpid:016x}'}/{name}"
-            alerts.append(Alert(since, f"queues of {where}: {problem}", f"look at the agent's log on {agent}"))
-        self._alerts = tuple(alerts)
         in_force, sure = self._in_force, self._fabric.sure()
         if self._planned.update(in_force.policy if in_force else None, self._fabric.topology, sure):
             for call in self._watchers:
                 call()
+        for trouble in self._reports.troubles(self._planned.wanted):
+            switch = self._fabric.topology.switches.get(trouble.dpid)
+            where = f"port {switch.name if switch else dpid_text(trouble.dpid)}/{trouble.port}"
+            what = f"queues of {where}: {trouble.problem}"
+            alerts.append(Alert(trouble.since_s, what, f"look at the agent's log on {trouble.agent}"))
+        self._alerts = tuple(alerts)
 
     def _sound(self, key: str, what: str, remedy: str) -> None:
         self._on_loop(lambda: self._fabric.alarms.sound(key, what, remedy, time.monotonic()))
