@@ -133,7 +133,11 @@ fn controller(asked: &Asked) -> Answer {
     let path = asked.line.split(' ').nth(1).expect("a path");
     match path.split('?').next().expect("a path") {
         "/v1/policy/check" => fine(&policy()),
-        "/v1/policy" if asked.line.starts_with("PUT") => fine(&applied(3, "paper")),
+        "/v1/policy" if asked.line.starts_with("PUT") => {
+            let mut done = applied(3, "paper");
+            done["warnings"] = policy()["warnings"].clone();
+            fine(&done)
+        }
         "/v1/policy" if asked.line.starts_with("DELETE") => fine(&applied(4, "")),
         "/v1/policy" => fine(&json!({"policy": policy(), "applied": applied(3, "paper")})),
         "/v1/status" => fine(&json!({
@@ -211,7 +215,8 @@ fn a_policy_is_checked_and_put_in_force() {
     ]);
     assert_eq!(
         said,
-        "paper: in force as version 3, 84 flow entries changed\n"
+        "paper: in force as version 3, 84 flow entries changed; \
+         see trunkline qos show for what is in force\n"
     );
     let said = bench.ok(&["qos", "clear", "--controller", &server.url]);
     assert_eq!(
@@ -245,12 +250,14 @@ fn warnings_and_odd_names_pass() {
     let server = Server::start(controller);
     let bench = bench();
     std::fs::write(bench.path("a b&c=ü.yaml"), "name: paper\n").expect("a file");
-    let done = bench.run(&["qos", "check", "a b&c=ü.yaml", "--controller", &server.url]);
-    assert!(done.status.success());
-    assert_eq!(
-        text(&done.stderr),
-        "a b&c=ü.yaml:9: warning: nothing is of category split; leave it out\n"
-    );
+    for verb in ["check", "apply"] {
+        let done = bench.run(&["qos", verb, "a b&c=ü.yaml", "--controller", &server.url]);
+        assert!(done.status.success());
+        assert_eq!(
+            text(&done.stderr),
+            "a b&c=ü.yaml:9: warning: nothing is of category split; leave it out\n"
+        );
+    }
     assert_eq!(
         server.asked()[0].line,
         "POST /v1/policy/check?name=a%20b%26c%3D%C3%BC.yaml HTTP/1.1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 
 from trunkline_controller.control import (
@@ -241,11 +242,13 @@ class FakeControl:
                     Problem(name, 7, "minimum rates sum to 400 Mbit/s of 300", "lower them"),
                 )
             )
-        return policy(text.partition("\n")[0][6:], text)
+        checked = policy(text.partition("\n")[0][6:], text)
+        odd = (Problem(name, 3, "nothing is of category split", "leave it out"),) if "split" in text else ()
+        return replace(checked, warnings=odd)
 
-    def apply(self, text: str, name: str, by: str) -> Applied:
+    def apply(self, text: str, name: str, by: str) -> tuple[Policy, Applied]:
         checked = self.check(text, name)
-        return self._put(checked, Applied(0, checked.name, START_S + 60, by, text, 84))
+        return checked, self._put(checked, Applied(0, checked.name, START_S + 60, by, text, 84))
 
     def clear(self, by: str) -> Applied:
         return self._put(None, Applied(0, "", START_S + 90, by, "", 84))

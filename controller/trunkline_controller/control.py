@@ -162,8 +162,10 @@ class Control(Protocol):
         """Raises PolicyError; `name` is the file's, for its messages. Checked against the switches connected too."""
         ...
 
-    def apply(self, text: str, name: str, by: str) -> Applied:
-        """Puts it in force on all switches and writes it down. Raises PolicyError or NotNow: nothing has changed."""
+    def apply(self, text: str, name: str, by: str) -> tuple[Policy, Applied]:
+        """Puts it in force on all switches and writes it down; the policy has its warnings. Raises PolicyError or
+        NotNow: nothing has changed.
+        """
         ...
 
     def clear(self, by: str) -> Applied:

@@ -327,9 +327,9 @@ class Controller:
             raise PolicyError(problems)
         return policy
 
-    def apply(self, text: str, name: str, by: str) -> Applied:
+    def apply(self, text: str, name: str, by: str) -> tuple[Policy, Applied]:
         policy = self.check(text, name)
-        return self._put_in_force(policy, policy.name, text, by)
+        return policy, self._put_in_force(policy, policy.name, text, by)
 
     def clear(self, by: str) -> Applied:
         return self._put_in_force(None, "", "", by)

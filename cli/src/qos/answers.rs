@@ -67,6 +67,9 @@ pub struct Applied {
     pub by: String,
     /// Flow entries, on all switches.
     pub flows_changed: u64,
+    /// Of its file, where it was just put in force: what is allowed, and perhaps not meant.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// The policy in force, if there is one.

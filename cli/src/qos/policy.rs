@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::answers::{
-    Applied, InForce, Policy, Problem, QueueTotal, QueueTotals, Queues, Share, Status,
+    Applied, InForce, Policy, Problem, QueueTotal, QueueTotals, Queues, Share, Status, Warning,
 };
 use super::client::{Controller, Refused, parse};
 use crate::args::{ControllerArgs, PolicyFileArgs};
@@ -37,7 +37,7 @@ pub fn check(args: &PolicyFileArgs) -> Result<(), CliError> {
         output::json(&json!({"file": name, "valid": true, "problems": [], "policy": checked}));
         return Ok(());
     }
-    warn(&policy, &name);
+    warn(&policy.warnings, &name);
     output::line(&format!(
         "{name}: policy {} is valid: {}, {}",
         policy.name,
@@ -62,8 +62,9 @@ pub fn apply(args: &PolicyFileArgs) -> Result<(), CliError> {
     if json {
         output::json(&answer);
     } else {
+        warn(&applied.warnings, &name);
         output::line(&format!(
-            "{}: in force as version {}, {} changed",
+            "{}: in force as version {}, {} changed; see trunkline qos show for what is in force",
             applied.name,
             applied.version,
             entries(applied.flows_changed),
@@ -309,8 +310,8 @@ fn age(at_s: f64) -> String {
     }
 }
 
-fn warn(policy: &Policy, name: &str) {
-    for warning in &policy.warnings {
+fn warn(warnings: &[Warning], name: &str) {
+    for warning in warnings {
         eprintln!(
             "{name}:{}: warning: {}; {}",
             warning.line, warning.what, warning.remedy

@@ -130,6 +130,7 @@ def test_a_policy_is_checked_applied_shown_and_cleared(client: Client, control: 
     assert control.in_force is None
 
     applied = client.put_policy(TEXT, User_Agent="trunkline/0.1.0").json
+    assert applied.pop("warnings") == []
     assert (applied["version"], applied["name"], applied["by"]) == (1, "paper", "127.0.0.1, trunkline/0.1.0")
     shown = client.get("/v1/policy").json
     assert shown["applied"] == applied
@@ -144,10 +145,13 @@ def test_a_policy_is_checked_applied_shown_and_cleared(client: Client, control: 
         "max_percent": None,
     }
 
-    assert client.ask("DELETE", "/v1/policy").json["version"] == 2
+    odd = client.put_policy(TEXT + "split: {}\n", "/v1/policy?name=a.yaml").json
+    assert odd["warnings"] == [{"line": 3, "what": "nothing is of category split", "remedy": "leave it out"}]
+
+    assert client.ask("DELETE", "/v1/policy").json["version"] == 3
     assert client.get("/v1/policy").json["policy"] is None
     history = client.get("/v1/policy/history").json
-    assert [(entry["version"], entry["name"]) for entry in history["history"]] == [(2, ""), (1, "paper")]
+    assert [(entry["version"], entry["name"]) for entry in history["history"]] == [(3, ""), (2, "paper"), (1, "paper")]
     assert client.get("/v1/policy/history/1").json["text"] == TEXT
 
 

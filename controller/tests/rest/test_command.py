@@ -86,7 +86,10 @@ def test_it_asks_by_tls_with_a_token(
 
     known = {"TRUNKLINE_CONTROLLER": server.url, "TRUNKLINE_CONTROLLER_CA": str(ca)}
     done = qos("apply", policy, TRUNKLINE_CONTROLLER_TOKEN_FILE=str(token_file), **known)
-    assert (done.returncode, done.stdout) == (0, "paper: in force as version 1, 84 flow entries changed\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "paper: in force as version 1, 84 flow entries changed; see trunkline qos show for what is in force\n",
+    )
     assert control.applied[0].by.startswith("127.0.0.1, trunkline/")
     shown = qos("show", "--token-file", token_file, **known)
     assert "DSCP on 21 ports, not known on 7 ports" in shown.stdout

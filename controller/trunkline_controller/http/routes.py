@@ -13,7 +13,15 @@ from . import problem
 from .problem import Stop
 from .views.flows import FlowsView, FlowView
 from .views.network import LinksView, TopologyView, parse_link
-from .views.policy import AppliedTextView, AppliedView, HistoryView, InForceView, PolicyView
+from .views.policy import (
+    AppliedNowView,
+    AppliedTextView,
+    AppliedView,
+    HistoryView,
+    InForceView,
+    PolicyView,
+    PolicyWarningView,
+)
 from .views.queues import QueuesView, QueueTotalsView, QueueView
 from .views.status import DecisionsView, DecisionView, StatusView
 
@@ -180,9 +188,10 @@ def _policy(router: APIRouter, control: Control) -> None:
         return InForceView(policy=PolicyView.of(found[0]), applied=AppliedView.of(found[1]))
 
     @router.put("/policy", tags=["policy"], openapi_extra=_BODY, responses=_TAKES_BODY | problem.responses(409))
-    def apply(text: PolicyText, by: Who, name: FileName = "policy.yaml") -> AppliedView:
+    def apply(text: PolicyText, by: Who, name: FileName = "policy.yaml") -> AppliedNowView:
         """Puts a policy in force on all switches. A wrong one is refused whole, with each problem's line."""
-        return AppliedView.of(control.apply(text, name, by))
+        policy, applied = control.apply(text, name, by)
+        return AppliedNowView(**AppliedView.of(applied).model_dump(), warnings=PolicyWarningView.all_of(policy))
 
     @router.delete("/policy", tags=["policy"], responses=problem.responses(409))
     def clear(by: Who) -> AppliedView:

@@ -62,6 +62,10 @@ class PolicyWarningView(BaseModel):
     what: str
     remedy: str
 
+    @staticmethod
+    def all_of(policy: Policy) -> list[PolicyWarningView]:
+        return [PolicyWarningView(line=w.line, what=w.what, remedy=w.remedy) for w in policy.warnings]
+
 
 class PolicyView(BaseModel):
     """A checked policy."""
@@ -103,7 +107,7 @@ class PolicyView(BaseModel):
             default_queue=policy.default_queue,
             trusted=list(policy.trusted),
             max_entries=policy.max_entries,
-            warnings=[PolicyWarningView(line=w.line, what=w.what, remedy=w.remedy) for w in policy.warnings],
+            warnings=PolicyWarningView.all_of(policy),
             text=policy.text,
         )
 
@@ -126,6 +130,12 @@ class AppliedView(BaseModel):
             by=applied.by,
             flows_changed=applied.flows_changed,
         )
+
+
+class AppliedNowView(AppliedView):
+    """A policy that was just put in force, and what in its file is perhaps not meant."""
+
+    warnings: list[PolicyWarningView]
 
 
 class AppliedTextView(AppliedView):
