@@ -65,6 +65,9 @@ class OpenFlowSettings:
     """Certificates in PEM; switches must show one that these have signed."""
     max_connections: int = 1024
     """Connections at once, 1 to 65536."""
+    max_memory_mib: int = 1024
+    """Memory for what switches send, with what is kept of it, in MiB, 64 to 1048576: about 1 KiB a flow entry that is
+    read from a switch. When it is used up, the switch that takes most of it is disconnected."""
     lease_s: int = 10
     """How long after its master's silent end a switch goes to a controller that stands by, in seconds, 1 to 300."""
     poll_s: float = 1.0
@@ -111,6 +114,7 @@ class StateSettings:
 RANGES: dict[str, tuple[float, float]] = {
     "openflow.port": (0, 65535),
     "openflow.max_connections": (1, 65536),
+    "openflow.max_memory_mib": (64, 1_048_576),
     "openflow.lease_s": (1, 300),
     "openflow.poll_s": (0.1, 60),
     "network.lldp_interval_s": (0.1, 60),
@@ -140,7 +144,7 @@ class Settings:
 
     def edge(self) -> EdgeSettings:
         of = self.openflow
-        return EdgeSettings(of.address, of.port, tls(of), of.max_connections, of.lease_s)
+        return EdgeSettings(of.address, of.port, tls(of), of.max_connections, of.lease_s, of.max_memory_mib)
 
     def fabric(self) -> FabricSettings:
         net = self.network

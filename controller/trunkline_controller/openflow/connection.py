@@ -8,8 +8,11 @@ are bounded, and all runs on one thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..net.topology import Dpid
@@ -20,7 +23,8 @@ HANDSHAKE_S = 5.0
 ANSWER_S = 10.0  # a switch that leaves a request open for so long is taken for dead
 ECHO_EVERY_S = 5.0
 SILENT_S = 15.0
-MAX_REPLY_BYTES = 256 << 20  # of one multipart request
+MAX_REPLY_BYTES = 1 << 20  # to one multipart request, unless more is asked for
+MAX_TABLES_BYTES = 32 << 20  # to one for flow entries or groups, about 300,000 of them
 MAX_UNSENT_BYTES = 16 << 20  # what a switch that does not read may leave in memory
 
 
@@ -62,9 +66,21 @@ class Peer(Protocol):
 
     def role_lost(self, connection: Connection) -> None: ...
 
+    def holds(self, octets: int) -> None:
+        """So many bytes more are kept in memory for a switch; fewer where it is negative."""
+        ...
+
     def admits(self, connection: Connection) -> bool:
         """Whether another connection may be made."""
         ...
+
+
+@dataclass
+class _Request:
+    answer: asyncio.Future[bytes]
+    most_bytes: int
+    parts: bytearray = field(default_factory=bytearray)  # of a multipart reply
+    held: int = 0  # bytes
 
 
 class Connection(asyncio.Protocol):
@@ -77,10 +93,10 @@ class Connection(asyncio.Protocol):
         self.address = ""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self.held = 0  # bytes that are kept in memory for it, as far as it decides how many
         self._buffer = bytearray()
         self._xids = itertools.cycle(range(1, 1 << 32))
-        self._waiting: dict[int, asyncio.Future[bytes]] = {}
-        self._parts: dict[int, bytearray] = {}
+        self._waiting: dict[int, _Request] = {}
         self._heard_at = 0.0
         self._is_connected = False
         self._why = "the switch closed the connection"
@@ -103,11 +119,11 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
-        buffer = self._buffer
+        buffer, before = self._buffer, len(self._buffer)
         buffer += data
         offset = 0
         try:
-            while len(buffer) - offset >= 8 and self._transport is not None:
+            while len(buffer) - offset >= 8 and self.is_open:
                 version, kind, length, xid = HEADER.unpack_from(buffer, offset)
                 if length < 8:
                     raise ValueError(f"a message of {length} bytes")
@@ -118,7 +134,9 @@ class Connection(asyncio.Protocol):
                 self._message(version, kind, xid, message)
         except (ValueError, struct.error, IndexError) as error:
             self.close(f"it sent what is not OpenFlow: {error}")
-        del buffer[:offset]
+        if self.is_open:
+            del buffer[:offset]
+            self.hold(len(buffer) - before)
 
     def pause_writing(self) -> None:
         self.close(f"it does not read; {MAX_UNSENT_BYTES >> 20} MiB wait for it")
@@ -129,11 +147,11 @@ class Connection(asyncio.Protocol):
         if exc is not None:
             self._why = str(exc)
         self._transport = None
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(Gone(self._why))
+        for request in self._waiting.values():
+            if not request.answer.done():
+                request.answer.set_exception(Gone(self._why))
         self._waiting.clear()
-        self._parts.clear()
+        self._let_go()
         if self._is_connected:
             self._is_connected = False
             self.peer.disconnected(self, self._why)
@@ -150,6 +168,29 @@ class Connection(asyncio.Protocol):
         self._why = why
         if self._transport is not None:
             self._transport.abort()
+        self._let_go()
+
+    def hold(self, octets: int) -> None:
+        """Counts what is kept in memory because of what the switch sent, until the connection ends."""
+        if self.is_open:
+            self.held += octets
+            self.peer.holds(octets)
+
+    @contextlib.contextmanager
+    def holding(self, octets: int) -> Iterator[None]:
+        """Counts it for a while."""
+        self.hold(octets)
+        try:
+            yield
+        finally:
+            self.hold(-octets)
+
+    def _let_go(self) -> None:
+        self._buffer.clear()
+        for request in self._waiting.values():
+            request.parts.clear()
+        held, self.held = self.held, 0
+        self.peer.holds(-held)
 
     def send(self, message: bytes) -> int:
         """Returns the message's transaction id."""
@@ -165,20 +206,20 @@ class Connection(asyncio.Protocol):
             self._transport.write(b"".join(map(messages.with_xid, wanted, xids)))
         return xids
 
-    async def request(self, message: bytes, give_up_s: float = ANSWER_S) -> bytes:
+    async def request(self, message: bytes, give_up_s: float = ANSWER_S, most_bytes: int = MAX_REPLY_BYTES) -> bytes:
         """The answer: a message, or all bodies of a multipart reply. Raises OpenFlowError, Gone, or TimeoutError."""
         if not self.is_open:
             raise Gone(self._why)
-        future: asyncio.Future[bytes] = self._loop.create_future()
+        waiting = _Request(self._loop.create_future(), most_bytes)
         xid = next(self._xids)
-        self._waiting[xid] = future
+        self._waiting[xid] = waiting
         assert self._transport is not None
         self._transport.write(messages.with_xid(message, xid))
         try:
-            return await asyncio.wait_for(future, give_up_s)
+            return await asyncio.wait_for(waiting.answer, give_up_s)
         finally:
             self._waiting.pop(xid, None)
-            self._parts.pop(xid, None)
+            self.hold(-waiting.held)
 
     async def barrier(self) -> None:
         """All messages before it are done when this returns; a switch that does not get there is given up."""
@@ -219,11 +260,11 @@ class Connection(asyncio.Protocol):
             self._answer(xid, message)
         elif kind == messages.ERROR:
             error = OpenFlowError(*struct.unpack_from("!HH", message, 8))
-            future = self._waiting.get(xid)
-            if future is None:
+            request = self._waiting.get(xid)
+            if request is None:
                 self.peer.failed(self, xid, error)
-            elif not future.done():
-                future.set_exception(error)
+            elif not request.answer.done():
+                request.answer.set_exception(error)
         elif kind == messages.PORT_STATUS:
             self.peer.port_status(self, message[16:], removed=message[8] == 1)
         elif kind == messages.ROLE_STATUS:
@@ -256,20 +297,23 @@ class Connection(asyncio.Protocol):
         self.peer.packet_in(self, table, in_port, data)
 
     def _multipart_reply(self, xid: int, message: bytes) -> None:
-        if xid not in self._waiting:
+        request = self._waiting.get(xid)
+        if request is None or request.answer.done():
             return
         flags = struct.unpack_from("!H", message, 10)[0]
-        parts = self._parts.setdefault(xid, bytearray())
-        parts += message[16:]
-        if len(parts) > MAX_REPLY_BYTES:
-            self.close("it answers a request without end")
-        elif not flags & 1:  # OFPMPF_REPLY_MORE
-            self._answer(xid, bytes(self._parts.pop(xid)))
+        request.parts += message[16:]
+        request.held += len(message) - 16
+        self.hold(len(message) - 16)
+        if request.held > request.most_bytes:
+            self.close(f"it answers a request with more than {request.most_bytes >> 20} MiB")
+        elif not flags & 1 and self.is_open:  # OFPMPF_REPLY_MORE
+            request.answer.set_result(bytes(request.parts))
+            request.parts.clear()
 
     def _answer(self, xid: int, body: bytes) -> None:
-        future = self._waiting.get(xid)
-        if future is not None and not future.done():
-            future.set_result(body)
+        request = self._waiting.get(xid)
+        if request is not None and not request.answer.done():
+            request.answer.set_result(body)
 
     def _reply(self, xid: int, message: bytes) -> None:
         if self.is_open and self._transport is not None:

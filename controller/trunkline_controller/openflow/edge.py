@@ -14,7 +14,7 @@ from ..net.topology import Dpid, Port, PortNo, dpid_text
 from . import messages, replies
 from .connection import Connection, Gone, OpenFlowError
 from .leases import Lease, Role, senior
-from .session import Session
+from .session import MAX_PORTS, Session
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,7 @@ class EdgeSettings:
     tls: ssl.SSLContext | None = None
     max_connections: int = 1024
     lease_s: int = 10
+    max_memory_mib: int = 1024
 
     @property
     def renew_s(self) -> float:
@@ -70,6 +71,7 @@ class Edge:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._look = asyncio.Event()
+        self._held = 0  # bytes, for all connections
 
     async def start(self) -> None:
         """Raises OSError where the port can't be listened on."""
@@ -141,13 +143,20 @@ class Edge:
         if session is None or port is None:
             return
         if removed:
-            session.ports.pop(port.number, None)
-        else:
-            session.ports[port.number] = port
-        if session.managed and removed:
-            self._network.port_removed(session, port.number)
+            if session.port_removed(port.number) and session.managed:
+                self._network.port_removed(session, port.number)
+        elif not session.port_changed(port):
+            self._too_many_ports(session)
         elif session.managed:
             self._network.port_changed(session, port)
+
+    def _too_many_ports(self, session: Session) -> None:
+        self._network.stranger(
+            f"ports {session.dpid}",
+            f"switch {session.name}, from {session.connection.address}, says to have more than {MAX_PORTS} ports; "
+            "further ones are not used",
+            "see that it is the switch it says to be",
+        )
 
     def failed(self, connection: Connection, xid: int, error: OpenFlowError) -> None:
         session = self._of(connection)
@@ -159,6 +168,22 @@ class Edge:
 
     def role_lost(self, connection: Connection) -> None:
         self._look.set()
+
+    def holds(self, octets: int) -> None:
+        """Of the connections, the one for which most is kept gives way: who asks for little is served on."""
+        self._held += octets
+        if octets <= 0 or self._held <= self.settings.max_memory_mib << 20:
+            return
+        most = max(self._connections, key=lambda connection: connection.held, default=None)
+        if most is not None and most.held:
+            where = dpid_text(most.dpid) if most.dpid else "a switch without a datapath id yet"
+            self._network.stranger(
+                "memory",
+                f"what switches sent takes {self.settings.max_memory_mib} MiB of memory, the limit; {where}, from "
+                f"{most.address}, sent most of it ({most.held >> 20} MiB) and is disconnected",
+                "look at that switch, or raise openflow.max_memory_mib",
+            )
+            most.close("what it sent takes too much memory")
 
     def _of(self, connection: Connection) -> Session | None:
         session = self.sessions.get(connection.dpid)
@@ -189,6 +214,8 @@ class Edge:
                 connection.close("the switch has connected anew")
                 return
             self.sessions[connection.dpid] = session
+            if session.ports_refused:
+                self._too_many_ports(session)
             log.info(
                 "switch %s (%s): connected from %s, OpenFlow 1.%d, %d ports",
                 session.name, dpid_text(session.dpid), connection.address, connection.version - 1, len(session.ports),

@@ -31,6 +31,7 @@ from ..text import printable
 from .messages import PARSER, V1_3
 
 MAX_NAME = 64  # characters of a switch's name
+LONG = 1024  # bytes of match and instructions: longer than any entry of ours
 PORTS_END = 0xFFFFFF00  # OFPP_MAX; above it ports are not real
 _PORT_DOWN, _LINK_DOWN = 1, 1  # OFPPC_PORT_DOWN, OFPPS_LINK_DOWN
 
@@ -219,7 +220,10 @@ def flows(version: int, body: bytes) -> Iterator[ReadFlow]:
             if instructions_at > end:
                 raise ValueError("a flow entry's match is longer than the entry")
             match_end = match_at + _padded(body, match_at)
-            entry = _entry(version, table, priority, idle, cookie, body[match_at:match_end], body[instructions_at:end])
+            entry = None
+            if end - match_at <= LONG:  # what is kept of entries is bounded, each in its size too
+                match, instructions = body[match_at:match_end], body[instructions_at:end]
+                entry = _entry(version, table, priority, idle, cookie, match, instructions)
             yield ReadFlow(table, priority, cookie, entry, packets, octets)
             offset = end
     except struct.error as error:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import logging
 import struct
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..flows.desired import is_ours
 from ..flows.difference import (
@@ -22,15 +25,22 @@ from ..flows.difference import (
 from ..flows.entry import FlowEntry, Owner, SelectGroup, Table, Tables, cookie
 from ..net.topology import Dpid, Port, PortNo
 from . import messages, replies
-from .connection import Connection, Gone, OpenFlowError
+from .connection import MAX_TABLES_BYTES, Connection, Gone, OpenFlowError
 from .leases import Lease
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BATCH = 512  # changes between two barriers
 RETRY_S = 30.0  # what a switch refused is tried again after this, or when it has been given something else to have
 MANAGED = (Owner.ADMIT, Owner.POLICY, Owner.LIFT, Owner.FORWARD, Owner.PROBE)  # others come and go by themselves
 OWNER_MASK = 0xFFFFFFFF << 32
+MAX_LEASES = 16  # of one switch, the most senior ones
+MAX_PORTS = 2048  # of one switch
+SLICE = 256  # entries of a reply that are read at a time
+# What is kept of one of each takes up in memory; estimates on the high side.
+ENTRY_BYTES, PORT_BYTES = 1024, 2048
 
 _FLOW_MOD_FAILED, _TABLE_FULL = 5, 1
 _GROUP_MOD_FAILED, _OUT_OF_GROUPS = 6, 3
@@ -61,6 +71,7 @@ class Session:
     role: int = messages.ROLE_NOCHANGE  # as the switch last said, and the generation of roles
     generation: int = 0
     leases: tuple[Lease, ...] = ()
+    ports_refused: int = 0
     managed: bool = False  # this controller is its master and has read what it has
     flows: set[FlowEntry] = field(default_factory=set)  # of ours, and there
     groups: dict[int, SelectGroup] = field(default_factory=dict)
@@ -73,6 +84,7 @@ class Session:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _pending: dict[int, tuple[Change, FlowEntry | None]] = field(default_factory=dict)
     _retry_at: float = 0.0
+    _kept: int = 0  # bytes, counted for what was read
     in_step: bool = False  # has all that is wanted, as far as it does not refuse
 
     @property
@@ -88,8 +100,26 @@ class Session:
         body = await self.connection.request(messages.multipart(self.version, messages.MP_DESC))
         described = replies.name_text(body[800:1056])
         found = await self.connection.request(messages.port_desc_request(self.version))
-        self.ports = {port.number: port for port in replies.ports(self.version, found)}
+        for port in replies.ports(self.version, found):
+            self.port_changed(port)
         self.name = described if described not in ("", "None") else f"{self.dpid:016x}"
+
+    def port_changed(self, port: Port) -> bool:
+        """Whether it is reckoned with: not where the switch says to have more of them than any has."""
+        if port.number not in self.ports:
+            if len(self.ports) >= MAX_PORTS:
+                self.ports_refused += 1
+                return False
+            self.connection.hold(PORT_BYTES)
+        self.ports[port.number] = port
+        return True
+
+    def port_removed(self, number: PortNo) -> bool:
+        """Whether it was there."""
+        if self.ports.pop(number, None) is None:
+            return False
+        self.connection.hold(-PORT_BYTES)
+        return True
 
     async def ask_role(self, role: int, generation: int = 0) -> None:
         """Raises OpenFlowError where the generation is stale, ValueError where the answer is none."""
@@ -103,29 +133,72 @@ class Session:
         request = messages.flows_request(self.version, cookie(Owner.LEASE), OWNER_MASK, Table.ADMIT)
         body = await self.connection.request(request)
         entries = [read.entry for read in replies.flows(self.version, body) if read.entry is not None]
-        self.leases = tuple(lease for entry in entries if (lease := Lease.of(entry)) is not None)
+        found = (lease for entry in entries if (lease := Lease.of(entry)) is not None)
+        self.leases = tuple(heapq.nsmallest(MAX_LEASES, found))
 
     async def read(self) -> None:
-        """Finds out what of ours it has, and what of others stands where ours might."""
-        body = await self.connection.request(messages.flows_request(self.version))
+        """Finds out what of ours it has, and what of others stands where ours might. Where it is given changes
+        meanwhile, what was found is no longer so, and nothing is made of it.
+        """
+        sent = self.changes_sent
         flows: set[FlowEntry] = set()
         foreign: set[Key] = set()
-        for read in replies.flows(self.version, body):
-            if not read.ours:
-                if read.entry is not None:
+        kept = 0
+        try:
+            async for read in self._read_flows(messages.flows_request(self.version)):
+                if read.entry is None:
+                    continue
+                # One of ours that was made to do something else is put right: it counts as not there.
+                if not read.ours:
                     foreign.add(read.entry.key)
-            # One of ours that was made to do something else is put right: it counts as not there.
-            elif read.entry is not None and read.cookie >> 32 & 0xFFFF in MANAGED:
-                flows.add(read.entry)
-        body = await self.connection.request(messages.group_desc_request(self.version))
-        groups = {group.number: group for group in replies.groups(self.version, body) if is_ours(group.number)}
+                elif read.cookie >> 32 & 0xFFFF in MANAGED:
+                    flows.add(read.entry)
+                kept += self._keep_more((len(flows) + len(foreign)) * ENTRY_BYTES - kept)
+            groups = await self.read_groups()
+            kept += self._keep_more((len(flows) + len(foreign) + len(groups)) * ENTRY_BYTES - kept)
+        except BaseException:
+            self.connection.hold(-kept)
+            raise
+        if self.changes_sent != sent:
+            self.connection.hold(-kept)
+            return
+        self.connection.hold(-self._kept)
+        self._kept = kept
         self.flows, self.groups, self.foreign = flows, groups, frozenset(foreign)
         self._news.set()
 
+    async def read_groups(self) -> dict[int, SelectGroup]:
+        """Ours."""
+        groups: dict[int, SelectGroup] = {}
+        async for group in self._read(messages.group_desc_request(self.version), replies.groups):
+            if is_ours(group.number):
+                groups[group.number] = group
+        return groups
+
+    def _keep_more(self, octets: int) -> int:
+        self.connection.hold(octets)
+        return octets
+
+    def _read_flows(self, request: bytes) -> AsyncIterator[replies.ReadFlow]:
+        return self._read(request, replies.flows)
+
+    async def _read(self, request: bytes, parse: Callable[[int, bytes], Iterator[T]]) -> AsyncIterator[T]:
+        """What a long reply says, a slice at a time: other switches are served in between."""
+        body = await self.connection.request(request, most_bytes=MAX_TABLES_BYTES)
+        with self.connection.holding(len(body)):
+            for number, one in enumerate(parse(self.version, body), 1):
+                if number % SLICE == 0:
+                    await asyncio.sleep(0)
+                    if not self.connection.is_open:
+                        raise Gone("the connection ended while its reply was read")
+                yield one
+
     async def counted(self, table: Table | None = None) -> None:
         """Reads the counters of its entries, of one table or all."""
-        body = await self.connection.request(messages.flows_request(self.version, table=table))
-        found = {read.entry: (read.packets, read.bytes) for read in replies.flows(self.version, body) if read.entry}
+        found: dict[FlowEntry, tuple[int, int]] = {}
+        async for read in self._read_flows(messages.flows_request(self.version, table=table)):
+            if read.entry is not None and read.entry in self.flows:
+                found[read.entry] = read.packets, read.bytes
         kept = {} if table is None else {e: c for e, c in self.counters.items() if e.table is not table}
         self.counters = kept | {entry: counts for entry, counts in found.items() if entry in self.flows}
 
@@ -139,11 +212,12 @@ class Session:
 
     async def port_counts(self) -> dict[PortNo, replies.PortCounts]:
         body = await self.connection.request(messages.port_stats_request(self.version))
-        return replies.port_counts(self.version, body)
+        return {number: c for number, c in replies.port_counts(self.version, body).items() if number in self.ports}
 
     async def queue_counts(self, port: PortNo | None = None) -> dict[tuple[PortNo, int], replies.QueueCounts]:
         request = messages.queue_stats_request(self.version, messages.ANY if port is None else port)
-        return replies.queue_counts(self.version, await self.connection.request(request))
+        found = replies.queue_counts(self.version, await self.connection.request(request))
+        return {key: counts for key, counts in found.items() if key[0] in self.ports}
 
     def want(self, tables: Tables, keep: frozenset[Table]) -> None:
         """In tables of `keep` nothing that is there is changed or removed."""
