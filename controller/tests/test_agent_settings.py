@@ -6,8 +6,11 @@ import http.server
 import threading
 
 import pytest
+from fake_control import FakeControl
 
 from trunkline_controller import cli
+from trunkline_controller.http.server import HttpServer
+from trunkline_controller.http.settings import HttpSettings
 from trunkline_controller.net.topology import Dpid, PortNo
 from trunkline_controller.queues.agent import filters, rows
 from trunkline_controller.queues.agent.client import Client, ControllerError
@@ -151,6 +154,54 @@ def test_a_server_that_is_no_controller_is_said(answers, status, body, what):
 def test_a_controller_that_is_not_there_is_said():
     with pytest.raises(ControllerError, match="Connection refused; does the controller run there"):
         Client("http://127.0.0.1:1").report(QueuesReport("a", "v", (PortReport(Dpid(1), "x"),)))
+
+
+def test_a_refusal_is_told_in_the_controllers_words_and_fit_for_a_terminal(answers):
+    Answers.status = 413
+    Answers.body = b'{"detail": "the body is longer than 9 bytes\\u001b[2J", "remedy": "send less at once"}'
+    client = Client(answers)
+    with pytest.raises(ControllerError) as refused:
+        client.report(QueuesReport("a", "v", ()))
+    said = "413 Request Entity Too Large: the body is longer than 9 bytes?[2J; send less at once"
+    assert str(refused.value) == f"{answers}: {said}"
+    client.close()
+
+
+def test_a_report_of_any_number_of_ports_arrives_in_parts():
+    control = FakeControl()
+    server = HttpServer(control, HttpSettings(port=0))
+    server.start()
+    try:
+        client = Client(f"http://127.0.0.1:{server.port}")
+        long = "\N{EURO SIGN}" * 2000  # longer than the controller takes of a port's problem
+        ports = tuple(PortReport(Dpid(1), f"port{n:05}", long if n < 500 else "") for n in range(12_000))
+        client.report(QueuesReport("rack1", "v", ports))
+        client.report(QueuesReport("rack2", "v", ()))
+        client.close()
+    finally:
+        server.stop()
+    *parts, empty = control.reports
+    assert {(part.agent, part.version) for part in parts} == {("rack1", "v")}
+    found = [(port.name, port.problem) for part in parts for port in part.ports]
+    assert [name for name, _ in found] == [port.name for port in ports]
+    assert {problem for _, problem in found} == {"\N{EURO SIGN}" * 1000, ""}
+    assert (empty.agent, empty.ports) == ("rack2", ())
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://192.0.2.1:8181", True), ("http://localhost.example", True), ("https://192.0.2.1", False),
+        ("http://127.9.9.9:1", False), ("http://[::1]", False), ("http://LocalHost:8181", False),
+    ],
+)  # fmt: skip
+def test_a_token_that_goes_to_another_host_in_clear_is_warned_of(tmp_path, caplog, url, warned):
+    text = f'[agent]\ncontroller = "{url}"\n'
+    said = f"the token goes to {url} unencrypted; have the controller speak TLS"
+    for token in (f'token_file = "{secret(tmp_path)}"\n', ""):
+        caplog.clear()
+        assert cli.main(["agent", "--config", str(file(tmp_path, text + token)), "--check"]) == 0
+        assert [record.getMessage() for record in caplog.records] == ([said] if warned and token else [])
 
 
 def port(*queues, default=0):

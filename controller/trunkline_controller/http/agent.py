@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from ..control import AgentControl
 from ..net.topology import Dpid
-from ..queues.wanted import PortReport, QueuesReport, QueuesWanted, wanted_json
+from ..queues.wanted import MAX_PROBLEM, PortReport, QueuesReport, QueuesWanted, wanted_json
 from ..text import printable
 from . import problem
 from .views.network import DpidText
@@ -70,7 +70,7 @@ class PortReportView(BaseModel):
 
     dpid: DpidText
     name: str = Field(max_length=255)
-    problem: str = Field("", max_length=1000, description="Empty where they are as they should be")
+    problem: str = Field("", max_length=MAX_PROBLEM, description="Empty where they are as they should be")
 
 
 class ReportView(BaseModel):
@@ -130,7 +130,9 @@ def agent(control: AgentControl, polls: Polls) -> APIRouter:
     @router.post("/queues", status_code=204, responses=problem.responses(413, 415))
     def report_queues(report: ReportView) -> None:
         """What became of the queues at the switches."""
-        ports = tuple(PortReport(Dpid(int(p.dpid, 16)), p.name, printable(p.problem, 1000)) for p in report.ports)
+        ports = tuple(
+            PortReport(Dpid(int(p.dpid, 16)), p.name, printable(p.problem, MAX_PROBLEM)) for p in report.ports
+        )
         control.queues_reported(QueuesReport(printable(report.agent, 255), report.version, ports))
 
     return router

@@ -67,7 +67,7 @@ def too_large(limit: int) -> JSONResponse:
     return answer(
         413,
         f"the request's body is longer than {limit} bytes",
-        "a policy is a short file: is it the right one?",
+        "send less at once; a policy is a short file: is it the right one?",
         {"Connection": "close"},
     )
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from ..net.topology import Dpid, PortNo, dpid_text
 
+MAX_PROBLEM = 1000  # characters that a report says of a port
+
 
 @dataclass(frozen=True)
 class QueueWanted:
@@ -149,7 +151,9 @@ def report_json(report: QueuesReport) -> dict[str, Any]:
     return {
         "agent": report.agent,
         "version": report.version,
-        "ports": [{"dpid": dpid_text(p.dpid), "name": p.name, "problem": p.problem} for p in report.ports],
+        "ports": [
+            {"dpid": dpid_text(p.dpid), "name": p.name, "problem": p.problem[:MAX_PROBLEM]} for p in report.ports
+        ],
     }
 
 
@@ -160,7 +164,7 @@ def report_of(value: Mapping[str, Any]) -> QueuesReport:
             str(value["agent"])[:255],
             str(value["version"])[:64],
             tuple(
-                PortReport(Dpid(int(port["dpid"], 16)), str(port["name"])[:255], str(port["problem"])[:1000])
+                PortReport(Dpid(int(port["dpid"], 16)), str(port["name"])[:255], str(port["problem"])[:MAX_PROBLEM])
                 for port in value["ports"]
             ),
         )

@@ -5,15 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from ...net.topology import Dpid, dpid_text
+from ...text import printable
 from ..wanted import QueuesReport, QueuesWanted, report_json, wanted_of
 
+MAX_SAID = 300  # characters of what a server says of its refusal
 MAX_ANSWER_BYTES = 16 << 20
+MAX_REPORT_BYTES = 128 << 10  # at once; the controller takes twice as much
 ANSWER_S = 10.0  # beyond what a poll may wait
 
 
@@ -46,8 +49,9 @@ class Client:
             raise ControllerError(f"{self._url}: {error}; is this a controller of the agent's version?") from error
 
     def report(self, report: QueuesReport) -> None:
-        """Raises ControllerError."""
-        self._ask("POST", "/v1/agent/queues", report_json(report), ANSWER_S)
+        """In as many parts as it takes. Raises ControllerError."""
+        for part in _parts(report_json(report)):
+            self._ask("POST", "/v1/agent/queues", part, ANSWER_S)
 
     def abort(self) -> None:
         """Ends what is under way, from another thread; nothing is asked from now on."""
@@ -105,13 +109,38 @@ class Client:
         if answer.will_close:
             self.close()
         if answer.status // 100 != 2:
-            raise ControllerError(f"{self._url}: {answer.status} {answer.reason}; {_remedy(answer.status)}")
+            raise ControllerError(f"{self._url}: {_refusal(answer.status, answer.reason, text)}")
         return text
 
 
-def _remedy(status: int) -> str:
+def _parts(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Reports of some of the ports each; one at least."""
+    ports: list[dict[str, Any]] = []
+    size = 0
+    for port in report["ports"]:
+        length = len(json.dumps(port)) + len(", ")
+        if ports and size + length > MAX_REPORT_BYTES:
+            yield {**report, "ports": ports}
+            ports, size = [], 0
+        ports.append(port)
+        size += length
+    yield {**report, "ports": ports}
+
+
+def _refusal(status: int, reason: str, body: bytes) -> str:
+    """What a controller's refusal says (RFC 9457), or what that of another server may mean."""
+    problem: Any = None
+    with suppress(ValueError, RecursionError):
+        problem = json.loads(body)
+    said = problem if isinstance(problem, dict) else {}
+    detail, remedy = (printable(str(said.get(key, "")), MAX_SAID) for key in ("detail", "remedy"))
+    what = f"{status} {printable(reason, MAX_SAID)}" + (f": {detail}" if detail else "")
+    return f"{what}; {_remedy(status, remedy)}"
+
+
+def _remedy(status: int, said: str) -> str:
     if status in (401, 403):
         return "set agent.token_file to a file with the controller's token"
     if status == 404:
         return "set agent.controller to a controller's REST interface"
-    return "look at the controller's log"
+    return said or "look at the controller's log"

@@ -14,6 +14,8 @@ from .agent import Agent, clear
 from .database import DatabaseError
 from .settings import AgentFile
 
+log = logging.getLogger("trunkline.agent")
+
 
 def main(words: Sequence[str]) -> int:
     """Runs the command; returns its exit status: 0, 1 for what failed, 2 for what is wrong with the configuration."""
@@ -37,6 +39,8 @@ def main(words: Sequence[str]) -> int:
     except configuration.ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2
+    if settings.is_token_in_clear and not options.clear:
+        log.warning("the token goes to %s unencrypted; have the controller speak TLS", settings.controller)
     if options.check:
         print(f"{options.config}: configuration is valid")
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 import ssl
@@ -64,6 +65,12 @@ class AgentSettings:
             raise SettingsError("agent.token_file", f"{self.token_file} has no token", "copy the controller's")
         return text.decode()
 
+    @property
+    def is_token_in_clear(self) -> bool:
+        """Whether the token goes to another host by plain http."""
+        url = urlsplit(self.controller)
+        return self.token_file is not None and url.scheme != "https" and not _is_loopback(url.hostname or "")
+
     def check(self) -> None:
         """Raises SettingsError unless an agent can start with these; reads the files that are named."""
         url = urlsplit(self.controller)
@@ -81,6 +88,13 @@ class AgentSettings:
             raise SettingsError("agent.name", "is no name", "write at most 255 characters")
         self.token()
         self.tls()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 @dataclass(frozen=True)
