@@ -150,6 +150,9 @@ class Described:
     async def request(self, message):
         return self.answers.pop(0)
 
+    def hold(self, octets):
+        pass
+
 
 @VERSIONS
 @given(data=st.data())
