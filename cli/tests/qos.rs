@@ -267,6 +267,7 @@ fn warnings_and_odd_names_pass() {
         .command(&["qos", "apply", "-", "--controller", &server.url])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("a process");
     child
