@@ -64,6 +64,7 @@ class Fabric:
         self._lldp = Lldp()
         self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
         self._flood_rate = Buckets(settings.flood_frames, 2 * settings.flood_frames)
+        self._refusing: set[Dpid] = set()  # of these there may be alarms
         self._master_since = 0.0
         self._adopting = True
         self._plan_cost_s = 0.0
@@ -162,7 +163,7 @@ class Fabric:
             origin = self._lldp.origin(data, now)
             if origin is not None:
                 self.discovery.lldp_heard(at, origin, now)
-                self._plan_soon()
+                self._plan_if_changed()
             return
         if not self._port_rates.take(at, now):
             return
@@ -170,8 +171,7 @@ class Fabric:
         if frame is None or not frame.from_a_host or frame.source == CONTROLLER_MAC:
             return
         self._ask(self.discovery.host_seen(at, frame.source, frame.address, now))
-        if self.discovery.hosts.changes:
-            self._plan_soon()
+        self._plan_if_changed()
         if table == Table.FORWARD or frame.destination == frames.BROADCAST:
             self._deliver(session, at, frame, data, now)
 
@@ -181,9 +181,11 @@ class Fabric:
         asyncio.get_running_loop().call_later(TICK_S, self._tick)
 
     def _tick(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.call_later(TICK_S, self._tick)
-        now = _now()
+        asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        self.tick(_now())
+
+    def tick(self, now: float) -> None:
+        """What time alone brings about."""
         self._ask(self.discovery.tick(now))
         due: dict[Dpid, list[bytes]] = {}
         for end in self.discovery.lldp_due(now):
@@ -198,8 +200,12 @@ class Fabric:
             if "." in address:
                 self._flood(frames.arp_announcement(mac, address), None, now)
         self._port_rates.forget(now)
-        if self._plan_timer is None and (self._adopting or self.discovery.topology() is not self.topology):
+        if self._adopting:
             self._plan_soon()
+        self._plan_if_changed()
+        for session in self.sessions.values():
+            if session.refusals or session.dpid in self._refusing:
+                self._alarm_refusals(session)
         for what, alarm in self.alarms.news():
             if what == "began":
                 log.warning("alert: %s; %s", alarm.what, alarm.remedy)
@@ -252,6 +258,10 @@ class Fabric:
             if dpid in self.sessions:
                 self._send(self.sessions[dpid], data, sorted(ports))
 
+    def _plan_if_changed(self) -> None:
+        if self._plan_timer is None and self.discovery.topology() is not self.topology:
+            self._plan_soon()
+
     def _plan_soon(self) -> None:
         if self._plan_timer is None:
             # Of a burst of events only a part of the time goes into plans.
@@ -292,6 +302,10 @@ class Fabric:
         return named <= known and self.discovery.settled()
 
     def _alarm_refusals(self, session: Session) -> None:
+        if session.refusals:
+            self._refusing.add(session.dpid)
+        elif session.in_step:
+            self._refusing.discard(session.dpid)
         full = {_table(subject) for subject, refusal in session.refusals.items() if refusal.full}
         for table in (*Table, "groups"):
             key = f"full {session.dpid} {table}"
