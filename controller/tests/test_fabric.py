@@ -124,3 +124,46 @@ def test_lldp_and_packets_that_are_no_news_make_no_plan(running):
         assert set(net.fabric.topology.hosts) == {A, B, C}
 
     running(test)
+
+
+def test_a_host_that_makes_the_network_flood_takes_no_others_floods_and_no_announcements(running):
+    async def test(net):
+        net.asks(End(1, 2), A, "10.0.0.1", "10.0.0.9")
+        net.asks(End(2, 2), B, "10.0.0.2", "10.0.0.9")
+        await net.tick()
+        flooded = net.sent(End(2, 3), A)
+        for _ in range(10):
+            for number in range(30):
+                net.asks(End(1, 2), A, "10.0.0.1", f"10.0.1.{number}")
+            await net.tick()
+        # At most what one port may have saved up, and what came in since, both in floods of two frames.
+        assert 1 <= net.sent(End(2, 3), A) - flooded <= (40 + 10) / 2 + 1
+        assert any("port s1/p2 sends more packets to unknown destinations" in what for what in net.alarms)
+        others = net.sent(End(1, 3), B)
+        for _ in range(3):
+            net.asks(End(2, 2), B, "10.0.0.2", "10.0.0.9")
+        assert net.sent(End(1, 3), B) == others + 3
+
+    running(test, flood_frames=100.0)
+
+
+def test_what_is_flooded_for_all_ports_together_is_bounded_and_leaves_room_for_announcements(running):
+    async def test(net):
+        ports = [End(dpid, port) for dpid in range(1, 31) for port in (2, 3)]
+        for end in ports:
+            for number in range(10):
+                net.asks(
+                    end, f"06:00:00:00:{end.dpid:02x}:0{end.port}", f"10.1.{end.dpid}.{end.port}", f"10.2.0.{number}"
+                )
+        assert any("would cost more than 300 frames a second" in what for what in net.alarms)
+        # B says to have A's address, and A answers no more: all are told.
+        net.asks(End(1, 2), A, "10.0.0.1", "10.0.0.1")
+        net.asks(End(2, 2), B, "10.0.0.1", "10.0.0.1")
+        told = net.sent(End(3, 3), B)
+        for _ in range(12):
+            for end in ports:
+                net.asks(end, f"06:00:00:00:{end.dpid:02x}:0{end.port}", f"10.1.{end.dpid}.{end.port}", "10.2.0.1")
+            await net.tick()
+        assert net.sent(End(3, 3), B) == told + 1
+
+    running(test, switches=30, flood_frames=300.0)

@@ -29,6 +29,8 @@ from .rates import Buckets
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
+FLOOD_ALARM_S = 60.0
+PORT_SHARE = 0.1  # of `flood_frames`
 PLAN_AFTER_S = 0.01  # events that come together are answered together
 CLASSIFYING = frozenset({Table.SOURCE_ROLES, Table.DESTINATION_ROLES, Table.CLASSIFY})
 TABLE_REMEDY = (
@@ -40,7 +42,7 @@ TABLE_REMEDY = (
 @dataclass(frozen=True)
 class FabricSettings:
     """`per_port`: packets a second of one port that the controller looks at. `flood_frames`: packets a second that it
-    has switches send for what is flooded, one a switch.
+    has switches send for what is flooded, one a switch; of these one port's packets may take PORT_SHARE.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -63,7 +65,10 @@ class Fabric:
         self._classify: frozenset[FlowEntry] | None = None
         self._lldp = Lldp()
         self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
-        self._flood_rate = Buckets(settings.flood_frames, 2 * settings.flood_frames)
+        frames_per_s = settings.flood_frames
+        self._flood_rate = Buckets(frames_per_s, 2 * frames_per_s)
+        self._flood_shares = Buckets(PORT_SHARE * frames_per_s, 4 * PORT_SHARE * frames_per_s)
+        self._announcing = Buckets(PORT_SHARE * frames_per_s, 4 * PORT_SHARE * frames_per_s)
         self._refusing: set[Dpid] = set()  # of these there may be alarms
         self._master_since = 0.0
         self._adopting = True
@@ -200,6 +205,7 @@ class Fabric:
             if "." in address:
                 self._flood(frames.arp_announcement(mac, address), None, now)
         self._port_rates.forget(now)
+        self._flood_shares.forget(now)
         if self._adopting:
             self._plan_soon()
         self._plan_if_changed()
@@ -247,8 +253,10 @@ class Fabric:
             self._flood(data, at, now)
 
     def _flood(self, data: bytes, at: End | None, now: float) -> None:
-        """Out of all ports toward hosts; each of these is at the end of the tree."""
-        if not self._flood_rate.take("floods", now, len(self.sessions)):
+        """Out of all ports toward hosts; each of these is at the end of the tree. Without `at` it is this controller's
+        own announcement, for which others leave room.
+        """
+        if not self._may_flood(at, now):
             return
         edges: dict[Dpid, list[PortNo]] = {}
         for end in self.topology.edges:
@@ -257,6 +265,32 @@ class Fabric:
         for dpid, ports in edges.items():
             if dpid in self.sessions:
                 self._send(self.sessions[dpid], data, sorted(ports))
+
+    def _may_flood(self, at: End | None, now: float) -> bool:
+        cost = len(self.sessions)
+        if at is None:
+            return self._announcing.take("announcements", now, cost)
+        if not self._flood_shares.take(at, now, cost):
+            self.alarms.sound(
+                f"flood {at}",
+                f"port {self.discovery.port_name(at)} sends more packets to unknown destinations than one port may; "
+                "the rest is dropped",
+                "find out which host there scans the network or floods; if it is meant so, raise network.flood_frames",
+                now,
+                FLOOD_ALARM_S,
+            )
+            return False
+        if not self._flood_rate.take("floods", now, cost):
+            self.alarms.sound(
+                "floods",
+                f"packets to unknown destinations would cost more than {self.settings.flood_frames:g} frames a second; "
+                "the rest is dropped",
+                "find out which hosts scan the network or flood; if it is meant so, raise network.flood_frames",
+                now,
+                FLOOD_ALARM_S,
+            )
+            return False
+        return True
 
     def _plan_if_changed(self) -> None:
         if self._plan_timer is None and self.discovery.topology() is not self.topology:

@@ -100,7 +100,8 @@ class NetworkSettings:
     packets_per_port: float = 200.0
     """Packets a second of one port that the controller looks at, 1 to 100000."""
     flood_frames: float = 2000.0
-    """Frames a second that it has switches send for packets to unknown destinations, one a switch, 1 to 100000."""
+    """Frames a second that it has switches send for packets to unknown destinations, one a switch, 1 to 100000; one
+    port's packets may take a tenth."""
 
 
 @dataclass(frozen=True)
