@@ -168,7 +168,8 @@ class Controller:
             self._sound("policy store", stored.problem, "apply the policy that should be in force")
         if stored.policy is None:
             if not stored.problem:
-                self._classify()
+                # Without a history it is another controller's policy that may be in force, so that is left alone.
+                self._fabric.classify(_entries(None, ()), knows_policy=bool(stored.history))
         elif not self._restore(stored.policy):
             threading.Thread(target=self._restoring, args=(stored.policy,), name="policy", daemon=True).start()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .flows.desired import CONTROLLER_MAC, Desired, group_numbers, host_of, is_ours
-from .flows.entry import FlowEntry, Output, Table
+from .flows.entry import FlowEntry, Output, Table, owner_name
 from .net import frames
 from .net.discovery import Discovery
 from .net.hosts import Probe
@@ -33,6 +33,7 @@ FLOOD_ALARM_S = 60.0
 PORT_SHARE = 0.1  # of `flood_frames`
 PLAN_AFTER_S = 0.01  # events that come together are answered together
 CLASSIFYING = frozenset({Table.SOURCE_ROLES, Table.DESTINATION_ROLES, Table.CLASSIFY})
+OTHERS_POLICY = "policy of others"  # an alarm's key
 TABLE_REMEDY = (
     "raise its limit (Open vSwitch: Flow_Table flow_limit), or have the policy name fewer hosts; what fits is in "
     "force, the rest is tried again every 30 s"
@@ -63,6 +64,8 @@ class Fabric:
         self._changed = changed
         self._desired = Desired()
         self._classify: frozenset[FlowEntry] | None = None
+        self._knows_policy = False
+        self._others_policy: frozenset[Dpid] = frozenset()  # which have entries of a policy that is not known here
         self._lldp = Lldp()
         self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
         frames_per_s = settings.flood_frames
@@ -77,9 +80,14 @@ class Fabric:
 
     # What others ask.
 
-    def classify(self, entries: frozenset[FlowEntry]) -> None:
-        """What policy and lifts want of each switch, from now on. Until it is told, what is there stays there."""
-        self._classify = _canonical(entries)
+    def classify(self, entries: frozenset[FlowEntry], knows_policy: bool = True) -> None:
+        """What policy and lifts want of each switch, from now on. Until it is told, what is there stays there; so does
+        what is there of a policy where this controller never had one.
+        """
+        self._classify, self._knows_policy = _canonical(entries), knows_policy
+        if knows_policy:
+            self._others_policy = frozenset()
+            self.alarms.clear(OTHERS_POLICY)
         self._plan()
 
     def changes(self, entries: frozenset[FlowEntry]) -> int:
@@ -101,7 +109,7 @@ class Fabric:
         """
         if self.role is not Role.MASTER or self._adopting or self._classify is None:
             return frozenset()
-        return frozenset(self.sessions.keys() & self.topology.switches.keys())
+        return frozenset(self.sessions.keys() & self.topology.switches.keys()) - self._others_policy
 
     # Of `openflow.edge`.
 
@@ -140,6 +148,16 @@ class Fabric:
                 "switch %s: has %d flow entries and %d groups of ours already, which lead to %d of its hosts",
                 session.name, len(session.flows), len(session.groups), remembered,
             )  # fmt: skip
+        # Without a policy there are some, too: packets only pass through.
+        strange = session.flows - (self._classify or frozenset())
+        if self._classify is not None and not self._knows_policy and any(map(_of_a_policy, strange)):
+            self._others_policy |= {session.dpid}
+            self.alarms.sound(
+                OTHERS_POLICY,
+                "flow entries of a policy that this controller does not know are in force; they stay as they are",
+                "apply that policy here, or clear the policy (`trunkline qos clear`)",
+                now,
+            )
         self._plan_soon()
 
     def switch_gone(self, session: Session) -> None:
@@ -309,7 +327,7 @@ class Fabric:
         begun = time.perf_counter()
         topology = self.discovery.topology()
         was_adopting, self._adopting = self._adopting, self._adopting and not self._is_adopted(topology)
-        keep = frozenset({Table.FORWARD} if self._adopting else ()) | (CLASSIFYING if self._classify is None else set())
+        keep = frozenset({Table.FORWARD} if self._adopting else ()) | (set() if self._knows_policy else CLASSIFYING)
         tables = self._desired.tables(topology, self._classify or frozenset())
         for dpid, session in self.sessions.items():
             wanted = tables.get(dpid)
@@ -363,6 +381,10 @@ class Fabric:
 
 def _now() -> float:
     return time.monotonic()
+
+
+def _of_a_policy(entry: FlowEntry) -> bool:
+    return owner_name(entry.cookie) in {"policy", "lift"}
 
 
 def _table(subject: object) -> Table | str:
