@@ -44,6 +44,10 @@ class Network:
     def lift(self, lifts):
         if self.broken:
             raise self.broken
+        had = self.now_policy.queues if self.now_policy else ()
+        for lift in lifts:
+            if lift.queue not in had:
+                raise KeyError(lift.queue)
         with self.changed:
             flows = len(lifts ^ self.in_force)
             self.in_force = lifts
@@ -216,6 +220,44 @@ def test_a_policy_that_is_cleared_ends_all_lifts(network, control, clock):
     after(control, clock, 1)
     assert network.in_force == frozenset()
     assert "no policy is in force" in control.alerts()[-1].what
+
+
+@pytest.mark.parametrize("names", [None, ("q0", "q1")])
+@pytest.mark.parametrize("budget", [1.0, 100.0])
+def test_lifts_whose_queue_is_gone_end_at_once_whatever_they_would_cost(rm, network, clock, names, budget):
+    settings = DynamicSettings(
+        True, resourcemanager=(rm.url,), timeout_s=10, silent_s=10, hold_s=5, flow_changes_per_s=budget
+    )
+    control = DynamicControl(settings, network, clock=clock)
+    rm.mapreduce(APP, [90, 90, 90, 5, 5], [*HOSTS, "10.0.0.1"])
+    after(control, clock, 20, steps=4)
+    assert len(network.in_force) == 2
+    network.now_policy = policy(queues=names) if names else None
+    network.version, network.in_force = 2, frozenset()  # as the controller does
+    after(control, clock, 0.1)
+    assert network.in_force == frozenset()
+    assert {decision.why for decision in control.decisions()[:2]} == {
+        "the policy no longer allows it: it has no such queue"
+    }
+    network.now_policy, network.version = policy(), 3
+    after(control, clock, 20, steps=4)
+    assert len(network.in_force) == 2
+
+
+def test_a_policy_that_changes_while_lifts_are_said_is_no_fault(network, control, clock):
+    control.poll()
+    lift, known = network.lift, network.now_policy
+
+    def changed_meanwhile(lifts):
+        network.now_policy = None
+        return lift(lifts)
+
+    network.lift = changed_meanwhile
+    control.decide()
+    assert network.in_force == frozenset()
+    network.lift, network.now_policy = lift, known
+    control.decide()
+    assert network.in_force == LIFTED
 
 
 def test_lifts_that_another_policy_ended_in_between_are_in_force_again(network, control, clock):

@@ -134,11 +134,15 @@ class DynamicControl:
 
     def decide(self) -> None:
         """One step of the machine, and what follows of it for the switches."""
-        policy = self._policy()
+        found = self._network.policy()
+        policy, version = (found[0], found[1].version) if found else (None, 0)
+        queues = policy.queues if policy else {}
         with self._lock:
             aim = self._target(policy)
-            before = self._machine.lifts
-            made = self._machine.step(self._clock(), time.time(), aim, lambda name: self._address(policy, name))
+            before = {lift for lift in self._machine.lifts if lift.queue in queues}
+            made = self._machine.step(
+                self._clock(), time.time(), aim, lambda name: self._address(policy, name), queues=queues
+            )
             lifts = self._machine.lifts
             self._decided += len(made)
             self._decisions.extend(made)
@@ -147,12 +151,16 @@ class DynamicControl:
                 "dynamic control: %s %s on %s: from queue %s to %s: %s",
                 decision.job, decision.reducer, decision.host, decision.from_queue, decision.to_queue, decision.why,
             )  # fmt: skip
-        in_force = self._network.policy()
-        version = in_force[1].version if in_force else 0
         if lifts == self._in_force and version == self._version:
             return
         self._in_force, self._version = None, version
-        flows = self._network.lift(lifts)
+        try:
+            flows = self._network.lift(lifts)
+        except KeyError:
+            now_found = self._network.policy()
+            if (now_found[1].version if now_found else 0) == version:
+                raise
+            return  # another policy has come in force meanwhile; the next step is taken under it
         self._in_force = lifts
         with self._lock:
             self._machine.cost(len(lifts ^ before), flows)

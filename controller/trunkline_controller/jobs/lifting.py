@@ -17,12 +17,13 @@ Of each reducer that fetches its share of the maps' output, `lag` being how far 
 
 Two thresholds and `hold_s` keep a reducer near a threshold from going to and fro. What is lifted is a host: the
 packets of shuffles to it. Reducers that share a host share the lift, which ends with the last of them. Changes are
-let through by a token bucket, those that give back before those that lift; the rest waits for the next step.
+let through by a token bucket, those that give back before those that lift; the rest waits for the next step. A lift
+whose queue the policy has no more ends at once and costs nothing: switches lost it with that queue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -133,17 +134,28 @@ class Stragglers:
         self._budget.cost(hosts, flows)
 
     def step(
-        self, now: float, at_s: float, target: Target | None, address_of: Callable[[str], str | None]
+        self,
+        now: float,
+        at_s: float,
+        target: Target | None,
+        address_of: Callable[[str], str | None],
+        *,
+        queues: Container[str] | None = None,
     ) -> tuple[Decision, ...]:
         """Decides. `now` is monotonic, `at_s` the same moment in Unix time; without a `target` nothing is lifted.
 
-        `address_of` gives a host's address where its flows may be lifted at all, None where not.
+        `address_of` gives a host's address where its flows may be lifted at all, None where not. `queues` are those of
+        the policy in force, `target`'s among them; None: all that are lifted into.
         """
+        dropped = [
+            k for k, lifted in self._lifted.items() if queues is not None and lifted.target.to_queue not in queues
+        ]
+        ends = [self._end(key, now, at_s, Ended.POLICY, "it has no such queue") for key in dropped]
         for name, job in list(self._jobs.items()):
             if now - job.seen > self.limits.silent_s:
                 self._silent.add(name)
         self._resting = {key: until for key, until in self._resting.items() if until > now}
-        return (*self._give_back(now, at_s, target, address_of), *self._lift(now, at_s, target, address_of))
+        return (*ends, *self._give_back(now, at_s, target, address_of), *self._lift(now, at_s, target, address_of))
 
     def _give_back(
         self, now: float, at_s: float, target: Target | None, address_of: Callable[[str], str | None]
@@ -153,12 +165,13 @@ class Stragglers:
             if found is None or (self._last_at(lifted.address) and not self._budget.take(now)):
                 continue
             ended, why = found
-            del self._lifted[key]
-            self._resting[key] = now + self.limits.hold_s
-            text = f"{ended}: {why}" if why else str(ended)
-            yield Decision(
-                at_s, key.job, key.reducer, lifted.host, text, lifted.target.to_queue, lifted.target.from_queue
-            )
+            yield self._end(key, now, at_s, ended, why)
+
+    def _end(self, key: _Key, now: float, at_s: float, ended: Ended, why: str) -> Decision:
+        lifted = self._lifted.pop(key)
+        self._resting[key] = now + self.limits.hold_s
+        text = f"{ended}: {why}" if why else str(ended)
+        return Decision(at_s, key.job, key.reducer, lifted.host, text, lifted.target.to_queue, lifted.target.from_queue)
 
     def _last_at(self, address: str) -> bool:
         """Whether one reducer alone holds the lift of a host."""
