@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from trunkline_controller.net.discovery import Discovery
 from trunkline_controller.net.hosts import EVERYBODY
 from trunkline_controller.net.limits import Limits
@@ -198,12 +200,13 @@ def test_a_host_whose_address_is_not_known_moves_when_it_no_longer_answers_at_it
     assert net.topology.hosts[A].at == End(1, 3)
 
 
-def test_a_host_whose_address_is_not_known_keeps_its_place_from_another_with_its_mac_if_it_answers():
+@pytest.mark.parametrize("answers", ["10.0.0.1", "fe80::ff:fe00:a"])  # the other may say what address it likes
+def test_a_host_whose_address_is_not_known_keeps_its_place_from_another_with_its_mac_if_it_answers(answers):
     net = Simulation()
     net.switch(1)
     net.discovery.host_remembered(End(1, 2), A, net.now)
     net.run(3)
-    net.answering["10.0.0.1"], net.mac_of["10.0.0.1"] = End(1, 2), A
+    net.answering[answers], net.mac_of[answers] = End(1, 2), A
     net.seen((1, 3), A, "10.0.0.1")
     net.run(1.5)
     assert net.topology.hosts[A].at == End(1, 2)

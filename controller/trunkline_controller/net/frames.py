@@ -99,17 +99,18 @@ def probe(asker: Mac, host: Mac, address: str) -> bytes:
     wanted = ipaddress.ip_address(address)
     if isinstance(wanted, ipaddress.IPv4Address):
         return _arp(host, asker, _REQUEST, mac_bytes(asker), _ANY4, bytes(6), wanted.packed)
-    link_local = _link_local(asker)
+    own = link_local(asker).packed
     body = struct.pack("!BBHI", _NS, 0, 0, 0) + wanted.packed + b"\x01\x01" + mac_bytes(asker)
-    pseudo = link_local + wanted.packed + struct.pack("!II", len(body), _ICMPV6)
+    pseudo = own + wanted.packed + struct.pack("!II", len(body), _ICMPV6)
     body = body[:2] + struct.pack("!H", _checksum(pseudo + body)) + body[4:]
-    ip = struct.pack("!IHBB", 6 << 28, len(body), _ICMPV6, 255) + link_local + wanted.packed
+    ip = struct.pack("!IHBB", 6 << 28, len(body), _ICMPV6, 255) + own + wanted.packed
     return mac_bytes(host) + mac_bytes(asker) + struct.pack("!H", ETH_IPV6) + ip + body
 
 
-def _link_local(mac: Mac) -> bytes:
+def link_local(mac: Mac) -> ipaddress.IPv6Address:
+    """The address that a host gives itself, from its MAC address unless it is told to make up one (RFC 4862, 5.3)."""
     raw = mac_bytes(mac)
-    return b"\xfe\x80" + bytes(6) + bytes([raw[0] ^ 2]) + raw[1:3] + b"\xff\xfe" + raw[3:]
+    return ipaddress.IPv6Address(b"\xfe\x80" + bytes(6) + bytes([raw[0] ^ 2]) + raw[1:3] + b"\xff\xfe" + raw[3:])
 
 
 def _checksum(data: bytes) -> int:

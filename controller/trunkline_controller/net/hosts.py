@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .alarms import Alarms
+from .frames import link_local
 from .limits import Limits
 from .topology import End, Host, Mac
 
@@ -248,7 +249,8 @@ class HostTable:
     ) -> list[Probe]:
         """`key`, a MAC or an address, is the holder's; somebody else claims it. Whom to ask, if anybody.
 
-        `address` is the claimant's: a holder of the same MAC that none is known of may have it, too.
+        `address` is the claimant's: a holder of the same MAC that none is known of has it, too, if it is the same host.
+        Else it may be made up, so the holder is asked for one that most hosts have besides.
         """
         if key in self._refused and at is not None:
             self._conflict(key, holder, claimant, at, now)
@@ -261,7 +263,10 @@ class HostTable:
                 self._conflict(key, holder, claimant, at, now)
             return []
         self._claims[key] = _Claim(holder.mac, claimant, at, now + self._limits.probe_wait_s)
-        return [Probe(holder.mac, address, holder.at)]
+        asked = [Probe(holder.mac, address, holder.at)]
+        if not holder.addresses:
+            asked.append(Probe(holder.mac, str(link_local(holder.mac)), holder.at))
+        return asked
 
     def _answered(self, key: str, holder: _Known, now: float) -> None:
         """The holder of what is claimed has shown itself."""
