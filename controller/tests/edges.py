@@ -24,14 +24,20 @@ class Network:
         self.told: list[tuple[str, object]] = []
         self.ready: dict[int, Session] = {}
         self.wanted = Tables()
+        self.plan_after_s = 0.0
 
     def switch_ready(self, session: Session) -> None:
         self.told.append(("ready", session.dpid))
         self.ready[session.dpid] = session
-        session.want(self.wanted, frozenset())
+        wanted = self.wanted
+        asyncio.get_running_loop().call_later(self.plan_after_s, lambda: session.want(wanted, frozenset()))
 
     def switch_gone(self, session: Session) -> None:
         self.told.append(("gone", session.dpid))
+        self.ready.pop(session.dpid, None)
+
+    def switch_released(self, session: Session) -> None:
+        self.told.append(("released", session.dpid))
         self.ready.pop(session.dpid, None)
 
     def port_changed(self, session: Session, port: Port) -> None:

@@ -7,9 +7,12 @@ import pytest
 import speakers
 
 from trunkline_controller.fabric import Fabric, FabricSettings
+from trunkline_controller.flows.entry import FlowEntry, Match, Output, Owner, Table, Tables, cookie
 from trunkline_controller.monitor import Monitor
+from trunkline_controller.openflow.leases import Role
 
-FLOW_MOD, ROLE = 14, 24
+FLOW_MOD, MULTIPART, ROLE = 14, 18, 24
+PORT_DESC = 13
 
 
 def renewals(speaker: speakers.Speaker) -> list[int]:
@@ -85,3 +88,100 @@ def test_counters_are_asked_for_again_after_an_unexpected_failure(caplog):
 
     asyncio.run(run())
     assert "going on" in caplog.text
+
+
+def test_a_switch_that_hangs_keeps_no_lease_of_the_others_from_being_renewed():
+    async def run():
+        async with edges.world() as world:
+            good, hung = await world.speaker(1), await world.speaker(2)
+            await edges.until("both are served", lambda: set(world.network.ready) == {1, 2})
+            hung.handlers[ROLE] = hung.handlers[MULTIPART] = lambda *_: None
+            count = renewals(good)
+            await edges.until("the good one's lease is renewed", lambda: count[0] > 5)
+            assert hung.transport is not None
+            other = await world.speaker(3)
+            await edges.until("another one is served", lambda: 3 in world.network.ready)
+            assert hung.transport is not None
+            assert other.transport is not None
+
+    asyncio.run(run())
+
+
+def test_what_a_port_says_while_the_switch_is_greeted_is_not_lost():
+    async def run():
+        async with edges.world() as world:
+            fabric = world.fabric
+            fabric.hosts[1, 1], fabric.hosts[1, 2] = "02:00:00:00:00:01", "02:00:00:00:00:02"
+
+            def status(speaker, reason, port):
+                return speakers.bare(12, 0, bytes([reason]) + bytes(7) + port)
+
+            class Changing(speakers.Speaker):
+                def __init__(self):
+                    super().__init__(fabric, 1)
+                    multipart = self.handlers[MULTIPART]
+
+                    def answer(this, xid, message):
+                        reply = multipart(this, xid, message)
+                        if message[9] != PORT_DESC:
+                            return reply
+                        first, second = this._port_desc(b"")
+                        new = (7).to_bytes(4) + first[4:]
+                        return reply + status(this, 0, new) + status(this, 1, second)
+
+                    self.handlers[MULTIPART] = answer
+
+            await asyncio.get_running_loop().create_connection(Changing, "127.0.0.1", world.edge.port)
+            await edges.until("it is served", lambda: 1 in world.network.ready)
+            assert set(world.network.ready[1].ports) == {1, 7}
+
+    asyncio.run(run())
+
+
+def flow(number):
+    return FlowEntry(
+        Table.FORWARD, 30, Match(eth_dst=f"02:00:00:00:00:{number:02x}"), (Output(1),), None, cookie(Owner.FORWARD)
+    )
+
+
+def sent_to(speaker):
+    """Addresses whose entries it has."""
+    return {key[2][8:14].hex(":") for key in speaker.flows if key[:2] == (4, 30)}
+
+
+def lease_key(speaker):
+    return next(key for key in speaker.flows if key[:2] == (0, 1))
+
+
+def test_a_master_that_was_demoted_and_is_master_again_sends_nothing_of_before():
+    async def run():
+        async with edges.world() as world:
+            speaker = await world.speaker(1)
+            world.network.wanted = Tables(frozenset({flow(1)}))
+            await edges.until("it has its entry", lambda: sent_to(speaker))
+            # Another controller's lease, which started earlier.
+            key = lease_key(speaker)
+            head, instructions = speaker.flows[key]
+            senior = cookie(Owner.LEASE, 1).to_bytes(8) + head[8:]
+            mac = bytes.fromhex(world.edge.lease.identity.replace(":", ""))
+            other = key[0], key[1], key[2].replace(mac, b"\2other")
+            assert other != key
+            speaker.flows[other] = senior, instructions
+            await edges.until("it is released", lambda: ("released", 1) in world.network.told)
+            assert ("gone", 1) not in world.network.told
+            await edges.until("it is let go of", lambda: key not in speaker.flows and speaker.role == 3)
+            # What the other one does: away with the entry. Then it ends.
+            speaker.flows.clear()
+            world.network.wanted, world.network.plan_after_s = Tables(frozenset({flow(2)})), 0.3
+            seen, flow_mod = set(), speaker.handlers[FLOW_MOD]
+
+            def noting(this, xid, message):
+                flow_mod(this, xid, message)
+                seen.update(sent_to(this))
+
+            speaker.handlers[FLOW_MOD] = noting
+            await edges.until("it has what is wanted now", lambda: seen)
+            assert seen == {"02:00:00:00:00:02"}
+            assert world.edge.role is Role.MASTER
+
+    asyncio.run(run())

@@ -28,9 +28,9 @@ async def run():
 
 asyncio.run(run())
 """
-HOSTILE = 24
-REPLY_BYTES = 20 << 20  # of each, 480 MiB of all
-BUDGET_KIB = 3 * LIMIT_MIB * 1024  # Python's own share is in it; less than half of what is sent
+HOSTILE = 40
+REPLY_BYTES = 20 << 20  # of each, 800 MiB of all
+BUDGET_KIB = 4 * LIMIT_MIB * 1024  # copies and Python's own share are in it; a third of what is sent
 MULTIPART, FLOW = 18, 1
 
 

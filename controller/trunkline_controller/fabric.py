@@ -161,10 +161,16 @@ class Fabric:
         self._plan_soon()
 
     def switch_gone(self, session: Session) -> None:
+        self._lose(session, alert=True)
+
+    def _lose(self, session: Session, alert: bool) -> None:
         if self.sessions.get(session.dpid) is session:
             self.sessions = {dpid: other for dpid, other in self.sessions.items() if dpid != session.dpid}
-            self.discovery.switch_gone(session.dpid, _now())
+            self.discovery.switch_gone(session.dpid, _now(), alert)
             self._plan_soon()
+
+    def switch_released(self, session: Session) -> None:
+        self._lose(session, alert=False)
 
     def port_changed(self, session: Session, port: Port) -> None:
         self.discovery.port_changed(session.dpid, port, _now())

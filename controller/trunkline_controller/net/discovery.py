@@ -84,18 +84,21 @@ class Discovery:
             if port.number in linked and known.kind is Kind.UNKNOWN:
                 known.held_until = now + self.limits.adopt_hold_s
 
-    def switch_gone(self, dpid: Dpid, now: float) -> None:
-        """It lost its connection. It most likely forwards on, so it is reckoned with for a while."""
+    def switch_gone(self, dpid: Dpid, now: float, alert: bool = True) -> None:
+        """It lost its connection, or without `alert` has another master. It most likely forwards on, so it is reckoned
+        with for a while.
+        """
         state = self._switches.get(dpid)
         if state is not None and state.connected:
             state.connected, state.left_at = False, now
-            self.alarms.sound(
-                f"switch {dpid}",
-                f"switch {state.name} ({dpid_text(dpid)}) is not connected",
-                "see that it runs and can reach this controller",
-                now,
-                MISSED_S,
-            )
+            if alert:
+                self.alarms.sound(
+                    f"switch {dpid}",
+                    f"switch {state.name} ({dpid_text(dpid)}) is not connected",
+                    "see that it runs and can reach this controller",
+                    now,
+                    MISSED_S,
+                )
 
     def port_changed(self, dpid: Dpid, port: Port, now: float) -> None:
         """A port is new, or its switch says something new of it."""

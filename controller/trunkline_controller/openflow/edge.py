@@ -43,6 +43,10 @@ class Network(Protocol):
 
     def switch_gone(self, session: Session) -> None: ...
 
+    def switch_released(self, session: Session) -> None:
+        """Still connected, but another controller is its master now."""
+        ...
+
     def port_changed(self, session: Session, port: Port) -> None: ...
 
     def port_removed(self, session: Session, number: PortNo) -> None: ...
@@ -72,6 +76,8 @@ class Edge:
         self._server: asyncio.Server | None = None
         self._look = asyncio.Event()
         self._held = 0  # bytes, for all connections
+        self._greeting: dict[Connection, Session] = {}
+        self._looks: dict[Connection, asyncio.Task[None]] = {}  # that go on
 
     async def start(self) -> None:
         """Raises OSError where the port can't be listened on."""
@@ -81,6 +87,7 @@ class Edge:
             lambda: Connection(self), listen.address, listen.port, ssl=listen.tls, backlog=256
         )
         self._spawn(self._renewing())
+        self._spawn(self._looking())
 
     @property
     def port(self) -> int:
@@ -124,7 +131,7 @@ class Edge:
         del self.sessions[connection.dpid]
         log.info("switch %s (%s): disconnected: %s", session.name, dpid_text(session.dpid), why)
         if session.managed:
-            session.managed = False
+            session.end()
             self._network.switch_gone(session)
         self._look.set()
 
@@ -138,7 +145,7 @@ class Edge:
             self._network.packet_in(session, table, in_port, data)
 
     def port_status(self, connection: Connection, description: bytes, removed: bool) -> None:
-        session = self._of(connection)
+        session = self._of(connection) or self._greeting.get(connection)
         port = replies.port(connection.version, description)
         if session is None or port is None:
             return
@@ -205,7 +212,7 @@ class Edge:
                 return
             old.connection.close("the switch has connected anew")
             await asyncio.sleep(0)  # its end is told first
-        session = Session(connection)
+        session = self._greeting[connection] = Session(connection)
         try:
             await session.describe()
             await session.ask_role(messages.ROLE_NOCHANGE)
@@ -220,25 +227,40 @@ class Edge:
                 "switch %s (%s): connected from %s, OpenFlow 1.%d, %d ports",
                 session.name, dpid_text(session.dpid), connection.address, connection.version - 1, len(session.ports),
             )  # fmt: skip
-            await self._take_sides()
+            self._take_sides()
         except Exception as error:
             _give_up(connection, error)
+        finally:
+            del self._greeting[connection]
 
     async def _renewing(self) -> None:
+        """Leases are renewed in time, whichever switch leaves whatever unanswered."""
+        while True:
+            await asyncio.sleep(self.settings.renew_s)
+            for session in list(self.sessions.values()):
+                if session.managed:
+                    self._hold(session)
+
+    async def _looking(self) -> None:
+        """A round ends in time, too; a look that is still waited for then goes on beside the next ones."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look.wait(), self.settings.renew_s)
             self._look.clear()
             try:
-                await asyncio.gather(*(self._look_at(session) for session in list(self.sessions.values())))
-                await self._take_sides()
+                for connection, session in [(one.connection, one) for one in self.sessions.values()]:
+                    if connection not in self._looks:
+                        self._looks[connection] = self._spawn(self._look_at(session))
+                if self._looks:
+                    await asyncio.wait(self._looks.values(), timeout=self.settings.renew_s)
+                self._looks = {connection: task for connection, task in self._looks.items() if not task.done()}
+                self._take_sides()
             except Exception:
                 log.exception("a look at all switches failed; going on")
 
     async def _look_at(self, session: Session) -> None:
         try:
             if session.managed:
-                self._hold(session)
                 await session.ask_role(messages.ROLE_NOCHANGE)
             await session.read_leases()
             if session.managed and session.role != messages.ROLE_MASTER and not senior(self.lease, session.leases):
@@ -250,7 +272,7 @@ class Edge:
     def _hold(self, session: Session) -> None:
         session.connection.send(messages.add_flow(session.version, self.lease.entry(), self.settings.lease_s))
 
-    async def _take_sides(self) -> None:
+    def _take_sides(self) -> None:
         """Master where no senior holds a lease on any switch, else in standby; toward all switches alike."""
         found = [lease for session in self.sessions.values() for lease in session.leases]
         before = senior(self.lease, found)
@@ -261,31 +283,32 @@ class Edge:
             self._network.role_changed(role, "no switch is connected" if role is Role.NONE else why)
         for session in list(self.sessions.values()):
             if role is Role.MASTER and not session.managed:
-                session.managed = True
-                self._spawn(self._manage(session))
+                self._spawn(self._manage(session, session.begin()))
             elif role is Role.STANDBY and session.managed:
-                session.managed = False
-                self._network.switch_gone(session)
-                await self._stand_by(session, release=True)
-            elif role is Role.STANDBY:
-                await self._stand_by(session, release=False)
+                session.end()
+                self._network.switch_released(session)
+                self._spawn(self._stand_by(session, release=True))
+            elif role is Role.STANDBY and session.role != messages.ROLE_SLAVE:
+                self._spawn(self._stand_by(session, release=False))
 
     async def _stand_by(self, session: Session, release: bool) -> None:
-        if release:
-            await session.release(self.lease)
-        with contextlib.suppress(OSError, TimeoutError):
-            await session.ask_role(messages.ROLE_SLAVE, session.generation)
+        with contextlib.suppress(OSError, TimeoutError, ValueError):  # a look finds out who does not answer
+            if release and not session.managed:
+                await session.release(self.lease)
+            await session.ask_role(messages.ROLE_NOCHANGE)
+            if not session.managed:
+                await session.ask_role(messages.ROLE_SLAVE, session.generation)
 
-    async def _manage(self, session: Session) -> None:
-        """Takes the role of master, reads what the switch has, and keeps it as it should be."""
+    async def _manage(self, session: Session, term: int) -> None:
+        """Takes the role of master, reads what the switch has, and keeps it as it should be, for that term."""
         try:
             await self._master(session)
             self._hold(session)
             await session.read()
-            if not session.managed:
+            if not session.is_in(term):
                 return
             self._network.switch_ready(session)
-            await session.run()
+            await session.run(term)
         except Gone:
             pass
         except Exception as error:
@@ -302,10 +325,11 @@ class Edge:
                 await session.ask_role(messages.ROLE_NOCHANGE)
         await session.ask_role(messages.ROLE_MASTER, session.generation + 1)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

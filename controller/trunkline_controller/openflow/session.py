@@ -72,6 +72,8 @@ class Session:
     generation: int = 0
     leases: tuple[Lease, ...] = ()
     ports_refused: int = 0
+    _port_news: set[PortNo] = field(default_factory=set)  # that changed while all were asked for
+    _described: bool = False
     managed: bool = False  # this controller is its master and has read what it has
     flows: set[FlowEntry] = field(default_factory=set)  # of ours, and there
     groups: dict[int, SelectGroup] = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Session:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _pending: dict[int, tuple[Change, FlowEntry | None]] = field(default_factory=dict)
     _retry_at: float = 0.0
+    _term: int = 0
     _kept: int = 0  # bytes, counted for what was read
     in_step: bool = False  # has all that is wanted, as far as it does not refuse
 
@@ -99,13 +102,17 @@ class Session:
         """Finds out its name and ports."""
         body = await self.connection.request(messages.multipart(self.version, messages.MP_DESC))
         described = replies.name_text(body[800:1056])
+        self._port_news = set()
         found = await self.connection.request(messages.port_desc_request(self.version))
         for port in replies.ports(self.version, found):
-            self.port_changed(port)
+            if port.number not in self._port_news:  # what it said of itself since is newer
+                self.port_changed(port)
+        self._described, self._port_news = True, set()
         self.name = described if described not in ("", "None") else f"{self.dpid:016x}"
 
     def port_changed(self, port: Port) -> bool:
         """Whether it is reckoned with: not where the switch says to have more of them than any has."""
+        self._port_said(port.number)
         if port.number not in self.ports:
             if len(self.ports) >= MAX_PORTS:
                 self.ports_refused += 1
@@ -116,10 +123,15 @@ class Session:
 
     def port_removed(self, number: PortNo) -> bool:
         """Whether it was there."""
+        self._port_said(number)
         if self.ports.pop(number, None) is None:
             return False
         self.connection.hold(-PORT_BYTES)
         return True
+
+    def _port_said(self, number: PortNo) -> None:
+        if not self._described and len(self._port_news) < MAX_PORTS:
+            self._port_news.add(number)
 
     async def ask_role(self, role: int, generation: int = 0) -> None:
         """Raises OpenFlowError where the generation is stale, ValueError where the answer is none."""
@@ -186,11 +198,11 @@ class Session:
         """What a long reply says, a slice at a time: other switches are served in between."""
         body = await self.connection.request(request, most_bytes=MAX_TABLES_BYTES)
         with self.connection.holding(len(body)):
-            for number, one in enumerate(parse(self.version, body), 1):
-                if number % SLICE == 0:
+            for number, one in enumerate(parse(self.version, body)):
+                if number and number % SLICE == 0:
                     await asyncio.sleep(0)
-                    if not self.connection.is_open:
-                        raise Gone("the connection ended while its reply was read")
+                if number % SLICE == 0 and not self.connection.is_open:
+                    raise Gone("the connection ended while its reply was read")
                 yield one
 
     async def counted(self, table: Table | None = None) -> None:
@@ -240,16 +252,33 @@ class Session:
         subject: object = change.entry if isinstance(change, AddFlow | DeleteFlow) else change
         self.refusals[subject] = Refusal(change, error)
 
-    async def run(self) -> None:
-        """Until the connection ends."""
+    def begin(self) -> int:
+        """This controller is its master from now on; returns which of its terms that is."""
+        self.managed = True
+        self._term += 1
+        self.refusals.clear()
+        return self._term
+
+    def end(self) -> None:
+        """Another controller is, or the connection ended: nothing more is changed."""
+        self.managed, self.in_step, self._wanted = False, False, None
+        self._news.set()
+
+    def is_in(self, term: int) -> bool:
+        return self.managed and self._term == term and self.connection.is_open
+
+    async def run(self, term: int) -> None:
+        """Until the term ends, or the connection."""
         loop = asyncio.get_running_loop()
-        while self.connection.is_open:
+        while self.is_in(term):
             try:
                 await asyncio.wait_for(self._news.wait(), RETRY_S if self.refusals else None)
             except TimeoutError:
                 self._retry_at = 0.0
+            if not self.is_in(term):
+                return
             self._news.clear()
-            while self.connection.is_open and (changes := self._changes(loop.time())):
+            while changes := self._changes(loop.time()):
                 self.in_step = False
                 try:
                     for start in range(0, len(changes), BATCH):
@@ -257,6 +286,8 @@ class Session:
                         if self._news.is_set():
                             break  # something else is wanted
                 except Gone:
+                    return
+                if not self.is_in(term):
                     return
                 self._news.clear()
                 if self.refusals:
@@ -285,7 +316,8 @@ class Session:
         try:
             await self.connection.barrier()
         finally:
-            self._pending.clear()
+            for xid in xids:
+                self._pending.pop(xid, None)
 
     def _do(self, change: Change, old: FlowEntry | None) -> None:
         match change:
