@@ -121,12 +121,13 @@ class Monitor:
 
     async def _audit(self, session: Session) -> None:
         """Puts right what somebody else changed."""
-        sent, expected = session.changes_sent, len(session.flows)
-        found = await session.count()
-        if found != expected and session.changes_sent == sent and session.in_step:
+        sent, expected, expected_groups = session.changes_sent, len(session.flows), session.groups.copy()
+        found, groups = await session.count(), await session.read_groups()
+        same_groups = bool(session.refusals) or groups == expected_groups
+        if (found != expected or not same_groups) and session.changes_sent == sent and session.in_step:
             log.warning(
-                "switch %s: has %d of %d flow entries that it was given; putting it right",
-                session.name, found, expected,
+                "switch %s: has %d of %d flow entries that it was given, and %s; putting it right",
+                session.name, found, expected, "the same groups" if same_groups else "other groups",
             )  # fmt: skip
             await session.read()
 

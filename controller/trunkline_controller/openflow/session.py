@@ -43,7 +43,7 @@ SLICE = 256  # entries of a reply that are read at a time
 ENTRY_BYTES, PORT_BYTES = 1024, 2048
 
 _FLOW_MOD_FAILED, _TABLE_FULL = 5, 1
-_GROUP_MOD_FAILED, _OUT_OF_GROUPS = 6, 3
+_GROUP_MOD_FAILED, _GROUP_EXISTS, _OUT_OF_GROUPS, _UNKNOWN_GROUP = 6, 0, 3, 8
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Session:
         if pending is None:
             return
         change, old = pending
-        self._undo(change, old)
+        self._undo(change, old, (error.kind, error.code))
         subject: object = change.entry if isinstance(change, AddFlow | DeleteFlow) else change
         self.refusals[subject] = Refusal(change, error)
 
@@ -279,10 +279,12 @@ class Session:
                 return
             self._news.clear()
             while changes := self._changes(loop.time()):
-                self.in_step = False
+                self.in_step = deleted = False
                 try:
                     for start in range(0, len(changes), BATCH):
-                        await self._make(changes[start : start + BATCH])
+                        batch = changes[start : start + BATCH]
+                        await self._make(batch)
+                        deleted = deleted or any(isinstance(change, DeleteFlow | DeleteGroup) for change in batch)
                         if self._news.is_set():
                             break  # something else is wanted
                 except Gone:
@@ -290,8 +292,8 @@ class Session:
                 if not self.is_in(term):
                     return
                 self._news.clear()
-                if self.refusals:
-                    self._retry_at = loop.time() + RETRY_S
+                if deleted and any(refusal.full for refusal in self.refusals.values()):
+                    self.refusals.clear()  # there is room now
             self.in_step = self._wanted is not None
 
     def _changes(self, now: float) -> list[Change]:
@@ -299,6 +301,7 @@ class Session:
             return []
         if now >= self._retry_at:
             self.refusals.clear()
+            self._retry_at = now + RETRY_S
         changes = difference(self._wanted, Tables(frozenset(self.flows), self.groups), self.foreign, self._keep)
         if self.refusals:
             refused = self.refusals
@@ -318,6 +321,12 @@ class Session:
         finally:
             for xid in xids:
                 self._pending.pop(xid, None)
+        for change in changes:
+            # What was refused because the group was there, or was not, is put right by its counterpart.
+            if isinstance(change, AddGroup | ModifyGroup) and change not in self.refusals:
+                other = ModifyGroup(change.group) if isinstance(change, AddGroup) else AddGroup(change.group)
+                if other in self.refusals:
+                    self.refusals.clear()
 
     def _do(self, change: Change, old: FlowEntry | None) -> None:
         match change:
@@ -333,8 +342,12 @@ class Session:
             case DeleteGroup(number):
                 self.groups.pop(number, None)
 
-    def _undo(self, change: Change, old: FlowEntry | None) -> None:
+    def _undo(self, change: Change, old: FlowEntry | None, why: tuple[int, int]) -> None:
         match change:
+            case AddGroup(group) if why == (_GROUP_MOD_FAILED, _GROUP_EXISTS):
+                self.groups[group.number] = SelectGroup(group.number, ())  # it is modified next
+            case ModifyGroup(group) if why == (_GROUP_MOD_FAILED, _UNKNOWN_GROUP):
+                self.groups.pop(group.number, None)  # it is added next
             case AddFlow(entry):
                 self.flows.discard(entry)
                 if old is not None:
