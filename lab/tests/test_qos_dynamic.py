@@ -4,10 +4,11 @@ import pytest
 
 from trunkline_lab import cross_traffic, history
 from trunkline_lab.cross_traffic import Second
-from trunkline_lab.experiments import qos_dynamic
+from trunkline_lab.experiments import qos_conditions, qos_dynamic, qos_fig5
 from trunkline_lab.experiments.qos_dynamic import ALONE, CONTROL, CROSS, STRAGGLER, Run
 from trunkline_lab.experiments.result import Result
 from trunkline_lab.history import Shuffle
+from trunkline_lab.net import data_center, topology_file
 
 LOG = """\
 1795455841 -----------------------------------------------------------
@@ -76,6 +77,21 @@ def test_the_job_and_its_shuffles_are_found():
     told = {"id": "attempt_17_0001_r_000000_0", "nodeHttpAddress": "h6:8042", "elapsedShuffleTime": 4321}
     assert history.listed(told) == history.listed([told]) == [told]
     assert history.shuffle_of(told) == Shuffle("attempt_17_0001_r_000000_0", STRAGGLER, 4.321)
+
+
+@pytest.mark.parametrize("name", [qos_dynamic.TOPOLOGY, qos_fig5.NAME])
+def test_each_host_takes_one_reducer_whether_or_not_the_jobs_master_is_there(name, tmp_path):
+    topology = topology_file.named(name)
+    told = data_center.properties(topology, tmp_path, [], racks=False, extra=qos_conditions.ONE_EACH)
+    host, master, reducer = (
+        int(told[key])
+        for key in (
+            "yarn.nodemanager.resource.memory-mb",
+            "yarn.app.mapreduce.am.resource.mb",
+            "mapreduce.reduce.memory.mb",
+        )
+    )
+    assert master + reducer <= host < 2 * reducer
 
 
 def test_all_goals_that_hold_are_rows_and_no_faults():

@@ -111,7 +111,7 @@ def test_with_control_decisions_and_the_stragglers_shuffle_are_kept(bench):
     assert bench._controller.did[-1][1] == {}
     assert seen.decisions == [[{"to_queue": "q1"}, {"to_queue": "q0"}]]
     assert (seen.lifted("q1"), seen.shuffles) == (1, [30.0])
-    assert bench.properties[0]["mapreduce.task.progress-report.interval"] == 1000
+    assert bench.properties[0]["mapreduce.task.progress-report.interval"] == "1000"
     bench.shuffles.pop()
     bench.sort(400.0, CONTROLLED, seen, validated=False)
     assert bench._result.faults == [f"400 MB, {CONTROLLED.about}: no reducer ran on h4"]

@@ -25,14 +25,15 @@ MINIMA = tuple(replace(queue, max_bit_s=PORT_BIT_S) for queue in QUEUES)
 AWAY = ("h8", "h9")  # hosts that have nothing else to do, at two switches
 AT_A_WORKER = ("h9", "h4")  # of one switch: no port but the worker's is congested
 
-# A reducer on each host (of its memory there is room for one), all begun when the maps have ended: the worker that is
-# held up has a reducer, and the others are what it lags behind. Tasks tell their progress each second, not every six.
-# The output has one replica, on the reducer's host: copies through the congested port would hide the shuffle's part.
+# A reducer on each host (of its memory there is room for one, also beside an ApplicationMaster, and for no two), all
+# begun when the maps have ended: the worker that is held up has a reducer, and the others are what it lags behind.
+# Tasks tell their progress each second, not every six. The output has one replica, on the reducer's host: copies
+# through the congested port would hide the shuffle's part.
 ONE_EACH = {
-    "mapreduce.reduce.memory.mb": 768,
-    "mapreduce.job.reduce.slowstart.completedmaps": 1.0,
-    "mapreduce.task.progress-report.interval": 1000,
-    "dfs.replication": 1,
+    "mapreduce.reduce.memory.mb": "768",
+    "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+    "mapreduce.task.progress-report.interval": "1000",
+    "dfs.replication": "1",
 }
 
 
@@ -53,7 +54,7 @@ class Condition:
     runs: int = RUNS
     small: bool = False
     dynamic: bool = False
-    properties: dict[str, object] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 ALONE = Condition("alone", "no policy, no cross traffic")

@@ -27,6 +27,7 @@ from ..say import say
 from ..workloads import EXAMPLES, TERA_ROW_BYTES
 from .options import Options
 from .plots import Line, Plot
+from .qos_conditions import ONE_EACH
 from .result import DIRECTORY, Result, Row
 
 NAME = "qos-dynamic"
@@ -47,15 +48,6 @@ MINIMUM_OVER = 3  # seconds in a row, of which cross traffic must have its queue
 MEASURED = 0.95  # of that minimum: where a second begins and ends is not known to a hundredth
 WON_BACK_PERCENT = 50.0  # of what cross traffic costs, the least that control must win back
 ALONE, CROSS, CONTROL = SITUATIONS = ("alone", "cross traffic", "cross traffic, control")
-
-# One reducer fits beside the ApplicationMaster on each host and no two do; they begin when all maps have ended. Tasks
-# tell their progress each second, not every six.
-EXTRA = {
-    "dfs.replication": "1",
-    "mapreduce.reduce.memory.mb": "768",
-    "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
-    "mapreduce.task.progress-report.interval": "1000",
-}
 
 
 @dataclass(frozen=True)
@@ -175,7 +167,7 @@ def run(options: Options) -> Result:
     size = int(SIZE * options.scale)
     directory = DIRECTORY / NAME
     runs: dict[str, list[Run]] = {}
-    extra = {**EXTRA, "dfs.blocksize": str(block_bytes(size))}
+    extra = {**ONE_EACH, "dfs.blocksize": str(block_bytes(size))}
     with data_center.rig(
         topology, "tcp", directory, lab=options.lab, racks=False, extra=extra, disk_bytes=6 * size
     ) as rig:

@@ -189,11 +189,11 @@ def start(
         return center
     on_hosts = {router.host for router in running} & set(topology.hosts)
     carried = plane(plane_name, fabric, topology, on_hosts, directory)
-    own = {**(rack_properties(topology, directory) if racks else {}), **(extra or {})}
-    jars, place = None, yarn_place(topology)
+    jars, containers, place = None, [], yarn_place(topology)
     if place:
         jars = stock.classpath(pom=stock.YARN)
-        own |= yarn.properties(place, yarn.class_path_of_containers(directory, jars, carried.jars))
+        containers = yarn.class_path_of_containers(directory, jars, carried.jars)
+    own = properties(topology, directory, containers, racks=racks, extra=extra)
     cluster = center.cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=own, jars=jars)
     say(f"{plane_name}: starting a NameNode and {len(cluster.datanodes)} DataNodes in {topology.name}")
     cluster.start()
@@ -202,6 +202,18 @@ def start(
         center.yarn = yarn.Yarn(cluster, place)
         center.yarn.start()
     return center
+
+
+def properties(
+    topology: Topology, directory: Path, containers: list[str], *, racks: bool, extra: Properties | None
+) -> Properties:
+    """What all hosts are told beside a cluster's usual: YARN's settings, racks, and `extra`, which has the last word.
+
+    `containers` is the class path of YARN's containers.
+    """
+    place = yarn_place(topology)
+    found = yarn.properties(place, containers) if place else {}
+    return {**found, **(rack_properties(topology, directory) if racks else {}), **(extra or {})}
 
 
 def rack_table(topology: Topology, directory: Path) -> Path:
