@@ -138,7 +138,7 @@ def test_in_experiment_5_cross_traffic_shares_the_queue_of_one_workers_port_and_
     assert source not in TOPOLOGY.roles.nodemanagers
     assert len(TOPOLOGY.path(source, worker)) == 2  # through one switch
     assert CONTROLLED.properties["mapreduce.task.progress-report.interval"] == "1000"
-    assert CONTROLLED.properties["dfs.replication"] == 1  # no pipeline passes the congested port
+    assert CONTROLLED.properties["dfs.replication"] == "1"  # no pipeline passes the congested port
     assert (UNCONTROLLED.cross, UNCONTROLLED.properties) == (CONTROLLED.cross, CONTROLLED.properties)
 
 
