@@ -121,6 +121,28 @@ def test_the_results_page_has_tables_plots_machine_and_commit(tmp_path, monkeypa
     assert [p.name for p in (tmp_path / "docs" / "results").iterdir()] == ["ndn-table2.svg"]
 
 
+def test_an_experiment_without_a_result_here_keeps_its_section_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_page, "DIRECTORY", tmp_path)
+    document = {
+        "experiment": "ndn-table2", "about": "of today", "ok": True, "rows": [], "took_s": 1.0, "faults": [],
+        "notes": [], "plots": [], "machine": "2 x processor", "commit": "abc", "at": "now",
+    }  # fmt: skip
+    (tmp_path / "ndn-table2.json").write_text(json.dumps(document))
+    page = tmp_path / "results.md"
+    page.write_text(
+        "# The papers' tables\n\n## ndn-table2\nof old.\n\n## ndn-fig6\na table.\n\n"
+        "## ndn-cache\nwhole.\n\n## ndn-cache-terasort\none job.\n\n## gone\nx\n\nNot run yet: ndn-fig10.\n"
+    )
+    found = results_page.write(page)
+    text = page.read_text()
+    assert "of today" in text and "of old" not in text
+    assert "## ndn-fig6\na table.\n\n## ndn-cache\nwhole.\n\n## ndn-cache-terasort\none job.\n" in text
+    assert "gone" not in text and text.count("Not run yet") == 1
+    assert found["kept"] == ["ndn-fig6", "ndn-cache"] and "ndn-fig10" in found["missing"]
+    results_page.write(page)
+    assert page.read_text() == text
+
+
 def test_centres_must_hold_all_points_and_have_their_mean(tmp_path):
     count, mean = workloads._points(tmp_path / "points", 5_000)
     points = [[float(x) for x in line.split()] for line in (tmp_path / "points").read_text().splitlines()]

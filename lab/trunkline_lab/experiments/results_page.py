@@ -1,8 +1,12 @@
-"""`lab report`: the last results of all experiments in one page, plots beside it."""
+"""`lab report`: the last results of all experiments in one page, plots beside it.
+
+An experiment without a result in this checkout keeps the section that the page has of it: nobody runs all in one go.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +20,7 @@ PAGE = paths.ROOT / "docs" / "results.md"
 HEAD = """\
 # The papers' tables beside ours
 
-Made by `lab report` from the last run of each experiment; `make lab RUN=<experiment>` repeats one. "paper" columns are quoted, "TCP here" is stock Hadoop or a raw socket on the same emulated network in the same run. [lab.md](lab.md) tells how it is measured.
+Made by `lab report` from the last run of each experiment, at the commit that its section names; `make lab RUN=<experiment>` repeats one. "paper" columns are quoted, "TCP here" is stock Hadoop or a raw socket on the same emulated network in the same run. [lab.md](lab.md) tells how it is measured.
 """  # noqa: E501
 
 COLUMNS = (
@@ -33,18 +37,34 @@ COLUMNS = (
 
 
 def write(page: Path) -> dict[str, Any]:
-    """Writes the page and copies the plots; says which experiments have no result yet."""
-    parts, missing = [HEAD], []
+    """Writes the page and copies the plots; says which experiments have no result, and which only an older section."""
     page.parent.mkdir(parents=True, exist_ok=True)
+    older = _sections(page.read_text()) if page.exists() else {}
+    parts, kept, missing = [HEAD], [], []
     for name in EXPERIMENTS:
-        documents = _of(name)
-        parts += [_section(document, page) for document in documents]
-        if not documents:
+        if documents := _of(name):
+            parts += [_section(document, page) for document in documents]
+        elif sections := [text for title, text in older.items() if _owner(title) == name]:
+            parts += sections
+            kept.append(name)
+        else:
             missing.append(name)
     if missing:
         parts.append(f"Not run yet: {', '.join(missing)}.\n")
     page.write_text("\n".join(parts))
-    return {"page": str(page), "experiments": len(EXPERIMENTS) - len(missing), "missing": missing}
+    return {"page": str(page), "experiments": len(EXPERIMENTS) - len(missing), "kept": kept, "missing": missing}
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The sections that a page has, by their titles."""
+    parts = re.split(r"^(?=## |Not run yet: )", text, flags=re.MULTILINE)
+    found = {part.partition("\n")[0].removeprefix("## "): part for part in parts if part.startswith("## ")}
+    return {title: part.rstrip("\n") + "\n" for title, part in found.items()}
+
+
+def _owner(title: str) -> str:
+    """The experiment a section is of: a run with some of its jobs alone is called after it and them."""
+    return max((name for name in EXPERIMENTS if title == name or title.startswith(f"{name}-")), key=len, default="")
 
 
 def _of(name: str) -> list[dict[str, Any]]:
