@@ -15,6 +15,8 @@ from trunkline_lab.experiments.qos_conditions import (
     CONTROLLED,
     CROSS,
     LIFTED,
+    NARROW_ALONE,
+    NARROW_CROSS,
     PAPERS,
     SHARED,
     UNCONTROLLED,
@@ -95,11 +97,22 @@ def test_both_goals_are_rows_and_a_fault_where_they_do_not_hold(seconds, hold):
 
 def test_each_goal_has_its_own_baseline():
     seen = seen_at(400.0)
-    seen[400.0, BASELINE.name].seconds, seen[400.0, ALONE.name].seconds = [40.0], [10.0]
+    seen[400.0, BASELINE.name].seconds, seen[400.0, NARROW_ALONE.name].seconds = [40.0], [10.0]
     result = Result("t", "about")
     qos_fig5_report.goals(result, 400.0, seen)
     found = [(row.ours, row.ok) for row in result.rows if row.what.startswith("goal:")]
     assert found == [(0.5, True), (2.0, False)]
+
+
+def test_what_cross_traffic_costs_is_told_for_ports_of_either_rate():
+    seen = seen_at(400.0)
+    seen[400.0, ALONE.name].seconds, seen[400.0, NARROW_ALONE.name].seconds = [10.0], [5.0]
+    result = Result("t", "about")
+    qos_fig5_report.goals(result, 400.0, seen)
+    against = {row.what: row.ours for row in result.rows if not row.what.startswith("goal:")}
+    assert against[f"400 MB: {CROSS.about}, against {ALONE.about}"] == 2.0
+    assert against[f"400 MB: {NARROW_CROSS.about}, against {NARROW_ALONE.about}"] == 4.0
+    assert len(against) == 2 + len(PAPERS)
 
 
 def test_goals_that_small_sorts_cannot_judge_say_so_and_the_result_is_not_ok():
@@ -145,9 +158,18 @@ def test_in_experiment_5_cross_traffic_shares_the_queue_of_one_workers_port_and_
 def test_experiment_6_lets_no_part_of_a_port_lie_idle():
     document = json.loads(qos_conditions.policy(TOPOLOGY, SHARED))
     shares, queues = document["ports"]["switches"]["queues"], document["queues"]
-    assert [shares[name]["min"] for name in ("q0", "q1", "q2")] == ["50mbit", "200mbit", "5mbit"]
+    assert [shares[name]["min"] for name in ("q0", "q1", "q2")] == ["10mbit", "40mbit", "1mbit"]
     assert {share["max"] for share in shares.values()} == {document["ports"]["switches"]["rate"]}
     assert queues["q1"]["priority"] < queues["q0"]["priority"] < queues["q2"]["priority"]
+
+
+def test_the_ports_that_experiment_6_is_held_against_are_its_own_with_one_queue():
+    document, shared = (json.loads(qos_conditions.policy(TOPOLOGY, c)) for c in (NARROW_ALONE, SHARED))
+    for ports in ("hosts", "switches"):
+        rate = document["ports"][ports]["rate"]
+        assert rate == shared["ports"][ports]["rate"] == "60mbit"
+        assert document["ports"][ports]["queues"] == {"q0": {"min": rate, "max": rate}}
+    assert set(document["categories"].values()) == {"q0"}
 
 
 def test_which_sorts_are_run_and_validated():

@@ -12,6 +12,7 @@ from ..qos_policy import Queue
 
 RUNS = 3
 PORT_BIT_S = 300 * 10**6
+NARROW_BIT_S = 60 * 10**6  # a fifth, so that ports and not this machine's processors are what traffic shares
 
 # The paper's rates; its text calls the highest queue of experiment 4 q3, which is no other than q1.
 QUEUES = (
@@ -19,8 +20,9 @@ QUEUES = (
     Queue("q1", 1, 10, 1, 200 * 10**6, 200 * 10**6),
     Queue("q2", 2, 8, 7, 5 * 10**6, 5 * 10**6),
 )
-# The same rates as what queues have at least; what is left of a port goes by priority, so that none of it lies idle.
-MINIMA = tuple(replace(queue, max_bit_s=PORT_BIT_S) for queue in QUEUES)
+# A fifth of these rates as what queues have at least; what is left of a port goes by priority, so that none lies idle.
+MINIMA = tuple(replace(queue, min_bit_s=queue.min_bit_s // 5, max_bit_s=NARROW_BIT_S) for queue in QUEUES)
+ONE_QUEUE = (Queue("q0", 0, 0, 4, NARROW_BIT_S, NARROW_BIT_S),)
 
 AWAY = ("h8", "h9")  # hosts that have nothing else to do, at two switches
 AT_A_WORKER = ("h9", "h4")  # of one switch: no port but the worker's is congested
@@ -41,6 +43,8 @@ ONE_EACH = {
 class Condition:
     """Under which a Sort runs: `categories` by queue (None: no policy), `default` for the others.
 
+    `port_bit_s` is what a policy leaves of each port.
+
     `cross` are the hosts of the cross traffic, from one to the other. `runs` are those at the largest size below
     scale 1; `small`: it is run at smaller sizes too. `properties` are those of the job.
     """
@@ -51,6 +55,7 @@ class Condition:
     cross: tuple[str, str] | None = None
     default: str = "q0"
     queues: tuple[Queue, ...] = QUEUES
+    port_bit_s: int = PORT_BIT_S
     runs: int = RUNS
     small: bool = False
     dynamic: bool = False
@@ -87,14 +92,25 @@ CONTROLLED = replace(
     about="experiment 5: all in q0, iperf to a worker too; its shuffle is lifted to q1 by dynamic control",
     dynamic=True,
 )
+NARROW_ALONE = Condition(
+    "narrow", "ports of 60 Mbit/s with one queue, no cross traffic", {}, queues=ONE_QUEUE, port_bit_s=NARROW_BIT_S
+)
+NARROW_CROSS = replace(
+    NARROW_ALONE,
+    name="narrow, cross",
+    about="ports of 60 Mbit/s with one queue, cross traffic",
+    cross=AWAY,
+    runs=1,
+)
 SHARED = Condition(
     "6",
-    "experiment 6: rates as minima, no maxima; shuffle in q1, iperf in q2, the rest in q0",
+    "experiment 6: ports of 60 Mbit/s, rates as minima, no maxima; shuffle in q1, iperf in q2, the rest in q0",
     {"shuffle": "q1", "iperf": "q2"},
     AWAY,
     queues=MINIMA,
+    port_bit_s=NARROW_BIT_S,
 )
-CONDITIONS = (ALONE, CROSS, *PAPERS, UNCONTROLLED, CONTROLLED, SHARED)
+CONDITIONS = (ALONE, CROSS, *PAPERS, UNCONTROLLED, CONTROLLED, NARROW_ALONE, NARROW_CROSS, SHARED)
 BASELINE, LIFTED = PAPERS[0], PAPERS[2]
 
 
@@ -127,5 +143,5 @@ def policy(topology: Topology, condition: Condition) -> str:
         condition.queues,
         condition.categories or {},
         default=condition.default,
-        rate_bit_s=PORT_BIT_S,
+        rate_bit_s=condition.port_bit_s,
     )

@@ -13,6 +13,8 @@ from .qos_conditions import (
     CONTROLLED,
     CROSS,
     LIFTED,
+    NARROW_ALONE,
+    NARROW_CROSS,
     SHARED,
     UNCONTROLLED,
     Condition,
@@ -24,7 +26,7 @@ GOAL_MB, GOAL = 400.0, 1.10
 LIFTED_TO = "q1"
 GOALS = (
     (LIFTED, BASELINE, "experiment 3 (shuffle lifted, cross traffic) against experiment 1 (no cross traffic)"),
-    (SHARED, ALONE, "experiment 6 (shuffle first, cross traffic) against whole ports without policy and cross traffic"),
+    (SHARED, NARROW_ALONE, "experiment 6 (shuffle first, cross traffic) against one queue without cross traffic"),
 )
 
 AllSeen = dict[tuple[float, str], Seen]
@@ -79,11 +81,12 @@ def goals(result: Result, mb: float, seen: AllSeen) -> None:
         result.rows.append(Row(f"goal: {what}", "times", None, None, ratio, limit=GOAL, ok=holds))
         if not holds:
             result.faults.append(f"{what}: {ratio:.2f} times, above {GOAL}")
-    alone = seen[mb, ALONE.name].median
     for condition in _at(mb, seen):
-        if condition not in (ALONE, SHARED) and not condition.properties:
-            what = f"{mb:g} MB: {condition.about}, against no policy and no cross traffic"
-            result.rows.append(Row(what, "times", None, None, seen[mb, condition.name].median / alone))
+        alone = ALONE if condition.port_bit_s == ALONE.port_bit_s else NARROW_ALONE
+        if condition not in (alone, SHARED) and not condition.properties:
+            what = f"{mb:g} MB: {condition.about}, against {alone.about}"
+            times = seen[mb, condition.name].median / seen[mb, alone.name].median
+            result.rows.append(Row(what, "times", None, None, times))
 
 
 def control(result: Result, mb: float, seen: AllSeen) -> None:
@@ -119,7 +122,7 @@ def _busy(result: Result, mb: float, seen: AllSeen) -> None:
 
 
 def _plot(result: Result, sizes: list[float], seen: AllSeen) -> None:
-    names = {ALONE.name: "no policy, no cross traffic", CROSS.name: "no policy, cross traffic"}
+    names = {condition.name: condition.about for condition in (ALONE, CROSS, NARROW_ALONE, NARROW_CROSS)}
     lines = [
         Line(
             names.get(c.name, f"experiment {c.name}"),
