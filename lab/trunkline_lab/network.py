@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 _PORTS = range(20000, 32000)  # below Linux's default range of ephemeral ports, so no outgoing connection takes them
+_TAKEN = _PORTS.start - 1
 
 
 Hosted = tuple[str, str]  # (name of a host, its address)
@@ -50,15 +51,34 @@ class Loopback:
         )
 
 
+_taken: list[socket.socket] = []  # each holds a /24 for as long as this process lives
+
+
 def pick_loopback() -> Loopback:
-    """A /24 on which nothing listens or speaks now; which one depends on our process id."""
+    """A /24 on which nothing listens or speaks now, and which no other process gets while this one lives.
+
+    Which one depends on our process id.
+    """
     used = {address.rpartition(".")[0] for address in _addresses_in_use()}
     for step in range(50 * 250):
         number = (os.getpid() + step) % (50 * 250)
         prefix = f"127.{100 + number // 250}.{1 + number % 250}"
-        if prefix not in used:
+        if prefix not in used and (held := _take(prefix)):
+            _taken.append(held)
             return Loopback(prefix)
     raise RuntimeError("no unused /24 in 127.100.0.0 to 127.149.0.0")
+
+
+def _take(prefix: str) -> socket.socket | None:
+    """Listens on an address there that no host has; nothing where another process does."""
+    held = socket.socket()
+    try:
+        held.bind((f"{prefix}.254", _TAKEN))
+        held.listen()
+    except OSError:
+        held.close()
+        return None
+    return held
 
 
 def _addresses_in_use() -> set[str]:

@@ -261,9 +261,10 @@ def a_bed(
 ) -> Iterator[Bed]:
     """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones.
 
-    Each version of Hadoop has an empty namespace of its own beside `formatted`.
+    Each version of Hadoop has an empty namespace of its own beside `formatted`, and a directory of its own: the suite
+    tests several at once.
     """
-    directory = paths.OUT / "e2e" / name
+    directory = paths.OUT / ("e2e" if hadoop == stock.NEWEST else f"e2e-{hadoop}") / name
     shutil.rmtree(directory, ignore_errors=True)
     try:
         with Stage(directory / "logs") as stage:
