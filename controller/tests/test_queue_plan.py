@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology
 from trunkline_controller.policy.file import parse
 from trunkline_controller.policy.model import Share
-from trunkline_controller.queues import plan, wanted
+from trunkline_controller.queues import plan
 from trunkline_controller.queues import planned as planned_module
 from trunkline_controller.queues.planned import Planned
-from trunkline_controller.queues.wanted import PortReport, QueuesReport, QueuesWanted
+from trunkline_controller.queues.wanted import QueuesWanted
 
 LOCAL = 0xFFFFFFFE
 QUEUES = "queues: {q0: {number: 0, dscp: 0}, q1: {number: 1, dscp: 11, priority: 1}}\ndefault: q0\n"
@@ -192,16 +190,6 @@ def test_no_queue_has_more_than_its_port(rate, least, most, percent):
         assert 0 <= high <= rate
 
 
-def test_what_is_wanted_and_reported_goes_through_json():
-    found = plan.wanted(parse(QUEUES + "ports: {hosts: {}}"), topology())
-    found = replace(found, switches=BOTH, undecided=frozenset({(Dpid(1), "eth4")}))
-    text = json.loads(json.dumps(wanted.wanted_json(found)))
-    assert text["version"] == found.version
-    assert wanted.wanted_of(text) == found
-    report = QueuesReport("host", found.version, (PortReport(Dpid(2**64 - 1), "eth1", "no"), PortReport(Dpid(1), "b")))
-    assert wanted.report_of(json.loads(json.dumps(wanted.report_json(report)))) == report
-
-
 def test_the_version_is_of_what_is_wanted_and_of_nothing_else():
     policy = parse(QUEUES + "ports: {hosts: {}}")
     found = plan.wanted(policy, topology())
@@ -209,11 +197,3 @@ def test_the_version_is_of_what_is_wanted_and_of_nothing_else():
     assert QueuesWanted(found.ports[1:]).version != found.version
     assert QueuesWanted(found.ports, BOTH).version != found.version
     assert QueuesWanted(found.ports, undecided=frozenset({(Dpid(1), "eth4")})).version != found.version
-
-
-@pytest.mark.parametrize("value", [{}, {"ports": 1}, {"ports": [{}]}, {"ports": [{"dpid": "x"}]}, {"ports": [[]]}])
-def test_nonsense_is_refused(value):
-    with pytest.raises(ValueError, match="not"):
-        wanted.wanted_of(value)
-    with pytest.raises(ValueError, match="not"):
-        wanted.report_of(value)

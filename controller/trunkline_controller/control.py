@@ -186,9 +186,9 @@ class Control(Protocol):
 class AgentControl(Protocol):
     """What the agents at the switches' hosts ask of a running controller; `controller.Controller` keeps this too.
 
-    `GET /v1/agent/queues?dpid=<16 hex digits>&dpid=…&seen=<version>&wait=<seconds>` answers `wanted_json` at once where
-    `seen` is not the version wanted, and else when it has changed or `wait` is over; `POST /v1/agent/queues` takes
-    `report_json`.
+    `GET /v1/agent/queues?dpid=<16 hex digits>&dpid=…&seen=<version>&wait=<seconds>` answers what is wanted at once
+    where `seen` is not its version, and else when it has changed or `wait` is over; `POST /v1/agent/queues` takes a
+    report. Their JSON is that of `http.views.agent`.
     """
 
     def queues_wanted(self, dpids: tuple[Dpid, ...]) -> QueuesWanted:

@@ -9,8 +9,9 @@ from fake_control import MBIT, FakeControl
 
 from trunkline_controller.http.agent import MAX_POLLS, Polls
 from trunkline_controller.http.problem import Stop
+from trunkline_controller.http.views.agent import WantedView
 from trunkline_controller.net.topology import Dpid, PortNo
-from trunkline_controller.queues.wanted import PortQueues, QueuesWanted, QueueWanted, wanted_of
+from trunkline_controller.queues.wanted import PortQueues, QueuesWanted, QueueWanted
 
 DPID = "0000000000000011"
 
@@ -37,7 +38,7 @@ def until(condition) -> None:
 def test_an_agent_is_told_of_its_own_switches(client: Client, control: FakeControl):
     control.want(wanted(300 * MBIT))
     found = client.get(f"/v1/agent/queues?dpid={DPID}").json
-    told = wanted_of(found)
+    told = WantedView.model_validate(found).wanted()
     assert told == control.queues_wanted((Dpid(0x11),))
     assert (told.switches, told.undecided, len(told.ports)) == ({0x11}, {(0x11, "eth9")}, 1)
     assert found["version"] == told.version

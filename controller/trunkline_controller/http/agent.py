@@ -9,76 +9,18 @@ from contextlib import contextmanager, suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from ..control import AgentControl
 from ..net.topology import Dpid
-from ..queues.wanted import MAX_PROBLEM, PortReport, QueuesReport, QueuesWanted, wanted_json
-from ..text import printable
+from ..queues.wanted import QueuesWanted
 from . import problem
+from .views.agent import ReportView, WantedView
 from .views.network import DpidText
 
 MAX_POLLS = 256
 MAX_WAIT_S = 60.0
 MAX_SWITCHES = 256  # of one agent
-
-
-class WantedQueueView(BaseModel):
-    """A queue that a port should have."""
-
-    name: str
-    number: int = Field(description="OpenFlow's queue id")
-    dscp: int = Field(description="Packets marked so belong into it")
-    priority: int = Field(description="0 is served first, 7 last")
-    min_bit_s: int
-    max_bit_s: int
-
-
-class WantedPortView(BaseModel):
-    """A port's queues."""
-
-    dpid: DpidText
-    port: int
-    name: str
-    rate_bit_s: int
-    default: int = Field(description="Number of the queue of packets that nothing else tells")
-    queues: list[WantedQueueView]
-
-
-class UndecidedPortView(BaseModel):
-    """A port of which the controller does not know yet where it leads."""
-
-    dpid: DpidText
-    name: str
-
-
-class WantedView(BaseModel):
-    """All ports of some switches that should have queues."""
-
-    version: str
-    switches: list[DpidText] = Field(
-        description="Those asked for of which the controller is sure. Their other ports should have none of its "
-        "queues; ports of switches that are not named should stay as they are"
-    )
-    ports: list[WantedPortView]
-    undecided: list[UndecidedPortView] = Field(description="Ports of these switches that should stay as they are")
-
-
-class PortReportView(BaseModel):
-    """What became of a port's queues."""
-
-    dpid: DpidText
-    name: str = Field(max_length=255)
-    problem: str = Field("", max_length=MAX_PROBLEM, description="Empty where they are as they should be")
-
-
-class ReportView(BaseModel):
-    """What an agent has done of what was wanted."""
-
-    agent: str = Field(max_length=255, description="Its host's name")
-    version: str = Field(max_length=64)
-    ports: list[PortReportView] = Field(max_length=10_000)
 
 
 class Polls:
@@ -124,16 +66,12 @@ def agent(control: AgentControl, polls: Polls) -> APIRouter:
     ) -> WantedView:
         """Which queues the switches' ports should have; waits while it is the version that was seen."""
         dpids = tuple(Dpid(int(text, 16)) for text in dpid)
-        wanted = await _another(control, polls, dpids, seen, wait)
-        return WantedView.model_validate(wanted_json(wanted))
+        return WantedView.of(await _another(control, polls, dpids, seen, wait))
 
     @router.post("/queues", status_code=204, responses=problem.responses(413, 415))
     def report_queues(report: ReportView) -> None:
         """What became of the queues at the switches."""
-        ports = tuple(
-            PortReport(Dpid(int(p.dpid, 16)), p.name, printable(p.problem, MAX_PROBLEM)) for p in report.ports
-        )
-        control.queues_reported(QueuesReport(printable(report.agent, 255), report.version, ports))
+        control.queues_reported(report.report())
 
     return router
 

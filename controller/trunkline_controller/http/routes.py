@@ -214,5 +214,5 @@ def _policy(router: APIRouter, control: Control) -> None:
         """One that was put in force, with its file."""
         for applied in control.history():
             if applied.version == version:
-                return AppliedTextView(**AppliedView.of(applied).model_dump(), text=applied.text)
+                return AppliedTextView.of(applied)
         raise Stop(404, f"no policy of version {version} is kept", "see /v1/policy/history for those that are")

@@ -10,13 +10,12 @@ from types import MappingProxyType
 
 from . import categories, classify, hosts, marks, matching, ports, values
 from .findings import Findings, nearest
-from .model import Category, Policy, PolicyError, Queue, Role, Rule
+from .model import MAX_NUMBER, Category, Policy, PolicyError, Queue, Role, Rule
 from .shadow import shadowed
 from .tree import Node, read, shown
 
 KEYS = ("name", "queues", "default", "ports", "roles", "services", "marks", "categories", "limits")
 MAX_QUEUES = 64  # code points
-MAX_NUMBER = 61_439  # of a queue, in Open vSwitch's linux-htb
 MAX_CATEGORIES = 256
 MAX_SERVICE_PORTS = 64
 DEFAULT_ENTRIES = 10_000

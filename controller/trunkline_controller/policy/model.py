@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+MAX_NUMBER = 61_439  # of a queue, in Open vSwitch's linux-htb
+
 
 class Role(StrEnum):
     """What a host does in a Hadoop cluster; a host may have several."""

@@ -1,17 +1,12 @@
-"""Which queues the ports of switches should have: what the controller tells the agents at the switches' hosts.
-
-The JSON here is that of `GET /v1/agent/queues`; both ends use these functions.
-"""
+"""Which queues the ports of switches should have: what the controller tells the agents at the switches' hosts."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from ..net.topology import Dpid, PortNo, dpid_text
+from ..net.topology import Dpid, PortNo
 
 MAX_PROBLEM = 1000  # characters that a report says of a port
 
@@ -53,8 +48,11 @@ class QueuesWanted:
 
     @property
     def version(self) -> str:
-        """Two of these have the same version if and only if they want the same."""
-        text = json.dumps(_json(self))
+        """Two of these have the same version if and only if they want the same. Of this release alone: to an agent the
+        version is a word that it hands back.
+        """
+        ports = sorted(self.ports, key=lambda port: (port.dpid, port.port))
+        text = repr((ports, sorted(self.switches), sorted(self.undecided)))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def of(self, dpids: Iterable[Dpid]) -> QueuesWanted:
@@ -90,83 +88,3 @@ class QueuesReport:
     agent: str  # its host's name
     version: str
     ports: tuple[PortReport, ...]
-
-
-def _port_json(port: PortQueues) -> dict[str, Any]:
-    return {
-        "dpid": dpid_text(port.dpid),
-        "port": port.port,
-        "name": port.name,
-        "rate_bit_s": port.rate_bit_s,
-        "default": port.default,
-        "queues": [vars(queue) for queue in port.queues],
-    }
-
-
-def _json(wanted: QueuesWanted) -> dict[str, Any]:
-    return {
-        "switches": [dpid_text(dpid) for dpid in sorted(wanted.switches)],
-        "ports": [_port_json(port) for port in sorted(wanted.ports, key=lambda p: (p.dpid, p.port))],
-        "undecided": [{"dpid": dpid_text(dpid), "name": name} for dpid, name in sorted(wanted.undecided)],
-    }
-
-
-def wanted_json(wanted: QueuesWanted) -> dict[str, Any]:
-    return {"version": wanted.version, **_json(wanted)}
-
-
-def wanted_of(value: Mapping[str, Any]) -> QueuesWanted:
-    """The reverse of `wanted_json`. Raises ValueError."""
-    try:
-        return QueuesWanted(
-            tuple(
-                PortQueues(
-                    Dpid(int(port["dpid"], 16)),
-                    PortNo(int(port["port"])),
-                    str(port["name"]),
-                    int(port["rate_bit_s"]),
-                    int(port["default"]),
-                    tuple(
-                        QueueWanted(
-                            str(queue["name"]),
-                            int(queue["number"]),
-                            int(queue["dscp"]),
-                            int(queue["priority"]),
-                            int(queue["min_bit_s"]),
-                            int(queue["max_bit_s"]),
-                        )
-                        for queue in port["queues"]
-                    ),
-                )
-                for port in value["ports"]
-            ),
-            frozenset(Dpid(int(dpid, 16)) for dpid in value["switches"]),
-            frozenset((Dpid(int(port["dpid"], 16)), str(port["name"])) for port in value["undecided"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"not a list of queues: {error!r}") from error
-
-
-def report_json(report: QueuesReport) -> dict[str, Any]:
-    return {
-        "agent": report.agent,
-        "version": report.version,
-        "ports": [
-            {"dpid": dpid_text(p.dpid), "name": p.name, "problem": p.problem[:MAX_PROBLEM]} for p in report.ports
-        ],
-    }
-
-
-def report_of(value: Mapping[str, Any]) -> QueuesReport:
-    """The reverse of `report_json`. Raises ValueError."""
-    try:
-        return QueuesReport(
-            str(value["agent"])[:255],
-            str(value["version"])[:64],
-            tuple(
-                PortReport(Dpid(int(port["dpid"], 16)), str(port["name"])[:255], str(port["problem"])[:MAX_PROBLEM])
-                for port in value["ports"]
-            ),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"not an agent's report: {error!r}") from error

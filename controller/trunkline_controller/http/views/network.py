@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from ...control import LinkLoad
-from ...net.topology import Dpid, End, Host, Link, Port, PortNo, Switch, Topology, dpid_text
+from ...net.topology import Dpid, End, Host, Link, PortNo, Switch, Topology, dpid_text
+from . import View
 
 DpidText = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Datapath id, 16 hex digits")]
 
@@ -35,7 +36,7 @@ class EndView(BaseModel):
         )
 
 
-class PortView(BaseModel):
+class PortView(View):
     """A port as its switch describes it."""
 
     number: int
@@ -43,10 +44,6 @@ class PortView(BaseModel):
     mac: str
     up: bool
     speed_bit_s: int = Field(description="0 where the switch does not say")
-
-    @staticmethod
-    def of(port: Port) -> PortView:
-        return PortView(number=port.number, name=port.name, mac=port.mac, up=port.up, speed_bit_s=port.speed_bit_s)
 
 
 class SwitchView(BaseModel):

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 from pydantic import BaseModel, Field
 
-from ...control import Applied
 from ...policy.model import Policy
+from . import View
 
 
-class PolicyQueueView(BaseModel):
+class PolicyQueueView(View):
     """A queue that each port has."""
 
     name: str
@@ -55,7 +55,7 @@ class RuleView(BaseModel):
     trusted: bool = Field(description="Only from hosts whose marks are believed")
 
 
-class PolicyWarningView(BaseModel):
+class PolicyWarningView(View):
     """Something in a policy that is allowed, and perhaps not meant."""
 
     line: int
@@ -64,7 +64,7 @@ class PolicyWarningView(BaseModel):
 
     @staticmethod
     def all_of(policy: Policy) -> list[PolicyWarningView]:
-        return [PolicyWarningView(line=w.line, what=w.what, remedy=w.remedy) for w in policy.warnings]
+        return [PolicyWarningView.of(warning) for warning in policy.warnings]
 
 
 class PolicyView(BaseModel):
@@ -86,10 +86,7 @@ class PolicyView(BaseModel):
     def of(policy: Policy) -> PolicyView:
         return PolicyView(
             name=policy.name,
-            queues=[
-                PolicyQueueView(name=q.name, number=q.number, dscp=q.dscp, priority=q.priority)
-                for q in sorted(policy.queues.values(), key=lambda queue: queue.number)
-            ],
+            queues=[PolicyQueueView.of(q) for q in sorted(policy.queues.values(), key=lambda queue: queue.number)],
             port_classes=[
                 PortClassView(
                     name=c.name,
@@ -112,7 +109,7 @@ class PolicyView(BaseModel):
         )
 
 
-class AppliedView(BaseModel):
+class AppliedView(View):
     """A policy that was put in force."""
 
     version: int
@@ -120,16 +117,6 @@ class AppliedView(BaseModel):
     at_s: float
     by: str
     flows_changed: int = Field(description="On all switches")
-
-    @staticmethod
-    def of(applied: Applied) -> AppliedView:
-        return AppliedView(
-            version=applied.version,
-            name=applied.name,
-            at_s=applied.at_s,
-            by=applied.by,
-            flows_changed=applied.flows_changed,
-        )
 
 
 class AppliedNowView(AppliedView):

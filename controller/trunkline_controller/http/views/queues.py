@@ -29,20 +29,7 @@ class QueueView(BaseModel):
 
     @staticmethod
     def of(state: QueueState, topology: Topology) -> QueueView:
-        return QueueView(
-            at=EndView.of(state.end, topology),
-            queue=state.queue,
-            number=state.number,
-            dscp=state.dscp,
-            mode=state.mode,
-            min_bit_s=state.min_bit_s,
-            max_bit_s=state.max_bit_s,
-            bit_s=state.bit_s,
-            sent_bytes=state.sent_bytes,
-            dropped_packets=state.dropped_packets,
-            categories=list(state.categories),
-            why=state.why,
-        )
+        return QueueView.model_validate({**vars(state), "at": EndView.of(state.end, topology)})
 
 
 class QueuesView(BaseModel):

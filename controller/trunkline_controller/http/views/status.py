@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from ...control import Alert, Decision, Status
+from . import View
 
 
-class AlertView(BaseModel):
+class AlertView(View):
     """Something that an operator should mend."""
 
     at_s: float
     what: str
     remedy: str
 
-    @staticmethod
-    def of(alert: Alert) -> AlertView:
-        return AlertView(at_s=alert.at_s, what=alert.what, remedy=alert.remedy)
 
-
-class StatusView(BaseModel):
+class StatusView(View):
     """How the controller does."""
 
     role: str = Field(description="OpenFlow's: master, standby (another controller is master) or none")
@@ -35,22 +30,8 @@ class StatusView(BaseModel):
     decisions: int = Field(description="Of dynamic control since the start")
     alerts: list[AlertView]
 
-    @staticmethod
-    def of(status: Status) -> StatusView:
-        return StatusView(
-            role=status.role,
-            started_s=status.started_s,
-            converged=status.converged,
-            switches=status.switches,
-            links=status.links,
-            hosts=status.hosts,
-            dynamic=status.dynamic,
-            decisions=status.decisions,
-            alerts=[AlertView.of(alert) for alert in status.alerts],
-        )
 
-
-class DecisionView(BaseModel):
+class DecisionView(View):
     """A decision of dynamic control."""
 
     at_s: float
@@ -60,10 +41,6 @@ class DecisionView(BaseModel):
     why: str
     from_queue: str
     to_queue: str
-
-    @staticmethod
-    def of(decision: Decision) -> DecisionView:
-        return DecisionView(**asdict(decision))
 
 
 class DecisionsView(BaseModel):

@@ -18,7 +18,7 @@ import ovs.poller
 from ...net.topology import Dpid
 from ..wanted import PortReport, QueuesReport, QueuesWanted
 from . import filters, rows
-from .client import Client, ControllerError
+from .client import Client, ControllerError, Told
 from .database import Database, DatabaseError, Outcome, PortAt
 from .settings import AgentSettings
 from .tc import TcError, TrafficControl
@@ -44,7 +44,9 @@ class Agent:
         # Between the threads, under the lock:
         self._dpids: tuple[Dpid, ...] = ()
         self._wanted: QueuesWanted | None = None
+        self._version = ""  # of what the controller said last
         self._report_again = False
+        self._refused = ""  # why the last report was not taken
 
     def stop(self) -> None:
         """From any thread or signal handler: `run` returns soon. What was made stays."""
@@ -83,7 +85,7 @@ class Agent:
     def _poll(self) -> None:
         retry_s, failed = FIRST_RETRY_S, ""
         asked: tuple[Dpid, ...] = ()
-        told: QueuesWanted | None = None
+        told: Told | None = None
         while not self._stopped.is_set():
             with self._lock:
                 dpids = self._dpids
@@ -102,16 +104,19 @@ class Agent:
                 continue
             if failed:
                 log.info("%s: answers again", self._settings.controller)
-            news = bool(failed) or answer != told
-            if news:
+            if failed or answer != told:
                 with self._lock:
                     # A controller that was away, or did not know these switches, knows nothing of what was done.
                     self._report_again = True
+                    self._version = answer.version
                     # What it is not sure of stays as it was sure of it last.
-                    wanted = answer if self._wanted is None else answer.over(self._wanted)
+                    wanted = answer.wanted if self._wanted is None else answer.wanted.over(self._wanted)
                     if wanted != self._wanted:
                         self._wanted = wanted
                 self._wake()
+            elif seen:
+                # It was to wait for news. One that does not is not asked without a pause.
+                self._stopped.wait(FIRST_RETRY_S)
             asked, told, retry_s, failed = dpids, answer, FIRST_RETRY_S, ""
 
     # The worker's thread
@@ -132,6 +137,7 @@ class Agent:
 
     def _work(self, database: Database, traffic: TrafficControl) -> None:
         client = self._client()
+        ports: tuple[PortReport, ...] | None = None
         report: QueuesReport | None = None
         told: QueuesReport | None = None  # what the controller knows of it
         last: QueuesWanted | None = None
@@ -142,15 +148,18 @@ class Agent:
                 with self._lock:
                     if database.here:
                         self._dpids = database.dpids()
-                    wanted, again, self._report_again = self._wanted, self._report_again, False
+                    wanted, version = self._wanted, self._version
+                    again, self._report_again = self._report_again, False
                 if again:
                     told = None
                 now_s = time.monotonic()
                 if wanted is not None and (wanted is not last or seqno != seen or now_s >= check_s):
-                    report = self._see_to(database, traffic, wanted)
-                    wrong = any(port.problem for port in report.ports)
+                    ports = self._see_to(database, traffic, wanted)
+                    wrong = any(port.problem for port in ports)
                     again_s = min(AGAIN_S, self._settings.check_s) if wrong else self._settings.check_s
                     seen, last, check_s = database.run(), wanted, now_s + again_s
+                if ports is not None:
+                    report = QueuesReport(self._settings.called, version, ports)
                 if report is not None and report != told and now_s >= tell_s:
                     if self._tell(client, report, told):
                         told = report
@@ -173,8 +182,8 @@ class Agent:
         with contextlib.suppress(BlockingIOError):
             os.read(self._wake_read, 4096)
 
-    def _see_to(self, database: Database, traffic: TrafficControl, wanted: QueuesWanted) -> QueuesReport:
-        """Makes queues and filters what they should be; what became of them."""
+    def _see_to(self, database: Database, traffic: TrafficControl, wanted: QueuesWanted) -> tuple[PortReport, ...]:
+        """Makes queues and filters what they should be; what became of them, port by port."""
         here = set(database.dpids())
         ports = {PortAt(port.dpid, port.name): port for port in wanted.ports if port.dpid in here}
         leads = {at: filters.wanted(port) for at, port in ports.items()}
@@ -199,11 +208,7 @@ class Agent:
                 traffic.ensure(at.name, leads[at])
             except TcError as error:
                 problems[at] = str(error)
-        return QueuesReport(
-            self._settings.called,
-            wanted.version,
-            tuple(PortReport(at.dpid, at.name, problems.get(at, "")) for at in sorted(ports, key=_order)),
-        )
+        return tuple(PortReport(at.dpid, at.name, problems.get(at, "")) for at in sorted(ports, key=_order))
 
     def _tell(self, client: Client, report: QueuesReport, before: QueuesReport | None) -> bool:
         """Whether the controller has been told."""
@@ -217,8 +222,11 @@ class Agent:
         try:
             client.report(report)
         except ControllerError as error:
-            log.warning("%s", error)
+            if str(error) != self._refused:
+                log.warning("%s", error)
+            self._refused = str(error)
             return False
+        self._refused = ""
         return True
 
 

@@ -7,21 +7,35 @@ import json
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from pydantic import ValidationError
+
+from ... import __version__
+from ...http.views.agent import MAX_NAME, PortReportView, ReportView, WantedView
 from ...net.topology import Dpid, dpid_text
 from ...text import printable
-from ..wanted import QueuesReport, QueuesWanted, report_json, wanted_of
+from ..wanted import QueuesReport, QueuesWanted
 
 MAX_SAID = 300  # characters of what a server says of its refusal
 MAX_ANSWER_BYTES = 16 << 20
 MAX_REPORT_BYTES = 128 << 10  # at once; the controller takes twice as much
 ANSWER_S = 10.0  # beyond what a poll may wait
+ONE_RELEASE = f"run controller and agents of one release (this agent is {__version__})"
 
 
 class ControllerError(OSError):
     """The controller does not answer, or refuses; the message names the way out."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the controller wants, and the word by which it knows that it said so."""
+
+    version: str
+    wanted: QueuesWanted
 
 
 class Client:
@@ -39,19 +53,15 @@ class Client:
         self._connection: http.client.HTTPConnection | None = None
         self._ended = False
 
-    def wanted(self, dpids: Iterable[Dpid], seen: str, wait_s: float) -> QueuesWanted:
+    def wanted(self, dpids: Iterable[Dpid], seen: str, wait_s: float) -> Told:
         """What these switches should have; waits while it is the version that was seen. Raises ControllerError."""
         query = urlencode([*(("dpid", dpid_text(dpid)) for dpid in dpids), ("seen", seen), ("wait", f"{wait_s:g}")])
-        answer = self._ask("GET", f"/v1/agent/queues?{query}", None, wait_s + ANSWER_S)
-        try:
-            return wanted_of(json.loads(answer))
-        except (ValueError, RecursionError) as error:
-            raise ControllerError(f"{self._url}: {error}; is this a controller of the agent's version?") from error
+        return told(self._url, self._ask("GET", f"/v1/agent/queues?{query}", None, wait_s + ANSWER_S))
 
     def report(self, report: QueuesReport) -> None:
         """In as many parts as it takes. Raises ControllerError."""
-        for part in _parts(report_json(report)):
-            self._ask("POST", "/v1/agent/queues", part, ANSWER_S)
+        for part in _parts(report):
+            self._ask("POST", "/v1/agent/queues", part.model_dump_json().encode(), ANSWER_S)
 
     def abort(self) -> None:
         """Ends what is under way, from another thread; nothing is asked from now on."""
@@ -66,8 +76,7 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, method: str, path: str, body: Any, within_s: float) -> bytes:  # noqa: ANN401 (JSON)
-        data = None if body is None else json.dumps(body).encode()
+    def _ask(self, method: str, path: str, data: bytes | None, within_s: float) -> bytes:
         headers = self._headers if data is None else {**self._headers, "Content-Type": "application/json"}
         kept = self._connection is not None
         try:
@@ -113,18 +122,40 @@ class Client:
         return text
 
 
-def _parts(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def told(url: str, answer: bytes) -> Told:
+    """What an answer says. Raises ControllerError."""
+    try:
+        view = WantedView.model_validate_json(answer)
+    except ValidationError as error:
+        raise ControllerError(f"{url}: {_unlike(error)}") from None
+    return Told(view.version, view.wanted())
+
+
+def _parts(report: QueuesReport) -> Iterator[ReportView]:
     """Reports of some of the ports each; one at least."""
-    ports: list[dict[str, Any]] = []
+
+    def part(ports: list[PortReportView]) -> ReportView:
+        return ReportView(agent=printable(report.agent, MAX_NAME), version=report.version, ports=ports)
+
+    ports: list[PortReportView] = []
     size = 0
-    for port in report["ports"]:
-        length = len(json.dumps(port)) + len(", ")
+    for port in map(PortReportView.of, report.ports):
+        length = len(port.model_dump_json().encode()) + len(",")
         if ports and size + length > MAX_REPORT_BYTES:
-            yield {**report, "ports": ports}
+            yield part(ports)
             ports, size = [], 0
         ports.append(port)
         size += length
-    yield {**report, "ports": ports}
+    yield part(ports)
+
+
+def _unlike(error: ValidationError) -> str:
+    """Why an answer is not what was asked for."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        return "its answer is not JSON; is this a controller? (agent.controller)"
+    where = ".".join(map(str, first["loc"])) or "the answer"
+    return f"{where} of its answer: {first['msg']}; {ONE_RELEASE}"
 
 
 def _refusal(status: int, reason: str, body: bytes) -> str:
@@ -143,4 +174,6 @@ def _remedy(status: int, said: str) -> str:
         return "set agent.token_file to a file with the controller's token"
     if status == 404:
         return "set agent.controller to a controller's REST interface"
+    if status == 422:
+        return f"{said}; {ONE_RELEASE}" if said else ONE_RELEASE
     return said or "look at the controller's log"
