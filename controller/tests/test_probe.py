@@ -225,6 +225,13 @@ def test_the_frame_is_ip_with_its_mark_and_a_right_checksum():
     assert probe.passing_by().goto is None
 
 
+def next_due(modes, now):
+    """When some port is due, to half a second."""
+    while not modes.due(now):
+        now += 0.5
+    return now
+
+
 def test_ports_are_probed_when_their_queues_change_and_now_and_then():
     modes = Modes()
     modes.want(0.0, QueuesWanted((port(1), port(2))))
@@ -232,7 +239,7 @@ def test_ports_are_probed_when_their_queues_change_and_now_and_then():
     ends = [End(Dpid(1), PortNo(n)) for n in (1, 2)]
     modes.found(1.0, modes.due(0.0), [PortProbe(end, QueueMode.DSCP) for end in ends])
     assert modes.due(1.0) == ()
-    assert modes.next_s() == 1.0 + RECHECK_S
+    assert next_due(modes, 1.0) == 1.0 + RECHECK_S
     changed = port(2, queues=QUEUES[:2])
     modes.want(2.0, QueuesWanted((port(1), changed)))
     assert modes.due(2.0) == (changed,)
@@ -242,7 +249,7 @@ def test_ports_are_probed_when_their_queues_change_and_now_and_then():
     modes.want(4.0, QueuesWanted((changed,)))
     assert modes.state(ends[0])[0] is QueueMode.UNKNOWN
     modes.want(4.0, QueuesWanted(()))
-    assert modes.next_s() is None
+    assert modes.due(10 * RECHECK_S) == ()
 
 
 def test_a_probe_that_finds_nothing_is_repeated_ever_less_often_until_an_agent_reports():
@@ -250,9 +257,9 @@ def test_a_probe_that_finds_nothing_is_repeated_ever_less_often_until_an_agent_r
     modes.want(now, QueuesWanted((port(1),)))
     waits = []
     for _ in range(12):
-        now = modes.next_s()
+        now = next_due(modes, now)
         modes.found(now, modes.due(now), [PortProbe(end, QueueMode.NONE, "no queue")])
-        waits.append(modes.next_s() - now)
+        waits.append(next_due(modes, now) - now)
     assert waits[0] == FIRST_AGAIN_S
     assert waits == sorted(waits)
     assert waits[-1] == LAST_AGAIN_S
@@ -273,8 +280,8 @@ def test_what_was_proved_is_believed_until_a_probe_disproves_it(mode):
     now = RECHECK_S
     modes.found(now, modes.due(now), [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
     assert modes.state(end) == (mode, "too much traffic")
-    assert modes.next_s() == now + FIRST_AGAIN_S  # it is asked again soon
-    now = modes.next_s()
+    assert next_due(modes, now) == now + FIRST_AGAIN_S  # it is asked again soon
+    now += FIRST_AGAIN_S
     modes.found(now, modes.due(now), [PortProbe(end, QueueMode.NONE, "no effect")])
     assert modes.state(end) == (QueueMode.NONE, "no effect")
     modes.found(now, [port(1)], [PortProbe(end, QueueMode.UNKNOWN, "too much traffic")])
@@ -289,7 +296,8 @@ def test_a_reason_is_told_and_logged_when_it_changes(caplog):
         def probe(self, ports):
             return (PortProbe(end, *ended[-1]),)
 
-    probing = Probing(Finds(), lambda: QueuesWanted((port(1),)), lambda: True)
+    connections = {}
+    probing = Probing(Finds(), lambda: QueuesWanted((port(1),)), lambda: True, connections.copy)
     assert probing.state(end) == (QueueMode.UNKNOWN, "not yet probed")
     for mode, why in (
         (QueueMode.UNKNOWN, "the switch is not connected"), (QueueMode.UNKNOWN, "the switch is not connected"),
@@ -297,7 +305,7 @@ def test_a_reason_is_told_and_logged_when_it_changes(caplog):
     ):  # fmt: skip
         ended.append((mode, why))
         with caplog.at_level("INFO"):
-            probing.connected(Dpid(1))  # so that it is due
+            connections[Dpid(1)] = object()  # so that it is due
             probing.look()
     assert probing.state(end) == (QueueMode.DSCP, "traffic")
     where = "queues of port 0000000000000001/eth1: "
@@ -307,3 +315,22 @@ def test_a_reason_is_told_and_logged_when_it_changes(caplog):
         where + "dscp",
         where + "dscp, which the last probe could not confirm: traffic",
     ]
+
+
+def test_a_switch_that_connects_anew_is_probed_at_once_and_no_other():
+    """However soon: its bridge may have another datapath now."""
+    probed, connections = [], {Dpid(1): object(), Dpid(2): object()}
+    both = (port(1), port(1, dpid=2))
+
+    class Finds:
+        def probe(self, ports):
+            probed.append([port.dpid for port in ports])
+            return tuple(PortProbe(End(port.dpid, port.port), QueueMode.DSCP) for port in ports)
+
+    probing = Probing(Finds(), lambda: QueuesWanted(both), lambda: True, connections.copy)
+    probing.look()
+    probing.look()
+    connections[Dpid(2)] = object()
+    probing.look()
+    probing.look()
+    assert probed == [[1, 2], [2]]

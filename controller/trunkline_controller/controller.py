@@ -101,7 +101,12 @@ class Controller:
         self._monitor = Monitor(self._fabric, settings.poll_s, lambda: bool(self._planned.wanted.ports))
         lease = Lease(int(self._started_s), self._state.identity)
         self._edge = Edge(settings.edge, lease, self._fabric)
-        self._probing = Probing(Prober(self), lambda: self._planned.wanted, lambda: self._fabric.role is Role.MASTER)
+        self._probing = Probing(
+            Prober(self),
+            lambda: self._planned.wanted,
+            lambda: self._fabric.role is Role.MASTER,
+            lambda: self._fabric.sessions,
+        )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="openflow", daemon=True)
         self._tasks: list[asyncio.Task[None]] = []

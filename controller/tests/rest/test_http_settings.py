@@ -1,5 +1,6 @@
 """Settings that are refused at the start, and TLS."""
 
+import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import replace
@@ -84,10 +85,12 @@ def test_a_server_may_be_stopped_twice_and_never_started():
     server = HttpServer(FakeControl(), HttpSettings(port=0))
     server.stop()
     server.start()
-    assert server.is_running
+    assert Client(server).get("/healthz").status == 200
+    listened = server.settings.address, server.port
     server.stop()
     server.stop()
-    assert not server.is_running
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(listened)
 
 
 @pytest.fixture

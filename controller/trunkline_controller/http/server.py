@@ -38,10 +38,6 @@ class HttpServer:
         return self._listener.getsockname()[1]
 
     @property
-    def is_running(self) -> bool:
-        return self._server is not None
-
-    @property
     def url(self) -> str:
         """Where the page is."""
         address = self.settings.address

@@ -127,7 +127,6 @@ class _Pushed(_Answer):
     localMergedBlocksFetched: _Count = 0
     remoteMergedChunksFetched: _Count = 0
     localMergedChunksFetched: _Count = 0
-    remoteMergedBytesRead: _Count = 0
 
 
 class _ShuffleRead(_Answer):

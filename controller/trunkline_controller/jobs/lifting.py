@@ -94,7 +94,7 @@ class Stragglers:
     _jobs: dict[str, _Job] = field(default_factory=dict)
     _lifted: dict[_Key, _Lifted] = field(default_factory=dict)
     _resting: dict[_Key, float] = field(default_factory=dict)  # until when
-    _silent: set[str] = field(default_factory=set)
+    _silent: set[str] = field(default_factory=set)  # jobs of which nothing new is heard
 
     def __post_init__(self) -> None:
         self._budget = ChangeBudget(self.limits.flows_per_s)
@@ -105,11 +105,6 @@ class Stragglers:
         return frozenset(
             Lift(Category.SHUFFLE, lifted.address, lifted.target.to_queue) for lifted in self._lifted.values()
         )
-
-    @property
-    def silent_jobs(self) -> tuple[str, ...]:
-        """Jobs of which nothing new is heard, and that have not been said to have ended."""
-        return tuple(sorted(self._silent))
 
     def observe(self, now: float, progress: JobProgress) -> None:
         """What a job says of its reducers now."""

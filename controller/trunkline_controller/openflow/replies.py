@@ -56,8 +56,6 @@ class ReadFlow:
 class PortCounts:
     received_bytes: int
     sent_bytes: int
-    received_packets: int
-    sent_packets: int
     dropped_packets: int  # on their way out
 
 
@@ -335,9 +333,9 @@ def port_counts(version: int, body: bytes) -> dict[PortNo, PortCounts]:
                 size, number, *counts = struct.unpack_from("!H2xI8xQQQQ8xQ", body, offset)
                 if size < 80:
                     raise ValueError(f"counters of a port of {size} bytes")
-            received, sent, received_bytes, sent_bytes, dropped = counts
+            _, _, received_bytes, sent_bytes, dropped = counts
             if number < PORTS_END:
-                found[PortNo(number)] = PortCounts(received_bytes, sent_bytes, received, sent, _known(dropped))
+                found[PortNo(number)] = PortCounts(received_bytes, sent_bytes, _known(dropped))
             offset += size
     except struct.error as error:
         raise ValueError(f"not counters of ports: {error!r}") from error

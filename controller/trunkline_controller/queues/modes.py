@@ -64,10 +64,6 @@ class Modes:
         """Ports to probe now."""
         return tuple(known.port for known in self._known.values() if known.due_s <= now_s)
 
-    def next_s(self) -> float | None:
-        """When some port is due next."""
-        return min((known.due_s for known in self._known.values()), default=None)
-
     def found(self, now_s: float, probed: Iterable[PortQueues], results: Iterable[PortProbe]) -> None:
         """What a probe of these ports found; of a port whose queues changed meanwhile it is not believed."""
         ports = {End(port.dpid, port.port): port for port in probed}

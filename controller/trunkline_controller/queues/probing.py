@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..control import QueueMode
 from ..net.topology import Dpid, End
@@ -20,12 +20,22 @@ AT_ONCE = 64  # ports
 
 
 class Probing:
-    """From `start` to `stop`. `wanted()` is asked for what ports should have now, from any thread."""
+    """From `start` to `stop`. `wanted()` is asked for what ports should have now, `connections()` for the switches'
+    present connections, of which each is an object of its own.
+    """
 
-    def __init__(self, prober: Prober, wanted: Callable[[], QueuesWanted], is_master: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        prober: Prober,
+        wanted: Callable[[], QueuesWanted],
+        is_master: Callable[[], bool],
+        connections: Callable[[], Mapping[Dpid, object]],
+    ) -> None:
         self._prober = prober
         self._wanted = wanted
         self._is_master = is_master
+        self._connections = connections
+        self._connected: Mapping[Dpid, object] = {}
         self._modes = Modes()
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -46,10 +56,6 @@ class Probing:
         with self._lock:
             self._modes.reported(time.monotonic(), report)
 
-    def connected(self, dpid: Dpid) -> None:
-        with self._lock:
-            self._modes.connected(time.monotonic(), dpid)
-
     def _run(self) -> None:
         while not self._stop.wait(LOOK_S):
             try:
@@ -59,11 +65,16 @@ class Probing:
 
     def look(self) -> None:
         """Probes what is due now."""
+        before, self._connected = self._connected, self._connections()
         if not self._is_master():
             return
+        now_s = time.monotonic()
         with self._lock:
-            self._modes.want(time.monotonic(), self._wanted())
-            due = self._modes.due(time.monotonic())[:AT_ONCE]
+            self._modes.want(now_s, self._wanted())
+            for dpid, connection in self._connected.items():
+                if before.get(dpid) is not connection:
+                    self._modes.connected(now_s, dpid)
+            due = self._modes.due(now_s)[:AT_ONCE]
         if not due:
             return
         results = self._prober.probe(due)
