@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 
 import pytest
@@ -88,6 +89,12 @@ def test_what_is_wrong_is_said(tmp_path, capsys, text, what):
 def test_a_token_that_others_can_read_or_that_is_none_is_refused(tmp_path, text, mode, what):
     with pytest.raises(ConfigurationError, match=what):
         load(file(tmp_path, f'[agent]\ntoken_file = "{secret(tmp_path, text, mode)}"\n'))
+
+
+def test_a_token_that_a_pipe_should_give_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(ConfigurationError, match="pipe is not a file"):
+        load(file(tmp_path, f'[agent]\ntoken_file = "{tmp_path}/pipe"\n'))
 
 
 def test_a_valid_configuration_is_said_to_be(tmp_path, capsys):

@@ -11,8 +11,9 @@ import resourcemanager
 from trunkline_controller.control import Applied
 from trunkline_controller.jobs.control_loop import DynamicControl
 from trunkline_controller.jobs.hosts import Hosts
-from trunkline_controller.jobs.settings import DynamicSettings, SettingsError
+from trunkline_controller.jobs.settings import DynamicSettings
 from trunkline_controller.policy.model import Lift, Policy, PortClass, Queue, Role, Share
+from trunkline_controller.refusal import SettingsError
 
 APP = "application_1700000000000_0001"
 HOSTS = [f"10.0.0.{n}" for n in range(1, 5)]

@@ -26,6 +26,7 @@ from .http.settings import HttpSettings
 from .jobs.settings import DynamicSettings
 from .net.limits import Limits
 from .openflow.edge import EdgeSettings
+from .refusal import SettingsError
 
 
 @dataclass(frozen=True)
@@ -280,9 +281,10 @@ def _checked(section: object, file: str) -> list[Problem]:
     try:
         if check is not None:
             check()
-    except ValueError as error:
-        key, what, remedy = (getattr(error, name, "") for name in ("setting", "what", "remedy"))
-        return [Problem(file, key, what, remedy) if what else Problem(file, "", str(error), "see the documentation")]
+    except SettingsError as error:
+        return [Problem(file, error.setting, error.what, error.remedy)]
+    except ValueError as error:  # of what is no path at all
+        return [Problem(file, "", str(error), "see the documentation")]
     return []
 
 

@@ -1,5 +1,6 @@
 """Settings that are refused at the start, and TLS."""
 
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import trustme
 from client import TOKEN, Client
 from fake_control import FakeControl
 
-from trunkline_controller.http import HttpServer, HttpSettings, SettingsError
+from trunkline_controller.http import HttpServer, HttpSettings
+from trunkline_controller.refusal import SettingsError
 
 
 def refused(settings: HttpSettings) -> SettingsError:
@@ -44,7 +46,9 @@ def test_a_token_that_is_no_secret_is_refused(tmp_path: Path, token_file: Path):
     token_file.write_text("a" * 16)
     assert settings.token() == b"a" * 16
     assert "No such file" in str(refused(HttpSettings(token_file=tmp_path / "none")))
-    assert refused(HttpSettings(token_file=tmp_path)).setting == "http.token_file"
+    os.mkfifo(tmp_path / "pipe")  # that nobody writes to
+    for path in (tmp_path, tmp_path / "pipe"):
+        assert "is not a file" in str(refused(HttpSettings(token_file=path)))
 
 
 def test_values_out_of_range_are_refused():

@@ -5,6 +5,6 @@
 
 from .app import create_app
 from .server import HttpServer
-from .settings import HttpSettings, SettingsError
+from .settings import HttpSettings
 
-__all__ = ["HttpServer", "HttpSettings", "SettingsError", "create_app"]
+__all__ = ["HttpServer", "HttpSettings", "create_app"]

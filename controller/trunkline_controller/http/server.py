@@ -8,10 +8,11 @@ import threading
 
 import uvicorn
 
+from ..refusal import SettingsError
 from .agent import Polls
 from .app import Served, create_app
 from .connection import MAX_HEADER_BYTES, Connection, Listener
-from .settings import HttpSettings, SettingsError
+from .settings import HttpSettings
 
 log = logging.getLogger(__name__)
 

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 import ssl
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..refusal import SettingsError, secret
+
 DEFAULT_PORT = 8181  # where people look for an OpenFlow controller's REST interface
 MIN_TOKEN_BYTES = 16
-MAX_TOKEN_BYTES = 4096
-
-
-class SettingsError(ValueError):
-    """A setting that is refused: which, what is wrong with it, the way out."""
-
-    def __init__(self, setting: str, what: str, remedy: str) -> None:
-        super().__init__(f"{setting}: {what}; {remedy}")
-        self.setting = setting
-        self.what = what
-        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -84,7 +73,7 @@ class HttpSettings:
         """The bearer token, where one is compulsory. Raises SettingsError unless the file keeps it secret."""
         if self.token_file is None:
             return None
-        text = _secret("http.token_file", self.token_file).strip()
+        text = secret("http.token_file", self.token_file).strip()
         if len(text) < MIN_TOKEN_BYTES:
             raise SettingsError(
                 "http.token_file",
@@ -106,7 +95,7 @@ class HttpSettings:
         if self.certificate is None or self.key is None:
             lacking = "http.certificate" if self.certificate is None else "http.key"
             raise SettingsError(lacking, "is missing", "TLS needs a certificate and its key, each in a PEM file")
-        _secret("http.key", self.key)
+        secret("http.key", self.key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
@@ -123,20 +112,3 @@ class HttpSettings:
 
 def _no_password() -> str:
     raise ValueError("the key is encrypted")
-
-
-def _secret(setting: str, path: Path) -> bytes:
-    """A small file that nobody else can read."""
-    try:
-        with path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                raise SettingsError(setting, f"{path} is not a file", "name a regular file")
-            if facts.st_mode & 0o077:
-                mode = stat.S_IMODE(facts.st_mode)
-                raise SettingsError(
-                    setting, f"{path} can be read by other users (mode {mode:04o})", f"chmod 600 {path}"
-                )
-            return file.read(MAX_TOKEN_BYTES)
-    except OSError as error:
-        raise SettingsError(setting, f"{path}: {error.strerror}", "name a file that the controller can read") from None

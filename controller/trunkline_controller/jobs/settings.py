@@ -6,18 +6,9 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..refusal import SettingsError
 from .lifting import Limits
 from .rest import Rest
-
-
-class SettingsError(ValueError):
-    """A setting that is refused: which, what is wrong with it, the way out."""
-
-    def __init__(self, setting: str, what: str, remedy: str) -> None:
-        super().__init__(f"{setting}: {what}; {remedy}")
-        self.setting = setting
-        self.what = what
-        self.remedy = remedy
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 import ssl
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ...http.settings import MAX_TOKEN_BYTES, SettingsError
+from ...refusal import SettingsError, secret
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,7 @@ class AgentSettings:
         """The bearer token, empty where none is set. Raises SettingsError unless the file keeps it secret."""
         if self.token_file is None:
             return ""
-        try:
-            with self.token_file.open("rb") as file:
-                mode = os.fstat(file.fileno()).st_mode
-                text = file.read(MAX_TOKEN_BYTES).strip()
-        except OSError as error:
-            what = f"{self.token_file}: {error.strerror}"
-            raise SettingsError("agent.token_file", what, "name a file with the controller's token") from None
-        if stat.S_IMODE(mode) & 0o077:
-            what = f"{self.token_file} can be read by other users"
-            raise SettingsError("agent.token_file", what, f"chmod 600 {self.token_file}")
+        text = secret("agent.token_file", self.token_file).strip()
         if not text or not text.isascii() or not text.decode().isprintable():
             raise SettingsError("agent.token_file", f"{self.token_file} has no token", "copy the controller's")
         return text.decode()
