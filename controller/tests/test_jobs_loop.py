@@ -9,10 +9,11 @@ import pytest
 import resourcemanager
 
 from trunkline_controller.control import Applied
+from trunkline_controller.controller import Controller, ControllerSettings
 from trunkline_controller.jobs.control_loop import DynamicControl
 from trunkline_controller.jobs.hosts import Hosts
 from trunkline_controller.jobs.settings import DynamicSettings
-from trunkline_controller.policy.model import Lift, Policy, PortClass, Queue, Role, Share
+from trunkline_controller.policy.model import Lift, Policy, PortClass, Queue, Role, Rule, Share
 from trunkline_controller.refusal import SettingsError
 
 APP = "application_1700000000000_0001"
@@ -25,7 +26,8 @@ def policy(nodemanagers=tuple(HOSTS), queues=("q0", "lifted")):
     shares = {name: Share(10 + number, 100) for number, name in enumerate(queues)}
     classes = {"hosts": PortClass("hosts", 100, shares)}
     roles = {Role.NODEMANAGER: nodemanagers, Role.RESOURCEMANAGER: ("127.0.0.1",)}
-    return Policy("test", known, classes, {"shuffle": "q0"}, (), roles, "q0")
+    rules = (Rule("shuffle", "tcp", source_port=13562),)
+    return Policy("test", known, classes, {"shuffle": "q0"}, rules, roles, "q0")
 
 
 class Network:
@@ -187,6 +189,37 @@ def test_hosts_that_the_policy_does_not_name_are_never_lifted(rm, network, contr
     after(control, clock, 5, steps=5)
     assert network.in_force == frozenset()
     assert not control.decisions()
+
+
+def test_hosts_whose_shuffles_the_policy_does_not_tell_are_never_lifted(network, control, clock):
+    network.now_policy = replace(policy(), rules=(Rule("shuffle", "tcp", destination="10.0.0.1", source_port=13562),))
+    after(control, clock, 5, steps=5)
+    assert network.in_force == frozenset()
+    assert not control.decisions()
+
+
+FILE = """\
+queues: {q0: {number: 0, dscp: 0}, lifted: {number: 1, dscp: 11, priority: 1}}
+default: q0
+roles:
+  nodemanager: [10.0.0.1]
+"""
+
+
+def test_who_applies_a_policy_under_which_nothing_can_be_lifted_is_told_so(tmp_path):
+    controller = Controller(ControllerSettings(tmp_path))
+    try:
+        assert controller.check(FILE, "p.yaml").warnings == ()
+        controller.dynamic = DynamicControl(DynamicSettings(True), controller)
+        assert [str(problem) for problem in controller.check(FILE.replace("lifted", "fast"), "p.yaml").warnings] == [
+            "p.yaml:1: dynamic control lifts nothing: policy p has no queue 'lifted', the one that [dynamic] queue "
+            "names; add it to the policy, or set [dynamic] queue to one of fast, q0",
+            "p.yaml:3: dynamic control lifts nothing: the policy names no ResourceManager to ask about jobs; give its "
+            "host the role resourcemanager in the policy, or set [dynamic] resourcemanager",
+        ]
+        assert controller.check(FILE + "  resourcemanager: [10.0.0.9]\n", "p.yaml").warnings == ()
+    finally:
+        controller.stop()
 
 
 def test_a_policy_without_the_queue_is_an_alert_and_no_lift(network, control, clock):

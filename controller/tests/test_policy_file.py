@@ -281,6 +281,19 @@ def test_a_category_that_no_host_can_have_is_warned_of():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("services:\n  shuffle: []", 5),
+        ("services:\n  shuffle:", 5),
+        ("categories:\n  shuffle: {queue: q1, match: []}", 6),
+        ("categories:\n  shuffle: {queue: q1, match: }", 6),
+    ],
+)
+def test_a_category_that_is_left_no_rule_is_warned_of(text, line):
+    assert warnings(START + text) == [(line, "nothing is of category shuffle: it has no rule")]
+
+
 keys = st.sampled_from([*policy_file.KEYS, "q0", "q1", "number", "dscp", "hosts", "rate", "min", "match", "shuffle"])
 scalars = st.one_of(
     keys,

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -35,7 +35,7 @@ from .openflow.edge import Edge, EdgeSettings
 from .openflow.leases import Lease, Role
 from .policy import classify
 from .policy.file import parse
-from .policy.model import Lift, Policy, PolicyError
+from .policy.model import Lift, Policy, PolicyError, Problem
 from .policy.store import MAX_HISTORY, PolicyStore, StoreError
 from .queues import plan
 from .queues.planned import Planned
@@ -63,6 +63,10 @@ class Deciding(Protocol):
     def decided(self) -> int: ...
 
     def alerts(self) -> Iterable[Alert]: ...
+
+    def warnings(self, policy: Policy, file: str) -> tuple[Problem, ...]:
+        """What keeps it from doing anything under a policy."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -331,7 +335,8 @@ class Controller:
         problems = plan.check(policy, self._fabric.topology, name)
         if problems:
             raise PolicyError(problems)
-        return policy
+        lacking = self.dynamic.warnings(policy, name) if self.dynamic else ()
+        return replace(policy, warnings=(*policy.warnings, *lacking))
 
     def apply(self, text: str, name: str, by: str) -> tuple[Policy, Applied]:
         policy = self.check(text, name)

@@ -15,18 +15,20 @@ from typing import Protocol
 
 from ..control import Alert, Applied, Decision
 from ..hooks import Lifting
-from ..policy.model import Lift, Policy, Role
+from ..policy import classify
+from ..policy.model import Category, Lift, Policy, Problem, Role
 from .hosts import Hosts
 from .lifting import Stragglers
 from .poll import Looked, Poll
 from .settings import DynamicSettings
-from .target import NoTarget, Target, runs_tasks, target
+from .target import NoTarget, Target, runs_tasks, target, warnings
 
 log = logging.getLogger(__name__)
 
 KEPT_DECISIONS = 1000
 TICK_S = 0.5
 DEFAULT_PORT = 8088  # yarn.resourcemanager.webapp.address
+NOBODY = "the policy names no ResourceManager to ask about jobs"
 NAME_ONE = "give its host the role resourcemanager in the policy, or set [dynamic] resourcemanager"
 REMEDY = "shuffles stay in the policy's queue until it answers; see whether it runs, and [dynamic] resourcemanager"
 
@@ -91,6 +93,13 @@ class DynamicControl:
         with self._lock:
             return tuple(self._alerts.values())
 
+    def warnings(self, policy: Policy, file: str) -> tuple[Problem, ...]:
+        """What keeps it from lifting anything under a policy."""
+        found = warnings(policy, self._settings.queue, file)
+        if not (self._settings.resourcemanager or _resourcemanagers(policy)):
+            found += (Problem(file, policy.line("roles"), f"dynamic control lifts nothing: {NOBODY}", NAME_ONE),)
+        return found
+
     def _polling(self) -> None:
         while not self._stop.is_set():
             try:
@@ -125,7 +134,7 @@ class DynamicControl:
                 self._machine.running(looked.running)
             self._alert("resourcemanager", f"no list of running jobs: {looked.error}" if looked.error else "", REMEDY)
             nobody = policy is not None and not addresses
-            self._alert("role", "the policy names no ResourceManager to ask about jobs" if nobody else "", NAME_ONE)
+            self._alert("role", NOBODY if nobody else "", NAME_ONE)
             for key in [key for key in self._alerts if key.startswith("application_")]:
                 if key not in looked.failed and looked.running is not None:
                     del self._alerts[key]
@@ -179,8 +188,17 @@ class DynamicControl:
         return found
 
     def _address(self, policy: Policy | None, name: str) -> str | None:
-        """The host's address that the policy names a NodeManager's."""
-        return next((found for found in self._hosts.addresses(name) if runs_tasks(policy, found)), None)
+        """The host's address that the policy names a NodeManager's, and whose shuffles it tells from other traffic."""
+        if policy is None:
+            return None
+        return next(
+            (
+                found
+                for found in self._hosts.addresses(name)
+                if runs_tasks(policy, found) and classify.may_lift(policy, Category.SHUFFLE, found)
+            ),
+            None,
+        )
 
     def _alert(self, key: str, what: str, remedy: str) -> None:
         """An alert stands from when it was first so until it is no longer; empty `what` ends it."""

@@ -6,15 +6,15 @@ import ipaddress
 import math
 from dataclasses import dataclass
 
-from ..policy.model import Category, Policy, Role, Share
+from ..policy.model import Category, Policy, Problem, Role, Share
 
 
 class NoTarget(ValueError):
-    """There is no queue to lift into; `remedy` is the way out."""
+    """There is nothing to lift, or no queue to lift into; `remedy` is the way out, `keys` say where in the policy."""
 
-    def __init__(self, what: str, remedy: str) -> None:
+    def __init__(self, what: str, remedy: str, *keys: str) -> None:
         super().__init__(f"{what}; {remedy}")
-        self.what, self.remedy = what, remedy
+        self.what, self.remedy, self.keys = what, remedy, keys
 
 
 @dataclass(frozen=True)
@@ -33,24 +33,51 @@ def target(policy: Policy | None, wanted: str) -> Target:
     """
     if policy is None:
         raise NoTarget("no policy is in force, so there is no queue to lift a shuffle into", "apply a policy")
+    if not any(rule.category == Category.SHUFFLE for rule in policy.rules):
+        raise NoTarget(
+            f"policy {policy.name} tells no shuffles from other traffic",
+            "leave match of category shuffle out, and give service shuffle its ports",
+            "categories.shuffle",
+            "services",
+        )
+    if not policy.roles.get(Role.NODEMANAGER):
+        raise NoTarget(
+            f"policy {policy.name} names no NodeManager, and no other host's flows are lifted",
+            f"name them: roles: {{ {Role.NODEMANAGER}: […] }}",
+            "roles",
+        )
     present = policy.categories.get(Category.SHUFFLE, policy.default_queue)
     for name, which in ((present, "that shuffles are in"), (wanted, "that [dynamic] queue names")):
         if name not in policy.queues:
             raise NoTarget(
                 f"policy {policy.name} has no queue {name!r}, the one {which}",
                 f"add it to the policy, or set [dynamic] queue to one of {', '.join(sorted(policy.queues))}",
+                "queues",
             )
     if wanted == present:
         raise NoTarget(
             f"policy {policy.name} has shuffles in queue {wanted!r} already",
             "set [dynamic] queue to a better queue, or give shuffles another one",
+            "categories.shuffle",
+            "default",
         )
     if worse := _worse(policy, present, wanted):
         raise NoTarget(
             f"queue {wanted!r} is no better for a shuffle than {present!r}: {worse}",
             f"set [dynamic] queue to a queue that has no less anywhere, or give {wanted!r} more in the policy",
+            f"queues.{wanted}",
         )
     return Target(present, wanted)
+
+
+def warnings(policy: Policy, wanted: str, file: str) -> tuple[Problem, ...]:
+    """What keeps dynamic control from lifting anything under a policy."""
+    try:
+        target(policy, wanted)
+    except NoTarget as error:
+        what = f"dynamic control lifts nothing: {error.what}"
+        return (Problem(file, policy.line(*error.keys), what, error.remedy),)
+    return ()
 
 
 def _worse(policy: Policy, present: str, wanted: str) -> str:
@@ -98,10 +125,8 @@ def _unlike(one: _Bound, other: _Bound) -> bool:
     return math.inf not in (*one, *other) and bool(percents or rates)
 
 
-def runs_tasks(policy: Policy | None, address: str) -> bool:
+def runs_tasks(policy: Policy, address: str) -> bool:
     """Whether the policy names the host a NodeManager: no other host's flows are lifted, whoever says what of it."""
-    if policy is None:
-        return False
     try:
         host = ipaddress.ip_address(address)
     except ValueError:

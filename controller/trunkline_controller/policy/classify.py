@@ -55,6 +55,17 @@ def entries(policy: Policy | None, lifts: Iterable[Lift] = ()) -> frozenset[Flow
     return frozenset(found)
 
 
+def may_lift(policy: Policy, category: str, host: str) -> bool:
+    """Whether a lift of a host's connections is any entry at all: some rule of the category is about them."""
+    return any(
+        True
+        for rule in policy.rules
+        if rule.category == category
+        for narrow in _opened_by(rule, host)
+        for _ in matches(narrow, roles.versions(policy, rule))
+    )
+
+
 def category_number(policy: Policy, category: str) -> int:
     """A category's number in cookies: from 1, in the policy's order."""
     return list(policy.categories).index(category) + 1

@@ -73,12 +73,14 @@ class _File:
             default_queue=default,
             trusted=believed.trusted,
             max_entries=self._entries(sections.get("limits")),
+            lines=MappingProxyType(_lines(self.root)),
         )
         self._size(policy, sections.get("limits", self.root))
         if self.findings.problems:
             raise PolicyError(tuple(sorted(self.findings.problems, key=lambda problem: problem.line)))
         self._shadowed(ordered)
         self._never(sections.get("categories"), matches)
+        self._without_rules(policy)
         return replace(policy, warnings=tuple(self.findings.warnings))
 
     def _name(self, node: Node | None) -> str:
@@ -289,12 +291,34 @@ class _File:
             what = f"some of category {rule.category} never matches: {by.category} at line {by_at.line} takes it first"
             self.findings.warn(at, what, "put the narrower category first, or narrow the other")
 
+    def _without_rules(self, policy: Policy) -> None:
+        """Warns of categories of Hadoop's that the file leaves no rule: an empty match, or services without ports."""
+        told = {rule.category for rule in policy.rules}
+        for name in Category:
+            needs = categories.NEEDS.get(name)
+            if name in told or name == Category.OTHER or (needs is not None and needs not in self.roles):
+                continue
+            line = policy.line(f"categories.{name}", "services")
+            what = f"nothing is of category {name}: it has no rule"
+            remedy = "give it a match with items, or leave match out and its services their ports"
+            self.findings.warn(Node(line), what, remedy)
+
     def _never(self, node: Node | None, matches: Mapping[str, object]) -> None:
         for name, key, _ in self.findings.named(node, "categories", ""):
             role = categories.NEEDS.get(Category(name)) if name in set(Category) and name not in matches else None
             if role is not None and role not in self.roles:
                 what = f"nothing is of category {name}: no host has role {role}"
                 self.findings.warn(key, what, f"name them: roles: {{ {role}: […] }}")
+
+
+def _lines(root: Node) -> dict[str, int]:
+    """Of each section, and of each of its keys."""
+    found: dict[str, int] = {}
+    for key, value in root.pairs or ():
+        found.setdefault(key.text or "", key.line)
+        for inner, _ in value.pairs or ():
+            found.setdefault(f"{key.text}.{inner.text}", inner.line)
+    return found
 
 
 def _host_nodes(sections: Mapping[str, Node]) -> Iterator[Node]:

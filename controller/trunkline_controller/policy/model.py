@@ -126,6 +126,12 @@ class Policy:
     trusted: tuple[str, ...] = ()  # addresses and prefixes
     max_entries: int = 10_000  # flow entries that it may cost each switch
     warnings: tuple[Problem, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+    """Where the file has each key, and what stands in it: `queues`, `queues.q0`."""
+
+    def line(self, *keys: str) -> int:
+        """That of the first of these keys that the file has, else the file's first."""
+        return next((self.lines[key] for key in keys if key in self.lines), 1)
 
 
 @dataclass(frozen=True)
