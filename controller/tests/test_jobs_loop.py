@@ -348,7 +348,7 @@ def test_names_of_hosts_are_looked_up_once_and_a_few_at_a_time():
         asked.append(name)
         if name == "nowhere":
             raise OSError("no such host")
-        return ("10.0.0.7",)
+        return ("fe80::7%eth0", "10.0.0.7")
 
     hosts = Hosts(lookup)
     hosts.learn(0, ["h7", "10.0.0.1", "h7", "nowhere", "a b", "x" * 400, "$(id)", "[fd00::1]"])

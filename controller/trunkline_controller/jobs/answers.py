@@ -42,7 +42,7 @@ class _Answer(BaseModel):
 class Application(_Answer):
     """Of the ResourceManager's list."""
 
-    id: Annotated[str, Field(pattern=r"^application_\d{1,20}_\d{1,10}$")]
+    id: Annotated[str, Field(pattern=r"^application_[0-9]{1,20}_[0-9]{1,10}$")]
     applicationType: Annotated[str, Field(max_length=255)] = ""
 
     @property
@@ -62,7 +62,7 @@ class _ApplicationsAnswer(_Answer):
 class Task(_Answer):
     """A reduce task."""
 
-    id: Annotated[str, Field(pattern=r"^task_\d{1,20}_\d{1,10}_r_\d{1,10}$")]
+    id: Annotated[str, Field(pattern=r"^task_[0-9]{1,20}_[0-9]{1,10}_r_[0-9]{1,10}$")]
     state: Annotated[str, Field(max_length=32)]
     progress: _Percent
 
@@ -78,7 +78,7 @@ class _TasksAnswer(_Answer):
 class Attempt(_Answer):
     """An attempt at a reduce task."""
 
-    id: Annotated[str, Field(pattern=r"^attempt_\d{1,20}_\d{1,10}_r_\d{1,10}_\d{1,10}$")]
+    id: Annotated[str, Field(pattern=r"^attempt_[0-9]{1,20}_[0-9]{1,10}_r_[0-9]{1,10}_[0-9]{1,10}$")]
     state: Annotated[str, Field(max_length=32)]
     progress: _Percent
     startTime: _Milliseconds
@@ -99,7 +99,7 @@ class _AttemptsAnswer(_Answer):
 
 class _Counter(_Answer):
     name: Annotated[str, Field(max_length=1000)]
-    value: int = 0
+    value: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0  # Java's long
 
 
 class _Group(_Answer):

@@ -44,7 +44,7 @@ class Hosts:
                 return
             left -= 1
             try:
-                addresses = self._lookup(name)
+                addresses = tuple(filter(None, map(_literal, self._lookup(name))))
             except (OSError, UnicodeError):
                 addresses = ()
             while len(self._found) >= MOST_NAMES:
@@ -61,7 +61,9 @@ class Hosts:
 
 
 def _literal(name: str) -> str:
-    """An address that is written as one; empty for a name."""
+    """An address that is written as one; empty for a name, and for an address that has a meaning on one host alone."""
+    if "%" in name:  # a zone (RFC 4007), which may hold anything
+        return ""
     try:
         return str(ipaddress.ip_address(name.strip("[]")))
     except ValueError:
