@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trunkline_controller.jobs.target import Target, target
 from trunkline_controller.policy import file as policy_file
-from trunkline_controller.policy import hosts
+from trunkline_controller.policy import hosts, values
 from trunkline_controller.policy.file import parse
 from trunkline_controller.policy.model import Category, Policy, PolicyError, Role, Share, Toward
 
@@ -120,6 +120,8 @@ def test_percentages_are_of_the_ports_rate_where_the_file_says_it():
         (START + "default: q1", 5, "the policy has default twice", "it is also at line 4"),
         (START + "ports: {hosts: {rate: 300}}", 5, "rate of port class hosts is '300'", "such as 300mbit"),
         (START + "ports: {hosts: {rate: 10%}}", 5, "rate of port class hosts is '10%'", "such as 300mbit"),
+        (START + "ports: {hosts: {rate: 300mb\N{LATIN SMALL LETTER DOTLESS I}t}}", 5, "rate of port", "as 300mbit"),
+        (START.replace("number: 1", "number: \N{ARABIC-INDIC DIGIT ONE}"), 3, "number of queue q1", "to 61439"),
         (START + "ports: {hosts: {rate: 1kbit}}", 5, "below 16kbit", "give the port more"),
         (START + "ports: {core: {rate: 1gbit}}", 5, "does not say which ports", "toward"),
         (START + "ports: {a: {toward: hosts}, hosts: {}}", 5, "as a at line 5 is", "name the ports"),
@@ -351,6 +353,21 @@ def test_no_tree_crashes_it(tree):
 @settings(max_examples=200, deadline=None)
 def test_no_slip_of_the_editor_crashes_it(at, cut, put):
     parses_or_says(PAPER[:at] + put + PAPER[at + cut :])
+
+
+WORDS = "0123456789.-+%_ bitkmgcsaefBITKMG\N{LATIN SMALL LETTER DOTLESS I}\N{KELVIN SIGN}\N{ARABIC-INDIC DIGIT ONE}"
+
+
+@given(st.one_of(st.text(max_size=12), st.text(WORDS, max_size=12), st.from_regex(values.RATE, fullmatch=True)))
+@settings(max_examples=500)
+def test_a_word_is_read_or_refused_with_what_would_be_right(text):
+    for read in (values.rate, lambda word: values.number(word, 0, 10), values.code_point, values.ports):
+        try:
+            read(text)
+        except ValueError as error:
+            assert str(error).startswith(("write ", "a port has 100%", "10tbit is"))
+        else:
+            assert text.isascii()
 
 
 def test_rules_are_not_written_out_beyond_what_is_refused_anyhow(monkeypatch):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from trunkline_controller.control import Applied
 from trunkline_controller.policy import store
@@ -106,3 +109,31 @@ def test_a_directory_that_is_a_file_is_said(tmp_path):
     with pytest.raises(StoreError, match="apply again"):
         PolicyStore(tmp_path / "state").save(True, [applied(1)])
     assert PolicyStore(tmp_path / "state").load().policy is None
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.just(10**400), st.floats(), st.text(max_size=9), st.just("\ud800"),
+    st.just([]), st.just({}), st.just([{}]),
+)  # fmt: skip
+KEYS = ["format", "in_force", "history", *(f"history.{field}" for field in vars(applied(1)))]
+
+
+@given(st.one_of(st.binary(max_size=40), st.lists(st.tuples(st.sampled_from(KEYS), ODD), max_size=3)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_file_holds_a_controller_starts_and_writes_the_next(tmp_path, damage):
+    kept = PolicyStore(tmp_path)
+    kept.save(True, [applied(1)])
+    if isinstance(damage, bytes):
+        (tmp_path / store.FILE).write_bytes(damage)
+    else:
+        document = json.loads((tmp_path / store.FILE).read_bytes())
+        entry = document["history"][0]
+        for key, value in damage:
+            entry[key.removeprefix("history.")] = value
+            if "." not in key:
+                document[key] = value
+        (tmp_path / store.FILE).write_text(json.dumps(document))
+    found = kept.load()
+    assert found.policy is not None or found.problem or not found.in_force
+    kept.save(True, [applied(found.next_version), *found.history])
+    assert kept.load().policy == applied(found.next_version)

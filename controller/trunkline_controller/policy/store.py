@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections import deque
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ FORMAT = 1
 MAX_HISTORY = 50
 MAX_HISTORY_BYTES = 2 << 20  # of policies' texts
 MAX_FILE_BYTES = 16 << 20
+MAX_NUMBER = 1 << 62
 
 
 class StoreError(OSError):
@@ -151,4 +153,18 @@ def _applied(value: Any) -> Applied:  # noqa: ANN401 (of a file)
     for field in fields(Applied):
         if not isinstance(value.get(field.name), _TYPES[str(field.type)]):
             raise ValueError("is damaged")
-    return Applied(**{field.name: value[field.name] for field in fields(Applied)})
+    entry = Applied(**{field.name: value[field.name] for field in fields(Applied)})
+    if not _sound(entry):
+        raise ValueError("is damaged")
+    return entry
+
+
+def _sound(entry: Applied) -> bool:
+    """Whether it can be written down again, and counted on from."""
+    try:
+        for text in (entry.name, entry.by, entry.text):
+            text.encode()
+        numbers = (entry.version, entry.flows_changed)
+        return math.isfinite(entry.at_s) and all(0 <= number <= MAX_NUMBER for number in numbers)
+    except (OverflowError, UnicodeEncodeError):
+        return False

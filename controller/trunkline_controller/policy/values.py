@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 MAX_RATE = 10**13  # 10 Tbit/s
 
-_RATE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(bit|kbit|mbit|gbit|tbit|%)", re.IGNORECASE)
+# Of ASCII: there are other letters than i and k that are i and k but for their case.
+RATE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) *(bit|kbit|mbit|gbit|tbit|%)", re.IGNORECASE | re.ASCII)
 _UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
 
 # RFC 2474, 2597, 3246, 5865, 8622
@@ -34,7 +35,7 @@ class Rate:
 
 def rate(text: str, percent: bool = True) -> Rate:
     """`300mbit`, `1.5gbit`, `10%`."""
-    match = _RATE.fullmatch(text.strip())
+    match = RATE.fullmatch(text.strip(" "))
     wanted = "write a rate such as 300mbit or 1.5gbit" + (", or a percentage such as 10%" if percent else "")
     if match is None or (match[2] == "%" and not percent):
         raise ValueError(wanted)
@@ -50,7 +51,7 @@ def rate(text: str, percent: bool = True) -> Rate:
 
 def number(text: str, least: int, most: int) -> int:
     """A decimal number."""
-    if not re.fullmatch(r"\d{1,10}", text) or not least <= int(text) <= most:
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not least <= int(text) <= most:
         raise ValueError(f"write a number from {least} to {most}")
     return int(text)
 

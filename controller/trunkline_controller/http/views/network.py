@@ -193,7 +193,7 @@ def link_id(link: Link) -> str:
 
 def parse_link(text: str) -> Link | End:
     """What `link_id` or `end_id` wrote. Raises ValueError."""
-    found = re.fullmatch(r"([0-9a-f]{16}):(\d{1,10})(?:-([0-9a-f]{16}):(\d{1,10}))?", text)
+    found = re.fullmatch(r"([0-9a-f]{16}):([0-9]{1,10})(?:-([0-9a-f]{16}):([0-9]{1,10}))?", text)
     if found is None:
         raise ValueError(text)
     one = End(Dpid(int(found[1], 16)), PortNo(int(found[2])))
