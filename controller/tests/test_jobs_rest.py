@@ -1,13 +1,17 @@
 """Looking at jobs through a ResourceManager that is silent, slow, wrong or hostile."""
 
+import contextlib
 import json
 import socket
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
 import resourcemanager
 import trustme
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from trunkline_controller.jobs.poll import FIRST_PAUSE_S, Poll
 from trunkline_controller.jobs.rest import Rest, RestError, Unusable
@@ -217,6 +221,69 @@ def test_an_answer_that_breaks_off_is_none(rm):
 
 # Nonsense
 
+SAID = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\nTransfer-Encoding: identity\r\n\r\n"
+    b'{"apps": null}'
+)
+MOVED = b"HTTP/1.1 302 Found\r\nLocation: /proxy/application_1_1/x\r\nContent-Length: 0\r\n\r\n"
+CHUNKED = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n{"apps": null}\r\n0\r\n\r\n'
+WORDS = [
+    b"\r\n",
+    b"\0",
+    b"\xff",
+    b"-1",
+    b"99999999999999999999",
+    b"ffffffff\r\n",
+    b"Location: //[::",
+    b"://",
+    b":",
+    b" ",
+]
+
+
+@contextlib.contextmanager
+def speaking(said):
+    """A server that answers each connection with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection, contextlib.suppress(OSError):
+                        connection.recv(65536)
+                        connection.sendall(said[0])
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def stranger():
+    said = [b""]
+    with speaking(said) as url:
+        yield url, said
+
+
+CHANGE = st.tuples(st.integers(0, 120), st.integers(0, 6), st.one_of(st.binary(max_size=4), st.sampled_from(WORDS)))
+
+
+@given(st.sampled_from([SAID, MOVED, CHUNKED]), st.lists(CHANGE))
+@example(MOVED, [(MOVED.index(b"/proxy"), 0, b"//[::")])
+def test_no_bytes_are_more_than_no_answer(stranger, whole, changes):
+    url, said = stranger
+    mangled = bytearray(whole)
+    for at, taken, put in changes:
+        mangled[at : at + taken] = put
+    said[0] = bytes(mangled)
+    with Rest(url, 10, 1000) as rest, contextlib.suppress(RestError):
+        assert len(rest.get("/ws/v1/cluster/apps")) <= 1000
+
 
 @pytest.mark.parametrize(
     "body",
@@ -279,6 +346,7 @@ def test_more_tasks_than_a_job_can_have(rm):
         "https://127.0.0.1/ws/v1/cluster/apps",
         "http://example.org/ws/v1/cluster/apps",
         "//example.org/ws/v1/cluster/apps",
+        "//[::/ws/v1/cluster/apps",
         "file:///etc/passwd",
         "/logs/",
         "/proxy/../conf",

@@ -71,9 +71,13 @@ class Rest:
         raise Unusable(f"{self.base} redirects more than {MOST_REDIRECTS} times")
 
     def _redirected(self, path: str, location: str) -> str:
-        target = urljoin(self.base + path, location)
-        parts = urlsplit(target)
-        if _origin(target) != self._origin or not parts.path.startswith(_OWN_PATHS) or ".." in parts.path:
+        try:
+            target = urljoin(self.base + path, location)
+            parts = urlsplit(target)
+            own = _origin(target) == self._origin and parts.path.startswith(_OWN_PATHS) and ".." not in parts.path
+        except ValueError:  # no URL at all
+            own = False
+        if not own:
             raise Unusable(f"{self._url(path)} redirects to {location[:200]!a}, which is not its own")
         return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
