@@ -154,8 +154,8 @@ def _unlike(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
         return "its answer is not JSON; is this a controller? (agent.controller)"
-    where = ".".join(map(str, first["loc"])) or "the answer"
-    return f"{where} of its answer: {first['msg']}; {ONE_RELEASE}"
+    where = "".join(f"{part}." for part in first["loc"])[:-1]
+    return f"{f'{where} of ' if where else ''}its answer: {first['msg']}; {ONE_RELEASE}"
 
 
 def _refusal(status: int, reason: str, body: bytes) -> str:
