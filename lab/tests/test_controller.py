@@ -1,14 +1,11 @@
 """The OpenFlow controller in a lab: hosts reach each other through it, queues come with a policy and go with it."""
 
-import os
-import subprocess
-
+import labs
 import pytest
 
 from trunkline_lab import qos_policy
 from trunkline_lab.controller import Controller, Refused
-from trunkline_lab.net import openvswitch, topology_file
-from trunkline_lab.net.fabric import Fabric
+from trunkline_lab.net import topology_file
 from trunkline_lab.procs import Stage
 
 TEXT = """
@@ -51,22 +48,10 @@ QUEUES = (
 
 @pytest.fixture
 def lab(tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    if lack := openvswitch.missing():
-        pytest.skip(lack)
-    fabric = Fabric(f"c{os.getpid() % 10**8}")
-    try:
-        fabric.up(TOPOLOGY)
-    except PermissionError as error:
-        pytest.skip(f"no network namespaces here: {error}")
-    try:
-        with Stage(tmp_path / "logs", on_host=fabric.command) as stage:
-            controller = Controller(stage, fabric, TOPOLOGY, tmp_path)
-            controller.start()
-            yield fabric, controller
-    finally:
-        fabric.down()
+    with labs.standing("c", TOPOLOGY) as fabric, Stage(tmp_path / "logs", on_host=fabric.command) as stage:
+        controller = Controller(stage, fabric, TOPOLOGY, tmp_path)
+        controller.start()
+        yield fabric, controller
 
 
 def owners(fabric):
@@ -82,10 +67,7 @@ def owners(fabric):
 def test_queues_come_with_a_policy_and_links_have_their_rates_without(lab):
     fabric, controller = lab
     controller.introduce()
-    pinged = subprocess.run(
-        fabric.command("h1", ["ping", "-c", "1", "-W", "5", "h2"]), capture_output=True, check=False
-    )
-    assert pinged.returncode == 0
+    assert labs.answered(fabric, "h1", "h2", count=1)
     assert owners(fabric) == ["{owner=lab}"] * 2
 
     text = qos_policy.text(TOPOLOGY, "two", QUEUES, {"iperf": "q2"}, default="q0", rate_bit_s=100 * 10**6)

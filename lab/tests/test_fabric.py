@@ -2,14 +2,12 @@
 
 import itertools
 import os
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
+import labs
 import pytest
 
-from trunkline_lab import paths
 from trunkline_lab.net import fabric as fabrics
 from trunkline_lab.net import flows, links, namespaces, topology_file
 from trunkline_lab.net.fabric import Fabric, LabError
@@ -17,28 +15,12 @@ from trunkline_lab.net.trace import LinkTrace
 from trunkline_lab.procs import wait_until
 
 TINY = topology_file.named("tiny")
-RECEIVE = "import socket; s = socket.create_server(('', 7000)); print('on', flush=True); c, _ = s.accept()\n"
-RECEIVE += "n = 0\nwhile b := c.recv(65536): n += len(b)\nprint(n, flush=True)"
-SEND = "import socket; s = socket.create_connection(('h3', 7000)); s.sendall(bytes(5_000_000))"
 
 
 @pytest.fixture
 def fabric():
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    made = Fabric(f"t{os.getpid() % 10**8}")
-    try:
-        made.up(TINY)
-    except PermissionError as error:
-        pytest.skip(f"no network namespaces here: {error}")
-    yield made
-    made.down()
-
-
-def run(fabric, node, code):
-    return subprocess.Popen(
-        fabric.command(node, [sys.executable, "-uc", code]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    with labs.standing("t", TINY) as made:
+        yield made
 
 
 def left(fabric):
@@ -48,10 +30,7 @@ def left(fabric):
 def test_bytes_are_counted_on_each_link_of_the_way_and_on_no_other(fabric):
     meter = links.LinkMeter(fabric, TINY)
     before = meter.read()
-    receiver = run(fabric, "h3", RECEIVE)
-    assert receiver.stdout.readline() == "on\n"
-    assert run(fabric, "h1", SEND).wait(30) == 0
-    assert receiver.communicate(timeout=30)[0] == "5000000\n"
+    labs.transfer(fabric, "h1", "h3", 5_000_000)
     count = meter.read() - before
     meter.close()
     # Frames of 1514 bytes carry 1448: headers and a few retransmissions come on top of the payload.
@@ -64,10 +43,7 @@ def test_bytes_are_counted_on_each_link_of_the_way_and_on_no_other(fabric):
 
 def test_a_trace_tells_which_links_were_used_and_when(fabric):
     with LinkTrace(fabric, TINY) as trace:
-        receiver = run(fabric, "h3", RECEIVE)
-        assert receiver.stdout.readline() == "on\n"
-        assert run(fabric, "h1", SEND).wait(30) == 0
-        assert receiver.communicate(timeout=30)[0] == "5000000\n"
+        labs.transfer(fabric, "h1", "h3", 5_000_000)
     sent, use = trace.samples[-1].sent[("r1", "r2")] - trace.samples[0].sent[("r1", "r2")], trace.use()
     assert sent > 5_000_000
     periods = [after.at_s - before.at_s for before, after in itertools.pairwise(trace.samples)]
@@ -84,7 +60,7 @@ def test_a_host_has_its_own_name_and_hosts_file(fabric):
 
 
 def test_down_ends_what_runs_and_may_be_said_twice(fabric):
-    child = run(fabric, "h2", "import time; print('on', flush=True); time.sleep(300)")
+    child = labs.run(fabric, "h2", "import time; print('on', flush=True); time.sleep(300)")
     assert child.stdout.readline() == "on\n"
     assert fabric.processes() == {"h2": [child.pid]}
     assert fabric.down() == len(TINY.nodes)
@@ -99,20 +75,7 @@ def test_up_twice_leaves_one(fabric):
 
 
 def test_what_a_killed_lab_left_is_removed(fabric):
-    code = (
-        "import subprocess, time; from trunkline_lab.net import fabric, topology_file\n"
-        f"f = fabric.Fabric({fabric.lab!r}); f.up(topology_file.named('tiny'))\n"
-        "subprocess.Popen(f.command('h1', ['sleep', '300'])); print('up', flush=True); time.sleep(300)"
-    )
-    lab = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(paths.LAB)},
-    )
-    assert lab.stdout.readline() == "up\n"
-    lab.send_signal(signal.SIGKILL)
-    lab.wait()
+    labs.killed(fabric.lab, "topology_file.named('tiny')", "subprocess.Popen(f.command('h1', ['sleep', '300']))")
     wait_until("the orphan", lambda: "h1" in fabric.processes(), 10)
     assert fabric.down() == len(TINY.nodes)
     assert left(fabric) == []

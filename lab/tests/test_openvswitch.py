@@ -1,14 +1,12 @@
 """Switches that speak OpenFlow: they forward what flows say, vanish and return, and are removed with their lab."""
 
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import labs
 import pytest
 
-from trunkline_lab import paths
 from trunkline_lab.net import fabric as fabrics
 from trunkline_lab.net import kernel, links, openvswitch, topology_file
 from trunkline_lab.net.fabric import Fabric, LabError
@@ -46,18 +44,9 @@ FLOOD += "for _ in range(2000): s.sendto(bytes(1400), ('h2', 9))"
 
 
 @pytest.fixture
-def fabric(tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    if lack := openvswitch.missing():
-        pytest.skip(lack)
-    made = Fabric(f"o{os.getpid() % 10**8}")
-    try:
-        made.up(TOPOLOGY)
-    except PermissionError as error:
-        pytest.skip(f"no network namespaces here: {error}")
-    yield made
-    made.down()
+def fabric():
+    with labs.standing("o", TOPOLOGY) as made:
+        yield made
 
 
 def switches(fabric):
@@ -69,19 +58,13 @@ def forward(fabric):
         switch.ofctl("add-flow", "actions=NORMAL")
 
 
-def answered(fabric, start, end, count=3):
-    words = ["ping", "-q", "-c", str(count), "-i", "0.1", "-W", "5", end]
-    shown = subprocess.run(fabric.command(start, words), capture_output=True, text=True, check=False).stdout
-    return f"{count} packets transmitted, {count} received" in shown
-
-
 def test_hosts_reach_each_other_when_flows_say_so_and_not_before(fabric):
     words = ["ping", "-q", "-c", "1", "-W", "1", "h2"]
     assert subprocess.run(fabric.command("h1", words), capture_output=True, check=False).returncode == 1
     forward(fabric)
     meter = links.LinkMeter(fabric, TOPOLOGY)
     before = meter.read()
-    assert answered(fabric, "h1", "h3")
+    assert labs.answered(fabric, "h1", "h3")
     count = meter.read() - before
     meter.close()
     for way in (("h1", "s1"), ("s1", "s2"), ("s2", "b1"), ("b1", "h3"), ("s2", "s1")):
@@ -90,15 +73,7 @@ def test_hosts_reach_each_other_when_flows_say_so_and_not_before(fabric):
 
 def test_tcp_carries_whole_segments_through_switches_and_bridges(fabric):
     forward(fabric)
-    receive = "import socket; s = socket.create_server(('', 7000)); print('on', flush=True); c, _ = s.accept()\n"
-    receive += "n = 0\nwhile b := c.recv(65536): n += len(b)\nprint(n, flush=True)"
-    send = "import socket; s = socket.create_connection(('h3', 7000)); s.sendall(bytes(2_000_000))"
-    receiver = subprocess.Popen(
-        fabric.command("h3", [sys.executable, "-uc", receive]), stdout=subprocess.PIPE, text=True
-    )
-    assert receiver.stdout.readline() == "on\n"
-    subprocess.run(fabric.command("h1", [sys.executable, "-c", send]), check=True, timeout=60)
-    assert receiver.communicate(timeout=60)[0] == "2000000\n"
+    labs.transfer(fabric, "h1", "h3", 2_000_000)
 
 
 def test_ports_have_their_links_rate_numbers_and_queues(fabric):
@@ -120,7 +95,7 @@ def test_ports_have_their_links_rate_numbers_and_queues(fabric):
 
 def test_a_full_queue_at_one_port_keeps_no_other_port_from_sending(fabric):
     forward(fabric)
-    assert answered(fabric, "h1", "h2")
+    assert labs.answered(fabric, "h1", "h2")
     switch = switches(fabric)[0]
     switch.plain_rates([openvswitch.Port("to-h2", 2, 100_000)])
     subprocess.run(fabric.command("h1", [sys.executable, "-c", FLOOD]), check=True, timeout=60)
@@ -128,7 +103,7 @@ def test_a_full_queue_at_one_port_keeps_no_other_port_from_sending(fabric):
     drops = there.counts()["to-h2"].drops
     there.close()
     assert drops > 0
-    assert answered(fabric, "h1", "h3", count=20)
+    assert labs.answered(fabric, "h1", "h3", count=20)
 
 
 def test_a_switch_vanishes_and_returns(fabric):
@@ -142,11 +117,11 @@ def test_a_switch_vanishes_and_returns(fabric):
     assert " 1(to-s1)" in switch.ofctl("show")
     assert switch.ofctl("dump-flows").count("actions=") == 0
     forward(fabric)
-    assert answered(fabric, "h2", "h3")
+    assert labs.answered(fabric, "h2", "h3")
 
 
 def test_the_controllers_node_is_in_the_management_network_alone(fabric):
-    assert answered(fabric, "controller", TOPOLOGY.address("s1"))
+    assert labs.answered(fabric, "controller", TOPOLOGY.address("s1"))
     words = fabric.command("controller", ["ip", "-br", "addr"])
     shown = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "172.31.77.1/24" in shown
@@ -156,20 +131,7 @@ def test_the_controllers_node_is_in_the_management_network_alone(fabric):
 def test_what_a_killed_lab_left_is_removed(fabric, tmp_path):
     fabric.down()
     (tmp_path / "t.toml").write_text(TEXT)
-    code = (
-        "import time; from pathlib import Path; from trunkline_lab.net import fabric, topology_file\n"
-        f"fabric.Fabric({fabric.lab!r}).up(topology_file.load(Path({str(tmp_path / 't.toml')!r})))\n"
-        "print('up', flush=True); time.sleep(300)"
-    )
-    lab = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(paths.LAB)},
-    )
-    assert lab.stdout.readline() == "up\n"
-    lab.send_signal(signal.SIGKILL)
-    lab.wait()
+    labs.killed(fabric.lab, f"topology_file.load(Path({str(tmp_path / 't.toml')!r}))")
     pids = [switch.pid(daemon) for switch in switches(fabric) for daemon in ("ovs-vswitchd", "ovsdb-server")]
     assert all(pids)
     assert fabric.down() == len(TOPOLOGY.nodes) + 1
