@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.StandardSocketOptions;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NetworkChannel;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -83,7 +84,9 @@ public final class SocketMark {
     }
     try {
       channel.setOption(StandardSocketOptions.IP_TOS, dscp << ECN_BITS);
-    } catch (IOException | UnsupportedOperationException e) {
+    } catch (ClosedChannelException e) {
+      LOG.trace("closed before it was marked", e); // whoever connects it is told
+    } catch (IOException e) {
       TransferStats.get().add(Counter.MARKS_REFUSED);
       if (LOGGED.add(category)) {
         LOG.warn(

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.mark;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TrafficCategory;
@@ -18,8 +19,13 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.NetworkChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.log4j.AppenderSkeleton;
+import org.apache.log4j.Logger;
+import org.apache.log4j.spi.LoggingEvent;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -41,6 +47,7 @@ class SocketMarkTest {
             ServerSocketChannel.open()
                 .bind(new InetSocketAddress(InetAddress.getByName(address), 0));
         SocketChannel socket = SocketChannel.open(family(address))) {
+      assertTrue(socket.supportedOptions().contains(StandardSocketOptions.IP_TOS));
       read.set(socket);
       assertEquals(46 << 2, socket.getOption(StandardSocketOptions.IP_TOS));
       socket.connect(listener.getLocalAddress());
@@ -65,11 +72,64 @@ class SocketMarkTest {
   }
 
   @Test
-  void aRefusalIsCountedAndNothingElse() {
-    long refused = TransferStats.get().value(Counter.MARKS_REFUSED);
-    read.set(new Refusing());
-    read.set(new Refusing());
-    assertEquals(refused + 2, TransferStats.get().value(Counter.MARKS_REFUSED));
+  void aRefusalIsCountedAndTheFirstOfItsCategoryLogged() {
+    SocketMark split = SocketMark.of(marking("on"), TrafficCategory.SPLIT);
+    SocketMark result = SocketMark.of(marking("on"), TrafficCategory.RESULT);
+    long refused = refused();
+    List<String> said =
+        logged(
+            () -> {
+              split.set(new Refusing());
+              split.set(new Refusing());
+              result.set(new Refusing());
+            });
+    assertEquals(refused + 3, refused());
+    assertEquals(2, said.size(), said.toString());
+    assertTrue(said.get(0).startsWith("connections of category split go without a mark"));
+    assertTrue(said.get(1).endsWith("java.net.SocketException: Operation not permitted"));
+  }
+
+  /** By whoever closes it while it is to be connected: the system has refused nothing. */
+  @Test
+  void aSocketThatWasClosedMeanwhileIsNoRefusal() throws IOException {
+    SocketChannel closed = SocketChannel.open();
+    closed.close();
+    SocketMark write = SocketMark.of(marking("on"), TrafficCategory.CLIENT_WRITE);
+    long refused = refused();
+    assertEquals(List.of(), logged(() -> write.set(closed)));
+    assertEquals(refused, refused());
+  }
+
+  private static long refused() {
+    return TransferStats.get().value(Counter.MARKS_REFUSED);
+  }
+
+  /** What the log says of marks meanwhile. */
+  private static List<String> logged(Runnable what) {
+    List<String> said = new ArrayList<>();
+    AppenderSkeleton appender =
+        new AppenderSkeleton() {
+          @Override
+          protected void append(LoggingEvent event) {
+            said.add(event.getRenderedMessage());
+          }
+
+          @Override
+          public boolean requiresLayout() {
+            return false;
+          }
+
+          @Override
+          public void close() {}
+        };
+    Logger logger = Logger.getLogger(SocketMark.class);
+    logger.addAppender(appender);
+    try {
+      what.run();
+    } finally {
+      logger.removeAppender(appender);
+    }
+    return said;
   }
 
   /** A channel of a system that lets nobody mark anything. */

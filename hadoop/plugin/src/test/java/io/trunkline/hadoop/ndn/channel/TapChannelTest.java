@@ -9,9 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.write.Plan;
-import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.SilentPublisher;
 import io.trunkline.hadoop.ndn.write.WriteTap;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -32,7 +31,6 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.net.SocketInputStream;
 import org.apache.hadoop.net.SocketOutputStream;
@@ -43,7 +41,6 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class TapChannelTest {
-  private final AtomicInteger published = new AtomicInteger();
   private ServerSocket server;
   private SocketChannel real;
   private Socket far;
@@ -83,54 +80,10 @@ class TapChannelTest {
 
   private TapChannel named() {
     Preamble preamble = new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, StockBytes.SEGMENT);
-    Publisher publisher =
-        new Publisher() {
-          @Override
-          public void block(
-              long segment,
-              Piece piece,
-              byte[] body,
-              int off,
-              boolean more,
-              byte[] digests,
-              int digestAt) {
-            published.incrementAndGet();
-          }
-
-          @Override
-          public void stream(
-              long segment,
-              Piece piece,
-              byte[] body,
-              int off,
-              boolean more,
-              byte[] digests,
-              int digestAt) {
-            published.incrementAndGet();
-          }
-
-          @Override
-          public boolean kept(boolean block, long segment, Piece piece, byte[] body) {
-            Arrays.fill(body, (byte) segment);
-            return true;
-          }
-
-          @Override
-          public void starved() {}
-
-          @Override
-          public void blockAcknowledged(long upto) {}
-
-          @Override
-          public void streamAcknowledged(long upto) {}
-
-          @Override
-          public void close(boolean ended) {}
-        };
     return new TapChannel(
         null,
         real,
-        new WriteTap(op -> new Plan.Produce(preamble, publisher)),
+        new WriteTap(op -> new Plan.Produce(preamble, new SilentPublisher())),
         () -> {
           throw new AssertionError("a write by name");
         });

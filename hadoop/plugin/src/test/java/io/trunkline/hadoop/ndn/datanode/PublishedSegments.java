@@ -6,6 +6,7 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.SilentPublisher;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -101,7 +102,7 @@ final class PublishedSegments {
 
   /** What a write publishes with. */
   Publisher publisher() {
-    return new Publisher() {
+    return new SilentPublisher() {
       @Override
       public void block(
           long segment,
@@ -136,15 +137,6 @@ final class PublishedSegments {
       public void starved() {
         starved.incrementAndGet();
       }
-
-      @Override
-      public void blockAcknowledged(long upto) {}
-
-      @Override
-      public void streamAcknowledged(long upto) {}
-
-      @Override
-      public void close(boolean ended) {}
     };
   }
 
