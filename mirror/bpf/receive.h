@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* MR_RCV: D_j takes the copies of the client's segments that the switch made, as if D_{j-1} had sent them. */
+#ifndef MR_RECEIVE_H
+#define MR_RECEIVE_H
+
+#include "checksum.h"
+#include "maps.h"
+#include "socket.h"
+#include "window.h"
+
+/*
+ *   announced
+ *       |
+ *       v        our set-up response left        its head's start is known
+ *      NEW ---------------------------> STARTED -------------------------> OUT_OF_STEP
+ *                                                                           ^      |
+ *                                                a copy beyond our window   |      |  a copy within it
+ *                                                                           |      v
+ *                                                                           IN_STEP : ACKs carry the step bit
+ *
+ *   any --- doubt, with a reason ---> FALLEN : copies are dropped, ACKs carry no bit, so D_{j-1} sends really
+ */
+enum rcv_event { RCV_RESPONSE, RCV_HEAD, RCV_WITHIN, RCV_BEYOND, RCV_DOUBT };
+
+static always_inline __u8 rcv_next(__u8 state, enum rcv_event event) {
+  if (state == MR_RCV_FALLEN || event == RCV_DOUBT) return MR_RCV_FALLEN;
+  switch (state) {
+  case MR_RCV_NEW:
+    return event == RCV_RESPONSE ? MR_RCV_STARTED : state;
+  case MR_RCV_STARTED:
+    return event == RCV_HEAD ? MR_RCV_OUT_OF_STEP : state;
+  case MR_RCV_OUT_OF_STEP:
+  case MR_RCV_IN_STEP:
+    return event == RCV_WITHIN ? MR_RCV_IN_STEP : event == RCV_BEYOND ? MR_RCV_OUT_OF_STEP : state;
+  }
+  return state;
+}
+
+static always_inline void rcv_fall(struct mr_rcv *r, __u8 reason) {
+  int news;
+  bpf_spin_lock(&r->lock);
+  news = r->state != MR_RCV_FALLEN;
+  if (news) r->reason = reason;
+  r->state = rcv_next(r->state, RCV_DOUBT);
+  bpf_spin_unlock(&r->lock);
+  if (news) count_fallback(r->counters, reason);
+}
+
+/* The stream starts where the set-up response acknowledges: the header is before it, nothing else came yet. Never from a
+ * mirrored segment, which may be the second one. */
+static always_inline void rcv_start(struct mr_rcv *r, const struct packet *p, const struct live *live) {
+  __u64 with_response = (__u64)r->response_at + p->length;
+  if (live->bytes_sent < with_response) return; /* still shaking hands */
+  if (live->bytes_sent > with_response) {
+    rcv_fall(r, MR_WHY_LATE);
+    return;
+  }
+  bpf_spin_lock(&r->lock);
+  if (r->state == MR_RCV_NEW) {
+    r->zero = r->mirrored = p->acked;
+    r->state = rcv_next(r->state, RCV_RESPONSE);
+  }
+  bpf_spin_unlock(&r->lock);
+}
+
+/* D_j to D_{j-1}, or D_1 to the client: the start of the stream is read, the step bit and the window are set. */
+checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
+  if (!p) return MR_NOT_OURS;
+  struct mr_key key;
+  reverse(&p->key, &key);
+  struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
+  if (!r) return MR_NOT_OURS;
+
+  if (p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) return TC_ACT_OK;
+  r->seen_ns = bpf_ktime_get_ns();
+  struct live live = {};
+  int fresh = r->state == MR_RCV_NEW && p->length, coupled = r->have_next && r->state >= MR_RCV_STARTED;
+  if (fresh || coupled) {
+    if (sending_socket(skb, p, &live)) {
+      if (fresh) rcv_fall(r, MR_WHY_NO_SOCKET);
+      coupled = 0;
+    } else if (fresh) {
+      rcv_start(r, p, &live);
+    }
+  }
+  __u16 window = coupled ? coupled_window(r, p, live.rcv_scale) : p->window;
+  int step = r->state == MR_RCV_IN_STEP && r->have_mirrored && !after(p->acked, r->mirrored);
+  if (!step && window == p->window) return TC_ACT_OK;
+  if (parse_rest(skb, p)) return TC_ACT_OK;
+  if (!p->plain) {
+    rcv_fall(r, MR_WHY_OPTIONS);
+    return TC_ACT_OK;
+  }
+  if (window != p->window) count(r->counters, MR_C_WINDOW_LOWERED, 1);
+  __be32 tcp[TCP_WORDS];
+  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
+  tcp[TCP_FLAGS] = (tcp[TCP_FLAGS] & bpf_htonl(0xffff0000)) | bpf_htonl(window);
+  if (step) tcp[TCP_FLAGS] |= bpf_htonl(MR_STEP_BIT << 24);
+  write_tcp(skb, p, tcp);
+  return TC_ACT_OK;
+}
+
+/* Once the start in the client's connection is known, numbers can be moved. */
+static always_inline int rcv_armed(struct mr_rcv *r, const struct mr_key *key) {
+  if (r->state == MR_RCV_IN_STEP || r->state == MR_RCV_OUT_OF_STEP) return 1;
+  if (r->state != MR_RCV_STARTED) return 0;
+  struct mr_head *head = bpf_map_lookup_elem(&mr_heads, key);
+  if (!head) return 0;
+  bpf_spin_lock(&r->lock);
+  r->delta = r->zero - head->zero;
+  r->state = rcv_next(r->state, RCV_HEAD);
+  bpf_spin_unlock(&r->lock);
+  return 1;
+}
+
+/* A marked segment: moved into the connection from D_{j-1}, or dropped. It brings octets and nothing else: ACK, window,
+ * timestamps and flags are the client's and D_1's affair, so this connection's own stand in their place. */
+checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
+  if (!p) return MR_NOT_OURS;
+  struct mr_key key;
+  key = p->key;
+  struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
+  if (!r) return MR_NOT_OURS;
+
+  r->seen_ns = bpf_ktime_get_ns();
+  if (!p->length || p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) {
+    count(r->counters, MR_C_MIRROR_SIGNAL, 1);
+    return TC_ACT_SHOT;
+  }
+  struct live live = {};
+  if (!rcv_armed(r, &key) || look_up(skb, &p->key, p->v6, &live)) {
+    count(r->counters, MR_C_MIRROR_UNARMED, 1);
+    return TC_ACT_SHOT;
+  }
+  if (parse_rest(skb, p)) return TC_ACT_SHOT;
+  if (!p->plain || p->flags & TCP_URG) {
+    rcv_fall(r, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
+    return TC_ACT_SHOT;
+  }
+  __u32 seq, end;
+  int beyond;
+  bpf_spin_lock(&r->lock);
+  seq = p->seq + r->delta;
+  end = seq + p->length;
+  beyond = after(end, live.rcv_edge);
+  if (!beyond && after(end, r->mirrored)) {
+    r->mirrored = end;
+    r->have_mirrored = 1;
+  }
+  r->state = rcv_next(r->state, beyond ? RCV_BEYOND : RCV_WITHIN);
+  bpf_spin_unlock(&r->lock);
+  if (!after(end, live.rcv_nxt)) {
+    count(r->counters, MR_C_MIRROR_STALE, 1);
+    return TC_ACT_SHOT;
+  }
+  /* One beyond the window goes to the stack all the same: its answer, without the bit, tells D_{j-1} at once. */
+  if (beyond) count(r->counters, MR_C_MIRROR_AHEAD, 1);
+
+  __u32 window = live.snd_wnd >> (live.snd_scale & 15);
+  __be32 tcp[TCP_WORDS];
+  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
+  tcp[TCP_SEQ] = bpf_htonl(seq);
+  tcp[TCP_ACKED] = bpf_htonl(live.snd_una);
+  tcp[TCP_FLAGS] = flags_word(p->header, 0, p->flags & (TCP_ACK | TCP_PSH), window > 0xffff ? 0xffff : window);
+  tcp[TCP_SUM] &= bpf_htonl(0xffff0000); /* no urgent pointer */
+  lay_options(tcp, p, bpf_htonl(live.ts_recent), bpf_htonl(live.tsecr), 0);
+  write_tcp(skb, p, tcp);
+  if (p->congested) clear_congested(skb, p);
+  count(r->counters, MR_C_MIRRORED, 1);
+  count(r->counters, MR_C_MIRRORED_BYTES, p->length);
+  return TC_ACT_OK;
+}
+
+/* From D_{j-1} itself. Its ACK without data has the number that D_{j-1} has (virtually) sent up to; where the mirror ran
+ * ahead of that, the stack would take it for old and never see what it acknowledges. Probes and keep-alives acknowledge
+ * nothing new and stay as they are, as they want an answer. */
+checked_once int rcv_upstream(struct __sk_buff *skb, struct packet *p) {
+  if (!p) return MR_NOT_OURS;
+  struct mr_key key;
+  key = p->key;
+  struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
+  if (!r) return MR_NOT_OURS;
+
+  if (p->length || (p->flags & (TCP_SYN | TCP_RST | TCP_FIN | TCP_ACK)) != TCP_ACK || !r->have_mirrored) return TC_ACT_OK;
+  struct live live = {};
+  if (look_up(skb, &p->key, p->v6, &live)) return TC_ACT_OK;
+  if (!before(p->seq, live.rcv_nxt) || !(after(p->acked, live.snd_una) || !live.snd_wnd)) return TC_ACT_OK;
+  /* Less far behind than the window: an older one is none of this connection's. */
+  if (before(p->seq, live.rcv_nxt - MR_REACH)) return TC_ACT_OK;
+  if (parse_rest(skb, p)) return TC_ACT_OK;
+  __be32 tcp[TCP_WORDS];
+  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
+  tcp[TCP_SEQ] = bpf_htonl(live.rcv_nxt);
+  write_tcp(skb, p, tcp);
+  count(r->counters, MR_C_ACK_RAISED, 1);
+  return TC_ACT_OK;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* Where the programs and the agent meet: keys and values of the maps. Their Rust twins are in agent/src/layout.rs, field
+ * by field. Numbers are in host order where their type doesn't say otherwise; padding is written out. */
+#ifndef MR_STATE_H
+#define MR_STATE_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+/* A mirrored copy is known by the first three octets of its source address: locally administered, no vendor's. */
+#define MR_MARK_0 0x02
+#define MR_MARK_1 0x4d
+#define MR_MARK_2 0x52
+
+#define MR_RELEASED 0x4d52 /* skb->mark of a held ACK on its way to our own stack */
+
+#define MR_FLOWS 1024 /* entries of each map of flows */
+
+/* Ranges that D_j holds beyond its ACK: one bit for MR_UNIT octets, in a ring of 16 MiB. */
+#define MR_UNIT_SHIFT 9
+#define MR_UNIT (1u << MR_UNIT_SHIFT)
+#define MR_WORDS 512
+#define MR_UNITS (MR_WORDS * 64)
+#define MR_REACH ((MR_UNITS - 64) * MR_UNIT)
+
+#define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */
+
+/* A TCP connection in the direction of the block: from D_{j-1} to D_j. IPv4 addresses are mapped (::ffff:a.b.c.d). */
+struct mr_key {
+  __be32 source[4];
+  __be32 target[4];
+  __be16 source_port;
+  __be16 target_port;
+};
+
+enum mr_counter {
+  MR_C_MIRRORED,          /* mirrored segments handed to the stack */
+  MR_C_MIRRORED_BYTES,
+  MR_C_MIRROR_STALE,      /* mirrored segments that held nothing new; dropped */
+  MR_C_MIRROR_AHEAD,      /* mirrored segments beyond the receive window */
+  MR_C_MIRROR_SIGNAL,     /* mirrored SYN, RST, FIN or ACK without data; dropped */
+  MR_C_MIRROR_UNARMED,    /* mirrored segments before the stream's start was known here; dropped */
+  MR_C_MIRROR_UNKNOWN,    /* marked frames of no announced flow; dropped */
+  MR_C_ACK_RAISED,        /* D_{j-1}'s ACKs whose sequence number was raised to what the mirror had brought */
+  MR_C_VIRTUAL,           /* segments not sent, as the mirror brings them */
+  MR_C_VIRTUAL_BYTES,
+  MR_C_REAL,              /* first transmissions that really went */
+  MR_C_REAL_BYTES,
+  MR_C_REAL_HOLE,         /* of these, for D_j had told of a hole there */
+  MR_C_RETRANSMITTED,     /* retransmissions that really went */
+  MR_C_RETRANSMITTED_BYTES,
+  MR_C_REPEAT_SUPPRESSED, /* retransmissions too soon after the last of the same segment */
+  MR_C_ACK_HELD,          /* ACKs for what was not sent yet, lowered */
+  MR_C_ACK_RELEASED,      /* held ACKs given to the stack when the segment was sent */
+  MR_C_ACK_KEPT,          /* ACKs on segments not sent, which went alone */
+  MR_C_ACK_IMPLAUSIBLE,   /* ACKs that D_j can't have sent; taken for no news */
+  MR_C_SACK_CLIPPED,
+  MR_C_DSACK_STRIPPED,
+  MR_C_ABORTED,           /* FIN or RST of D_{j-1} behind what D_j has, sent as RST where D_j is */
+  MR_C_WINDOW_LOWERED,    /* windows lowered to what the slowest replica can take */
+  MR_C_FELL_BACK,         /* flows that gave up; their entry has the reason */
+  MR_COUNTERS
+};
+
+/* Why a flow fell back to real sending. */
+enum mr_reason {
+  MR_WHY_NONE,
+  MR_WHY_NO_SOCKET,    /* the kernel has no such connection */
+  MR_WHY_LATE,         /* announced after the set-up response: the start of the stream can't be known */
+  MR_WHY_OPTIONS,      /* TCP options that can't be altered: signatures, multipath, a strange layout */
+  MR_WHY_GAP,          /* a segment was sent that the egress program did not see */
+  MR_WHY_REACH,        /* D_j is further ahead than 16 MiB, or a segment longer than the bitmap can be asked about */
+  MR_WHY_URGENT,       /* urgent data */
+  MR_REASONS
+};
+
+enum mr_snd_state { MR_SND_NEW, MR_SND_REAL, MR_SND_VIRTUAL, MR_SND_RECOVERY, MR_SND_FALLEN, MR_SND_CLOSED };
+enum mr_rcv_state { MR_RCV_NEW, MR_RCV_STARTED, MR_RCV_OUT_OF_STEP, MR_RCV_IN_STEP, MR_RCV_FALLEN };
+
+/* D_{j-1}'s side of a connection to D_j. The agent makes the entry when the connection is announced: all zero but
+ * `response_at`. From then on only the programs write to it. */
+struct mr_snd {
+  struct bpf_spin_lock lock;
+  __u32 response_at; /* octets from D_j before its set-up response: 0, or those of a SASL handshake */
+  __u8 state, reason;
+  __u8 have_zero; /* 1: known; 2: never to be known, as it was announced too late */
+  __u8 have_sent_ack;
+  __u8 have_ts;   /* our_ts and their_ts are known */
+  __u8 in_step;   /* D_j's last ACK said that mirrored data is landing */
+  __u8 confirmed; /* one ACK at least has said so */
+  __u8 scale;     /* of the windows that D_j advertises */
+  __u32 zero;      /* the stream's start: the ack field of the set-up response */
+  __u32 sent;      /* all before it was sent, really or virtually; the stack's snd_nxt */
+  __u32 acked;     /* D_j's highest ACK, held or not */
+  __u32 edge;      /* right edge of D_j's window */
+  __u32 heard;     /* highest edge of D_j's SACK blocks, unclipped; never before `acked` */
+  __u32 recover;   /* in RECOVERY: D_j must ACK this far before anything is virtual again */
+  __u32 sent_ack;  /* highest ACK of D_j's octets that really went */
+  __be32 their_ts; /* D_j's last timestamp */
+  __be32 our_ts;   /* ours on this connection */
+  __u16 sent_window; /* the last window that really went, unscaled */
+  __u16 pad2;
+  __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
+  struct mr_repeat {
+    __u32 seq;
+    __u32 at_ms;
+  } repeats[MR_REPEATS];
+  __u64 held[MR_WORDS]; /* ranges.h */
+  __u64 counters[MR_COUNTERS];
+};
+
+/* D_j's side of a connection from D_{j-1}, and D_1's of the client's. Made by the agent, as above. */
+struct mr_rcv {
+  struct bpf_spin_lock lock;
+  __u32 response_at; /* octets to D_{j-1} before the set-up response */
+  __u8 state, reason;
+  __u8 have_mirrored;
+  __u8 have_next; /* there is a further replica, by the connection `next` */
+  __u32 zero;     /* the stream's start in this connection */
+  __u32 delta;    /* from the client's sequence numbers to this connection's */
+  __u32 mirrored; /* highest octet that a mirrored copy brought */
+  __u64 seen_ns;
+  struct mr_key next;
+  __u32 pad;
+  __u64 counters[MR_COUNTERS];
+};
+
+/* The start of the stream in the client's connection to D_1: what D_1's agent read in its `mr_rcv` (zero), brought to
+ * D_j by the controller. The agent writes it once; a mirrored segment counts only after it. */
+struct mr_head {
+  __u32 zero;
+};
+
+struct mr_config {
+  __u32 off;       /* not 0: nothing new is virtual, flows that are ahead end well */
+  __u32 repeat_ms; /* a retransmission of the same segment within this time is not repeated */
+};
+
+#endif

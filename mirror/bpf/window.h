@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* Coupled windows: what a replica advertises towards the client never exceeds what the next one can take. As each does
+ * so, the client hears of the slowest. Where a window was lowered to nothing, it opens with the next segment that goes
+ * up: an HDFS ack, which the slow replica's progress makes; or the answer to the client's probe. */
+#ifndef MR_WINDOW_H
+#define MR_WINDOW_H
+
+#include "maps.h"
+#include "parse.h"
+
+/* The window to write into `p`, a segment towards the client; `scale` is that of the windows we advertise there. */
+static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet *p, __u8 scale) {
+  struct mr_key next = r->next;
+  struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &next);
+  if (!s) return p->window;
+  __u32 room, zero, known;
+  bpf_spin_lock(&s->lock);
+  known = s->have_zero == 1 && s->confirmed && s->state != MR_SND_CLOSED;
+  room = s->edge - s->zero;
+  bpf_spin_unlock(&s->lock);
+  if (!known) return p->window;
+  zero = r->zero;
+  __s32 left = zero + room - p->acked;
+  if (left < 0) left = 0;
+  __u32 window = (__u32)left >> (scale & 15);
+  return window < p->window ? window : p->window;
+}
+
+#endif
