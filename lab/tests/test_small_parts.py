@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from trunkline_lab import guest, hbase, memory, payload, report, verbs
+from trunkline_lab import guest, hbase, memory, mirror_kernels, payload, report, verbs
 from trunkline_lab.suite.count import of_cargo
 from trunkline_lab.suite.stages import mount_missing
 
@@ -65,6 +65,21 @@ def test_a_guests_checks_are_read_off_its_console():
 def test_a_guests_arguments_must_fit_a_kernel_command_line(tmp_path):
     with pytest.raises(ValueError, match="comma"):
         guest.start(None, None, tmp_path, ["a,b"])
+
+
+def test_a_kernel_package_of_another_contents_is_refused(tmp_path):
+    package = tmp_path / "linux-image-5.15.0-25-generic_5.15.0-25.25_amd64.deb"
+    package.write_bytes(b"other")
+    with pytest.raises(guest.Unavailable, match="SHA-256 differs"):
+        guest._check(package, mirror_kernels.UBUNTU_22_04)
+    guest._check(package, mirror_kernels.KERNELS["6.12"])
+
+
+def test_the_test_program_is_found_in_what_cargo_says():
+    said = ['{"reason":"x","executable":null}', "", '{"target":{"name":"program"},"executable":"/a/program-1"}']
+    assert str(mirror_kernels.test_program(said)) == "/a/program-1"
+    with pytest.raises(ValueError, match="no test program"):
+        mirror_kernels.test_program(said[:2])
 
 
 def test_what_a_guest_lacks_is_named_by_package():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .. import guest, hadoop_tests, paths, planes, procs, stock, venv, verbs
+from .. import guest, hadoop_tests, mirror_kernels, paths, planes, procs, stock, venv, verbs
 from ..say import say
 from .count import Count, of_cargo, of_hadoop, of_junit
 from .step import LOGS, Step
@@ -69,6 +70,8 @@ def _rust() -> Count:
     clippy = ["cargo", "clippy", "-q", "--workspace", "--all-targets", "--", "-D", "warnings"]
     count.add(Step("rust", clippy, name="clippy", gives_way=True).as_check())
     count.add(_fsx())
+    if why := mirror_missing():
+        count.add(Count(skipped=1, notes=[f"skipped: the tests of mirrored replication's eBPF program: {why}"]))
     Step("rust", [*CARGO_TESTS, "--no-run"], name="compile", gives_way=True)
     step = Step("rust", [*CARGO_TESTS, "--no-fail-fast"], name="test")
     count.add(of_cargo(step.lines, step.command, step.status))
@@ -98,6 +101,32 @@ def mount_missing() -> str:
     except OSError as error:
         return f"{FUSE}: {error.strerror}"
     return ""
+
+
+def mirror_missing() -> str:
+    """Why the tests of mirrored replication's eBPF program pass themselves over here; empty when they run."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        return "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
+    if not shutil.which(os.environ.get("CLANG", "clang")):
+        return "no clang; install clang and libbpf-dev"
+    return "" if Path("/usr/include/bpf/bpf_helpers.h").exists() else "no bpf/bpf_helpers.h; install libbpf-dev"
+
+
+def _mirror_kernel(kernel: str) -> Count:
+    """The eBPF program's tests on another kernel than this machine's, in a guest."""
+    if not shutil.which(os.environ.get("CLANG", "clang")):
+        return Count(skipped=1, notes=[f"skipped: mirror on kernel {kernel}: no clang; install clang and libbpf-dev"])
+    build = Step(f"mirror-{kernel}", mirror_kernels.BUILD, quiet=True)
+    if build.status:
+        return build.as_check()
+    try:
+        console = mirror_kernels.run(kernel, mirror_kernels.test_program(build.lines))
+    except guest.Unavailable as lack:
+        return Count(skipped=1, notes=[f"skipped: mirror on kernel {kernel}: {lack}"])
+    ended = any("script ended with status 0" in line for line in console)
+    return of_cargo(console, f"the guest on kernel {kernel}", 0 if ended else 1)
 
 
 def _build() -> Count:
@@ -211,4 +240,5 @@ MATRIX: dict[str, Stage] = {
         for version in stock.VERSIONS
         for plane in ("ndn", "ucx")
     },
+    **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
 }

@@ -1,0 +1,44 @@
+//! Compiles `mirror/bpf` with clang. A machine that has none, or lacks libbpf's headers, builds the workspace all the
+//! same, with a warning; loading the program then fails and says what to install.
+
+use std::{env, path::PathBuf, process::Command};
+
+const SOURCE: &str = "../bpf";
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(mirror_program)");
+    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let object =
+        PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("mirror.bpf.o");
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let machine = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets the architecture");
+    let compiled = Command::new(&clang)
+        .args([
+            "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-c",
+        ])
+        // Debian keeps asm/types.h by architecture, where clang doesn't look when it compiles for BPF.
+        .args(["-idirafter", &format!("/usr/include/{machine}-linux-gnu")])
+        .arg(format!("{SOURCE}/mirror.bpf.c"))
+        .arg("-o")
+        .arg(&object)
+        .output();
+    let lacks = match compiled {
+        Ok(done) if done.status.success() => {
+            println!("cargo::rustc-cfg=mirror_program");
+            return;
+        }
+        Ok(done) => {
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            if !(said.contains("file not found") || said.contains("No available targets")) {
+                panic!("{clang} could not compile {SOURCE}/mirror.bpf.c:\n{said}");
+            }
+            said.lines().next().unwrap_or_default().to_owned()
+        }
+        Err(error) => format!("{clang}: {error}"),
+    };
+    println!(
+        "cargo::warning=built without the eBPF program of mirrored replication ({lacks}); install clang and libbpf-dev, \
+         or set CLANG, and build again"
+    );
+}

@@ -1,0 +1,156 @@
+//! The program in the kernel, and its maps.
+
+use aya::{
+    Ebpf, EbpfError, EbpfLoader,
+    maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray},
+    programs::{ProgramError, SchedClassifier},
+};
+
+use crate::layout::{COUNTERS, Config, Head, Key, Rcv, Snd};
+
+/// What a map of flows gives.
+pub type Flows<'a, V> = HashMap<&'a mut MapData, Key, V>;
+
+/// The two programs for a NIC's clsact hooks, loaded, and the maps that they share. Gone from the kernel when it is
+/// dropped, unless attached or pinned.
+pub struct Program {
+    ebpf: Ebpf,
+}
+
+/// Why the program is not in the kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// There was no clang, or no libbpf, where this was built.
+    #[error(
+        "built without the eBPF program of mirrored replication; install clang and libbpf-dev and build again"
+    )]
+    NotBuilt,
+    /// The object is not what this agent expects.
+    #[error("the eBPF program has no {0}; build it and the agent from the same sources")]
+    Missing(&'static str),
+    /// The kernel refused a map or the object's types.
+    #[error(
+        "kernel refused the maps of mirrored replication: {0}; it needs CAP_BPF and CAP_NET_ADMIN, or root, and a \
+             kernel with CONFIG_DEBUG_INFO_BTF"
+    )]
+    Maps(#[from] EbpfError),
+    /// The verifier refused a program.
+    #[error("kernel refused the program {name} of mirrored replication: {source}")]
+    Refused {
+        /// Its name in the object.
+        name: &'static str,
+        /// With the verifier's words.
+        source: ProgramError,
+    },
+    /// A map is not of the layout that this agent expects.
+    #[error("map {name} of mirrored replication: {source}")]
+    Layout {
+        /// Its name in the object.
+        name: &'static str,
+        /// What differs.
+        source: MapError,
+    },
+}
+
+/// The programs' names.
+const INGRESS: &str = "mr_ingress";
+const EGRESS: &str = "mr_egress";
+
+impl Program {
+    /// The compiled object; `None` where it was built without clang.
+    pub fn object() -> Option<&'static [u8]> {
+        #[cfg(mirror_program)]
+        {
+            Some(aya::include_bytes_aligned!(concat!(
+                env!("OUT_DIR"),
+                "/mirror.bpf.o"
+            )))
+        }
+        #[cfg(not(mirror_program))]
+        {
+            None
+        }
+    }
+
+    /// Loads maps and programs, and attaches nothing.
+    pub fn load() -> Result<Self, LoadError> {
+        let object = Self::object().ok_or(LoadError::NotBuilt)?;
+        let mut program = Self {
+            ebpf: EbpfLoader::new().load(object)?,
+        };
+        for name in [INGRESS, EGRESS] {
+            program
+                .classifier(name)?
+                .load()
+                .map_err(|source| LoadError::Refused { name, source })?;
+        }
+        let name = "mr_config";
+        program
+            .config()?
+            .set(0, Config::default(), 0)
+            .map_err(|source| LoadError::Layout { name, source })?;
+        Ok(program)
+    }
+
+    fn classifier(&mut self, name: &'static str) -> Result<&mut SchedClassifier, LoadError> {
+        let program = self
+            .ebpf
+            .program_mut(name)
+            .ok_or(LoadError::Missing(name))?;
+        program
+            .try_into()
+            .map_err(|source| LoadError::Refused { name, source })
+    }
+
+    /// For a NIC's ingress.
+    pub fn ingress(&mut self) -> Result<&mut SchedClassifier, LoadError> {
+        self.classifier(INGRESS)
+    }
+
+    /// For a NIC's egress.
+    pub fn egress(&mut self) -> Result<&mut SchedClassifier, LoadError> {
+        self.classifier(EGRESS)
+    }
+
+    fn map<'a, M>(&'a mut self, name: &'static str) -> Result<M, LoadError>
+    where
+        M: TryFrom<&'a mut Map, Error = MapError>,
+    {
+        let map = self.ebpf.map_mut(name).ok_or(LoadError::Missing(name))?;
+        M::try_from(map).map_err(|source| LoadError::Layout { name, source })
+    }
+
+    /// Connections to the next replica (MR_SND).
+    pub fn snd_flows(&mut self) -> Result<Flows<'_, Snd>, LoadError> {
+        self.map("mr_snd_flows")
+    }
+
+    /// Connections from the previous replica or the client (MR_RCV).
+    pub fn rcv_flows(&mut self) -> Result<Flows<'_, Rcv>, LoadError> {
+        self.map("mr_rcv_flows")
+    }
+
+    /// Starts of streams, as the first replicas have read them.
+    pub fn heads(&mut self) -> Result<Flows<'_, Head>, LoadError> {
+        self.map("mr_heads")
+    }
+
+    /// What holds for all flows; one entry.
+    pub fn config(&mut self) -> Result<Array<&mut MapData, Config>, LoadError> {
+        self.map("mr_config")
+    }
+
+    /// Sums over all flows and CPUs, by [`Counter`](crate::layout::Counter).
+    pub fn totals(&mut self) -> Result<[u64; COUNTERS], LoadError> {
+        let name = "mr_totals";
+        let map: PerCpuArray<&mut MapData, u64> = self.map(name)?;
+        let mut totals = [0; COUNTERS];
+        for (index, total) in totals.iter_mut().enumerate() {
+            let by_cpu = map
+                .get(&(index as u32), 0)
+                .map_err(|source| LoadError::Layout { name, source })?;
+            *total = by_cpu.iter().sum();
+        }
+        Ok(totals)
+    }
+}

@@ -1,0 +1,151 @@
+//! What a replica advertises towards the client never exceeds what the next one can take.
+
+use trunkline_mirror::layout::{Counter, Key, Rcv, RcvState, Snd, SndState};
+
+use crate::{
+    bench::{Bench, ends},
+    bench_or_skip,
+    packets::Segment,
+    sockets::{Numbers, established},
+};
+
+const UP_ZERO: u32 = 0xffff_f000;
+const DOWN_ZERO: u32 = 70_000;
+const SCALE: u8 = 3;
+
+/// The client's connection to D_1, and D_1's to D_2.
+fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
+    let (client, here) = ends(v6);
+    let numbers = Numbers {
+        rcv: UP_ZERO,
+        scales: (7, SCALE),
+        ..Numbers::default()
+    };
+    let socket = established(here, client, numbers).expect("a socket under repair");
+    let (mut from, mut to) = ends(v6);
+    from.set_port(41_000);
+    to.set_port(50_020);
+    let (up, down) = (Key::new(client, here), Key::new(from, to));
+    let flow = Rcv {
+        state: RcvState::Started as u8,
+        zero: UP_ZERO,
+        ..Rcv::announced(0, Some(down))
+    };
+    bench.set_rcv(up, flow);
+    bench.set_snd(down, next);
+    (up, socket)
+}
+
+fn advertised(bench: &mut Bench, v6: bool, at: u32, window: u16) -> u32 {
+    let (client, here) = ends(v6);
+    let segment = Segment::new(here, client)
+        .ack(UP_ZERO.wrapping_add(at))
+        .window(window);
+    let seen = bench.out_segment(&segment).seen();
+    assert!(seen.whole_sum);
+    u32::from(seen.window) << SCALE
+}
+
+/// D_2 can take the stream as far as `edge`.
+fn next(edge: u32) -> Snd {
+    let edge = DOWN_ZERO + edge;
+    Snd {
+        state: SndState::Virtual as u8,
+        have_zero: 1,
+        confirmed: 1,
+        zero: DOWN_ZERO,
+        edge,
+        ..Snd::announced(0)
+    }
+}
+
+#[test]
+fn a_window_is_lowered_to_what_the_next_replica_can_take() {
+    for v6 in [false, true] {
+        let mut bench = bench_or_skip!();
+        let (up, _socket) = pair(&mut bench, v6, next(80_000));
+        assert_eq!(advertised(&mut bench, v6, 0, 60_000), 80_000);
+        assert_eq!(
+            advertised(&mut bench, v6, 30_000, 60_000),
+            50_000,
+            "across the wrap"
+        );
+        assert_eq!(advertised(&mut bench, v6, 30_000, 100), 800, "never raised");
+        assert_eq!(advertised(&mut bench, v6, 80_000, 60_000), 0);
+        assert_eq!(
+            advertised(&mut bench, v6, 90_000, 60_000),
+            0,
+            "sent before it was coupled"
+        );
+        assert_eq!(bench.rcv(up).counters[Counter::WindowLowered as usize], 4);
+    }
+}
+
+#[test]
+fn windows_of_what_is_not_mirrored_are_left_alone() {
+    let unconfirmed = Snd {
+        confirmed: 0,
+        ..next(1_000)
+    };
+    let unstarted = Snd {
+        have_zero: 0,
+        ..next(1_000)
+    };
+    let closed = Snd {
+        state: SndState::Closed as u8,
+        ..next(1_000)
+    };
+    for next in [unconfirmed, unstarted, closed] {
+        let mut bench = bench_or_skip!();
+        let (_, _socket) = pair(&mut bench, false, next);
+        assert_eq!(advertised(&mut bench, false, 0, 60_000), 480_000);
+    }
+}
+
+#[test]
+fn the_next_replicas_start_and_edge_are_read_from_its_response() {
+    let mut bench = bench_or_skip!();
+    let (from, to) = ends(false);
+    let numbers = Numbers {
+        snd: DOWN_ZERO,
+        scales: (2, 2),
+        snd_wnd: 1_000,
+        ..Numbers::default()
+    };
+    let _socket = established(from, to, numbers).expect("a socket under repair");
+    let key = Key::new(from, to);
+    bench.set_snd(key, Snd::announced(0));
+    let header = Segment::new(from, to)
+        .seq(DOWN_ZERO - 10)
+        .ack(numbers.rcv)
+        .data(10);
+    bench.out_segment(&header);
+    let ack = Segment::new(to, from).seq(numbers.rcv).ack(DOWN_ZERO);
+    bench.in_segment(&ack);
+    assert_eq!(
+        bench.snd(key).have_zero,
+        0,
+        "an ACK without data is no response"
+    );
+    let later = Segment::new(to, from)
+        .seq(numbers.rcv + 500)
+        .ack(DOWN_ZERO + 5)
+        .data(40);
+    bench.in_segment(&later);
+    assert_eq!(
+        bench.snd(key).have_zero,
+        0,
+        "nor is what comes behind a gap"
+    );
+    let response = Segment::new(to, from)
+        .seq(numbers.rcv)
+        .ack(DOWN_ZERO)
+        .data(40)
+        .window(5_000);
+    bench.in_segment(&response);
+    let flow = bench.snd(key);
+    assert_eq!(
+        (flow.have_zero, flow.zero, flow.edge),
+        (1, DOWN_ZERO, DOWN_ZERO + 20_000)
+    );
+}
