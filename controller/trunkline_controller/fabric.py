@@ -12,38 +12,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .flows.desired import CONTROLLER_MAC, Desired, group_numbers, host_of, is_ours
-from .flows.entry import FlowEntry, Output, Table, owner_name
-from .net import frames
+from .flows.desired import Desired, group_numbers, host_of, is_ours
+from .flows.entry import FlowEntry, Table, owner_name
 from .net.discovery import Discovery
-from .net.hosts import Probe
+from .net.floods import Floods
 from .net.limits import Limits
 from .net.topology import Dpid, End, Port, PortNo, Topology
-from .openflow import messages
 from .openflow.leases import Role
-from .openflow.lldp import Lldp
 from .openflow.replies import canonical_match
 from .openflow.session import Session
-from .rates import Buckets
+from .packets import Packets
+from .refusals import RefusalAlarms
 
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
-FLOOD_ALARM_S = 60.0
-PORT_SHARE = 0.1  # of `flood_frames`
 PLAN_AFTER_S = 0.01  # events that come together are answered together
 CLASSIFYING = frozenset({Table.SOURCE_ROLES, Table.DESTINATION_ROLES, Table.CLASSIFY})
 OTHERS_POLICY = "policy of others"  # an alarm's key
-TABLE_REMEDY = (
-    "raise its limit (Open vSwitch: Flow_Table flow_limit), or have the policy name fewer hosts; what fits is in "
-    "force, the rest is tried again every 30 s"
-)
 
 
 @dataclass(frozen=True)
 class FabricSettings:
     """`per_port`: packets a second of one port that the controller looks at. `flood_frames`: packets a second that it
-    has switches send for what is flooded, one a switch; of these one port's packets may take PORT_SHARE.
+    has switches send for what is flooded, one a switch.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -66,13 +58,9 @@ class Fabric:
         self._classify: frozenset[FlowEntry] | None = None
         self._knows_policy = False
         self._others_policy: frozenset[Dpid] = frozenset()  # which have entries of a policy that is not known here
-        self._lldp = Lldp()
-        self._port_rates = Buckets(settings.per_port, 2 * settings.per_port)
-        frames_per_s = settings.flood_frames
-        self._flood_rate = Buckets(frames_per_s, 2 * frames_per_s)
-        self._flood_shares = Buckets(PORT_SHARE * frames_per_s, 4 * PORT_SHARE * frames_per_s)
-        self._announcing = Buckets(PORT_SHARE * frames_per_s, 4 * PORT_SHARE * frames_per_s)
-        self._refusing: set[Dpid] = set()  # of these there may be alarms
+        floods = Floods(settings.flood_frames, self.discovery)
+        self._packets = Packets(self, self.discovery, settings.per_port, floods)
+        self._refusals = RefusalAlarms(self.alarms)
         self._master_since = 0.0
         self._adopting = True
         self._plan_cost_s = 0.0
@@ -187,22 +175,8 @@ class Fabric:
         self.alarms.sound(key, what, remedy, _now(), 60.0)
 
     def packet_in(self, session: Session, table: int, in_port: int, data: bytes) -> None:
-        now, at = _now(), End(session.dpid, PortNo(in_port))
-        if data[12:14] == b"\x88\xcc":
-            origin = self._lldp.origin(data, now)
-            if origin is not None:
-                self.discovery.lldp_heard(at, origin, now)
-                self._plan_if_changed()
-            return
-        if not self._port_rates.take(at, now):
-            return
-        frame = frames.read(data)
-        if frame is None or not frame.from_a_host or frame.source == CONTROLLER_MAC:
-            return
-        self._ask(self.discovery.host_seen(at, frame.source, frame.address, now))
-        self._plan_if_changed()
-        if table == Table.FORWARD or frame.destination == frames.BROADCAST:
-            self._deliver(session, at, frame, data, now)
+        if self._packets.taken_in(session, table, End(session.dpid, PortNo(in_port)), data, _now()):
+            self._plan_if_changed()
 
     # Inside.
 
@@ -215,106 +189,17 @@ class Fabric:
 
     def tick(self, now: float) -> None:
         """What time alone brings about."""
-        self._ask(self.discovery.tick(now))
-        due: dict[Dpid, list[bytes]] = {}
-        for end in self.discovery.lldp_due(now):
-            session = self.sessions.get(end.dpid)
-            port = session.ports.get(end.port) if session else None
-            if session is not None and port is not None:
-                frame = self._lldp.frame(end, port.mac, now)
-                due.setdefault(end.dpid, []).append(messages.packet_out(session.version, frame, (Output(end.port),)))
-        for dpid, wanted in due.items():
-            self.sessions[dpid].connection.send_all(wanted)
-        for address, mac in self.discovery.hosts.taken():
-            if "." in address:
-                self._flood(frames.arp_announcement(mac, address), None, now)
-        self._port_rates.forget(now)
-        self._flood_shares.forget(now)
+        self._packets.ask(self.discovery.tick(now))
+        self._packets.tick(now)
         if self._adopting:
             self._plan_soon()
         self._plan_if_changed()
-        for session in self.sessions.values():
-            if session.refusals or session.dpid in self._refusing:
-                self._alarm_refusals(session)
+        self._refusals.look_again(self.sessions.values(), now)
         for what, alarm in self.alarms.news():
             if what == "began":
                 log.warning("alert: %s; %s", alarm.what, alarm.remedy)
             else:
                 log.info("alert over: %s", alarm.what)
-
-    def _ask(self, probes: list[Probe]) -> None:
-        for probe in probes:
-            session = self.sessions.get(probe.at.dpid)
-            if session is not None:
-                frame = frames.probe(CONTROLLER_MAC, probe.mac, probe.address)
-                self._send(session, frame, [probe.at.port])
-
-    def _send(self, session: Session, frame: bytes, ports: list[PortNo]) -> None:
-        outputs = tuple(Output(port) for port in ports)
-        session.connection.send(messages.packet_out(session.version, frame, outputs))
-
-    def _deliver(self, session: Session, at: End, frame: frames.Frame, data: bytes, now: float) -> None:
-        """A packet that the switch sent here instead of on its way: an ARP broadcast, or of an unknown destination."""
-        hosts = self.discovery.hosts
-        if frame.address is not None:
-            holder = hosts.holder(frame.address)
-            if holder is not None and holder.mac != frame.source:
-                return  # it claims what another has, and must not tell others so
-        target = hosts.holder(frame.asks_for) if frame.asks_for is not None else None
-        if target is not None and self.discovery.is_reachable(target) and target.mac != frame.source:
-            reply = frames.arp_reply(frame.source, frame.address, target.mac, frame.asks_for)
-            self._send(session, reply, [at.port])
-            return
-        known = hosts.host(frame.destination)
-        if known is not None and self.discovery.is_reachable(known):
-            # Known since the packet was sent here, or not to be reached.
-            there = self.sessions.get(known.at.dpid)
-            if there is not None and known.at != at:
-                self._send(there, data, [known.at.port])
-            return
-        # An announcement of what is known is no news; where an address changes hands, `_tick` tells all.
-        if frame.asks_for is None or frame.asks_for != frame.address:
-            self._flood(data, at, now)
-
-    def _flood(self, data: bytes, at: End | None, now: float) -> None:
-        """Out of all ports toward hosts; each of these is at the end of the tree. Without `at` it is this controller's
-        own announcement, for which others leave room.
-        """
-        if not self._may_flood(at, now):
-            return
-        edges: dict[Dpid, list[PortNo]] = {}
-        for end in self.topology.edges:
-            if end != at:
-                edges.setdefault(end.dpid, []).append(end.port)
-        for dpid, ports in edges.items():
-            if dpid in self.sessions:
-                self._send(self.sessions[dpid], data, sorted(ports))
-
-    def _may_flood(self, at: End | None, now: float) -> bool:
-        cost = len(self.sessions)
-        if at is None:
-            return self._announcing.take("announcements", now, cost)
-        if not self._flood_shares.take(at, now, cost):
-            self.alarms.sound(
-                f"flood {at}",
-                f"port {self.discovery.port_name(at)} sends more packets to unknown destinations than one port may; "
-                "the rest is dropped",
-                "find out which host there scans the network or floods; if it is meant so, raise network.flood_frames",
-                now,
-                FLOOD_ALARM_S,
-            )
-            return False
-        if not self._flood_rate.take("floods", now, cost):
-            self.alarms.sound(
-                "floods",
-                f"packets to unknown destinations would cost more than {self.settings.flood_frames:g} frames a second; "
-                "the rest is dropped",
-                "find out which hosts scan the network or flood; if it is meant so, raise network.flood_frames",
-                now,
-                FLOOD_ALARM_S,
-            )
-            return False
-        return True
 
     def _plan_if_changed(self) -> None:
         if self._plan_timer is None and self.discovery.topology() is not self.topology:
@@ -339,7 +224,7 @@ class Fabric:
             wanted = tables.get(dpid)
             if wanted is not None and (wanted, keep) != session.wants():
                 session.want(wanted, keep)
-            self._alarm_refusals(session)
+            self._refusals.look(session, _now())
         self._plan_cost_s = time.perf_counter() - begun
         if was_adopting and not self._adopting and self.sessions:
             log.info(
@@ -359,31 +244,6 @@ class Fabric:
         named = {number for session in self.sessions.values() for number in session.groups if is_ours(number)}
         return named <= known and self.discovery.settled()
 
-    def _alarm_refusals(self, session: Session) -> None:
-        if session.refusals:
-            self._refusing.add(session.dpid)
-        elif session.in_step:
-            self._refusing.discard(session.dpid)
-        full = {_table(subject) for subject, refusal in session.refusals.items() if refusal.full}
-        for table in (*Table, "groups"):
-            key = f"full {session.dpid} {table}"
-            if table in full:
-                name = "the group table" if table == "groups" else f"flow table {int(table)} ({Table(table).name})"
-                self.alarms.sound(key, f"switch {session.name}: {name} is full", TABLE_REMEDY, _now())
-            elif session.in_step or not session.refusals:
-                self.alarms.clear(key)
-        other = [refusal for refusal in session.refusals.values() if not refusal.full]
-        if other:
-            self.alarms.sound(
-                f"refused {session.dpid}",
-                f"switch {session.name} refuses {len(other)} changes, the first with {other[0].error}: "
-                f"{other[0].change}",
-                "see that it has the tables, groups and actions of the controller's documentation",
-                _now(),
-            )
-        elif session.in_step or not session.refusals:
-            self.alarms.clear(f"refused {session.dpid}")
-
 
 def _now() -> float:
     return time.monotonic()
@@ -391,10 +251,6 @@ def _now() -> float:
 
 def _of_a_policy(entry: FlowEntry) -> bool:
     return owner_name(entry.cookie) in {"policy", "lift"}
-
-
-def _table(subject: object) -> Table | str:
-    return subject.table if isinstance(subject, FlowEntry) else "groups"
 
 
 def _canonical(entries: frozenset[FlowEntry]) -> frozenset[FlowEntry]:
