@@ -25,7 +25,21 @@ FORBIDDEN = (
     "time",
     "uvicorn",
 )
-EDGES = ("openflow", "http", "controller", "cli", "monitor", "queues.agent")
+EDGES = (
+    "cli",
+    "controller",
+    "counted",
+    "fabric",
+    "http",
+    "in_force",
+    "loop",
+    "monitor",
+    "openflow",
+    "packets",
+    "port_queues",
+    "queues.agent",
+    "refusals",
+)
 
 
 def modules() -> dict[str, Path]:

@@ -43,7 +43,7 @@ def test_a_problem_of_a_port_that_should_have_no_queues_any_more_is_over():
 def test_an_alert_of_an_agent_ends_when_its_port_should_have_no_queues_any_more(tmp_path):
     controller = Controller(ControllerSettings(tmp_path))
     try:
-        planned = controller._planned
+        planned = controller._queues._planned
         planned.wanted, planned._for = wanted("a"), (None, controller.topology())
         controller.queues_reported(report(a="no HTB"))
         controller._refresh()

@@ -32,7 +32,7 @@ ANSWER_S = 5.0  # how long a switch may take to answer
 
 
 class ProbeEdge(Protocol):
-    """What probing asks of a connected switch; `openflow` keeps the promise. May be called from any thread."""
+    """What probing asks of a connected switch; `port_queues` keeps the promise. May be called from any thread."""
 
     def packet_out(self, dpid: Dpid, data: bytes, actions: tuple[Action, ...]) -> None:
         """Sends a frame by OFPT_PACKET_OUT (in_port CONTROLLER, no buffer). Raises KeyError: no such switch."""
