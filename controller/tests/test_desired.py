@@ -170,7 +170,7 @@ def test_what_policy_says_goes_before_the_ways_from_table_to_table():
     network = peopled(leaf_spine(2, 1), [2, 3])
     classify = FlowEntry(Table.CLASSIFY, 50, Match(ip_proto=6), (SetQueue(2),), Table.FORWARD, cookie(Owner.POLICY, 1))
     default = FlowEntry(Table.CLASSIFY, 0, Match(), (SetQueue(1),), Table.FORWARD, cookie(Owner.POLICY, 2))
-    for tables in Desired().tables(network, frozenset({classify}), frozenset({default})).values():
+    for tables in Desired().tables(network, frozenset({classify, default})).values():
         assert {classify, default} == {entry for entry in tables.flows if entry.table is Table.CLASSIFY}
 
 

@@ -76,13 +76,14 @@ def test_counters_are_asked_for_again_after_an_unexpected_failure(caplog):
         failures = [KeyError("unexpected")]
         polls = []
 
-        def polled():
-            polls.append(1)
-            if failures:
-                raise failures.pop()
+        class Failing(Monitor):
+            async def poll(self):
+                polls.append(1)
+                if failures:
+                    raise failures.pop()
+                await super().poll()
 
-        fabric = Fabric(FabricSettings())
-        running = asyncio.create_task(Monitor(fabric, 0.01, lambda: False, polled).run())
+        running = asyncio.create_task(Failing(Fabric(FabricSettings()), 0.01, lambda: False).run())
         await edges.until("it asks again", lambda: len(polls) > 1)
         running.cancel()
 

@@ -40,17 +40,14 @@ class QueueLoad:
 
 
 class Monitor:
-    """`has_queues()`: whether there are queues to ask about. `polled` is called after each round."""
+    """`has_queues()`: whether there are queues to ask about."""
 
-    def __init__(
-        self, fabric: Fabric, every_s: float, has_queues: Callable[[], bool], polled: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, fabric: Fabric, every_s: float, has_queues: Callable[[], bool]) -> None:
         self.ports: Mapping[End, PortLoad] = {}
         self.queues: Mapping[tuple[End, int], QueueLoad] = {}
         self._fabric = fabric
         self._every_s = every_s
         self._has_queues = has_queues
-        self._polled = polled
         self._round = 0
         self._port_at: dict[End, tuple[float, PortCounts]] = {}
         self._queue_at: dict[tuple[End, int], tuple[float, QueueCounts]] = {}
@@ -66,7 +63,6 @@ class Monitor:
             begun = loop.time()
             try:
                 await self.poll()
-                self._polled()
             except Exception:
                 log.exception("asking the switches for their counters failed; going on")
             await asyncio.sleep(max(self._every_s - (loop.time() - begun), self._every_s / 10))

@@ -96,20 +96,14 @@ class Desired:
         self._paths: dict[Dpid, tuple[frozenset[FlowEntry], Mapping[int, SelectGroup]]] = {}
         self._forward: dict[Dpid, Tables] = {}
 
-    def tables(
-        self,
-        topology: Topology,
-        classify: frozenset[FlowEntry] = frozenset(),
-        lifts: frozenset[FlowEntry] = frozenset(),
-    ) -> dict[Dpid, Tables]:
-        """By switch. An entry of `classify` or `lifts` goes before one of this module's with the same key."""
+    def tables(self, topology: Topology, classify: frozenset[FlowEntry] = frozenset()) -> dict[Dpid, Tables]:
+        """By switch. An entry of `classify` goes before one of this module's with the same key."""
         if topology is not self._topology:
             self._forward = self._forwarding(topology)
             self._topology = topology
-        added = classify | lifts
-        taken = {entry.key for entry in added}
+        taken = {entry.key for entry in classify}
         replaced = frozenset(entry for entry in self._admit if entry.key in taken)
-        fixed = (self._admit - replaced) | added
+        fixed = (self._admit - replaced) | classify
         return {dpid: Tables(tables.flows | fixed, tables.groups) for dpid, tables in self._forward.items()}
 
     def _forwarding(self, topology: Topology) -> dict[Dpid, Tables]:

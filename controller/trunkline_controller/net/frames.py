@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .topology import Mac
 
-ETH_ARP, ETH_IPV6, ETH_LLDP, ETH_VLAN = 0x0806, 0x86DD, 0x88CC, 0x8100
+ETH_ARP, ETH_IPV6 = 0x0806, 0x86DD
 BROADCAST = Mac("ff:ff:ff:ff:ff:ff")
 _ICMPV6 = 58
 _NS, _NA = 135, 136
