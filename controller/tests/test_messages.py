@@ -27,6 +27,7 @@ from trunkline_controller.flows.entry import (
     cookie,
 )
 from trunkline_controller.openflow import messages, replies
+from trunkline_controller.openflow.memory import Budget
 from trunkline_controller.openflow.session import Session
 
 VERSIONS = pytest.mark.parametrize("version", messages.VERSIONS)
@@ -146,12 +147,10 @@ class Described:
 
     def __init__(self, version, *answers):
         self.version, self.dpid, self.answers = version, 1, list(answers)
+        self.memory = Budget(1 << 30, lambda _: None).account()
 
     async def request(self, message):
         return self.answers.pop(0)
-
-    def hold(self, octets):
-        pass
 
 
 @VERSIONS

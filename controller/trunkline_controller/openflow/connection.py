@@ -11,20 +11,23 @@ import asyncio
 import contextlib
 import itertools
 import struct
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..net.topology import Dpid
 from . import messages
+from .memory import Budget, Holding
 from .messages import HEADER
 
 HANDSHAKE_S = 5.0
 ANSWER_S = 10.0  # a switch that leaves a request open for so long is taken for dead
 ECHO_EVERY_S = 5.0
 SILENT_S = 15.0
-MAX_REPLY_BYTES = 1 << 20  # to one multipart request, unless more is asked for
-MAX_TABLES_BYTES = 32 << 20  # to one for flow entries or groups, about 300,000 of them
+MAX_REPLY_BYTES = 1 << 20  # to one multipart request, unless it is for a long reply
+MAX_LONG_REPLY_BYTES = 32 << 20  # about 300,000 flow entries
+PART_BYTES = 64  # what a message of a reply takes besides its body
 MAX_UNSENT_BYTES = 16 << 20  # what a switch that does not read may leave in memory
 
 
@@ -66,10 +69,6 @@ class Peer(Protocol):
 
     def role_lost(self, connection: Connection) -> None: ...
 
-    def holds(self, octets: int) -> None:
-        """So many bytes more are kept in memory for a switch; fewer where it is negative."""
-        ...
-
     def admits(self, connection: Connection) -> bool:
         """Whether another connection may be made."""
         ...
@@ -77,24 +76,40 @@ class Peer(Protocol):
 
 @dataclass
 class _Request:
-    answer: asyncio.Future[bytes]
+    """`answered` is done when `parts` is complete: one message, or the bodies of a multipart reply."""
+
+    answered: asyncio.Future[None]
     most_bytes: int
-    parts: bytearray = field(default_factory=bytearray)  # of a multipart reply
-    held: int = 0  # bytes
+    memory: Holding
+    parts: deque[bytes] = field(default_factory=deque)
+
+    def add(self, part: bytes) -> None:
+        self.parts.append(part)
+        self.memory.set(self.memory.octets + len(part) + PART_BYTES)
+
+    def take(self) -> bytes:
+        part = self.parts.popleft()
+        self.memory.set(self.memory.octets - len(part) - PART_BYTES)
+        return part
+
+    def clear(self) -> None:
+        self.parts.clear()
+        self.memory.set(0)
 
 
 class Connection(asyncio.Protocol):
-    """`request` and `multipart` wait for the switch; `send` does not."""
+    """`request` and `long_reply` wait for the switch; `send` does not."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, budget: Budget) -> None:
         self.peer = peer
+        self.memory = budget.account()  # what it decides the size of
         self.dpid = Dpid(0)
         self.version = 0  # negotiated
         self.address = ""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self.held = 0  # bytes that are kept in memory for it, as far as it decides how many
         self._buffer = bytearray()
+        self._buffered = self._unsent = 0  # bytes, as counted
         self._xids = itertools.cycle(range(1, 1 << 32))
         self._waiting: dict[int, _Request] = {}
         self._heard_at = 0.0
@@ -112,14 +127,13 @@ class Connection(asyncio.Protocol):
         if not self.peer.admits(self):
             self.close("too many connections")
             return
-        transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         self._heard_at = self._loop.time()
         self._timer = self._loop.call_later(HANDSHAKE_S, self._handshake_late)
         self.send(messages.hello())
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
-        buffer, before = self._buffer, len(self._buffer)
+        buffer = self._buffer
         buffer += data
         offset = 0
         try:
@@ -136,10 +150,11 @@ class Connection(asyncio.Protocol):
             self.close(f"it sent what is not OpenFlow: {error}")
         if self.is_open:
             del buffer[:offset]
-            self.hold(len(buffer) - before)
+            more, self._buffered = len(buffer) - self._buffered, len(buffer)
+            self.memory.keep(more)
 
-    def pause_writing(self) -> None:
-        self.close(f"it does not read; {MAX_UNSENT_BYTES >> 20} MiB wait for it")
+    def resume_writing(self) -> None:
+        self._count_unsent()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer:
@@ -147,16 +162,16 @@ class Connection(asyncio.Protocol):
         if exc is not None:
             self._why = str(exc)
         self._transport = None
-        for request in self._waiting.values():
-            if not request.answer.done():
-                request.answer.set_exception(Gone(self._why))
-        self._waiting.clear()
         self._let_go()
+        for request in self._waiting.values():
+            if not request.answered.done():
+                request.answered.set_exception(Gone(self._why))
         if self._is_connected:
             self._is_connected = False
             self.peer.disconnected(self, self._why)
         else:
             self.peer.refused(self, self._why)
+        self.memory.end()
 
     # For who uses it.
 
@@ -170,56 +185,74 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         self._let_go()
 
-    def hold(self, octets: int) -> None:
-        """Counts what is kept in memory because of what the switch sent, until the connection ends."""
-        if self.is_open:
-            self.held += octets
-            self.peer.holds(octets)
-
-    @contextlib.contextmanager
-    def holding(self, octets: int) -> Iterator[None]:
-        """Counts it for a while."""
-        self.hold(octets)
-        try:
-            yield
-        finally:
-            self.hold(-octets)
-
     def _let_go(self) -> None:
+        """What was read of it, or not sent yet, is gone at once."""
+        self.memory.close()
         self._buffer.clear()
         for request in self._waiting.values():
-            request.parts.clear()
-        held, self.held = self.held, 0
-        self.peer.holds(-held)
+            request.clear()
+        counted, self._buffered, self._unsent = self._buffered + self._unsent, 0, 0
+        self.memory.keep(-counted)
 
     def send(self, message: bytes) -> int:
         """Returns the message's transaction id."""
         xid = next(self._xids)
-        if self.is_open and self._transport is not None:
-            self._transport.write(messages.with_xid(message, xid))
+        self._write(messages.with_xid(message, xid))
         return xid
 
     def send_all(self, wanted: list[bytes]) -> list[int]:
         """Many messages in one write; their transaction ids."""
         xids = [next(self._xids) for _ in wanted]
-        if self.is_open and self._transport is not None:
-            self._transport.write(b"".join(map(messages.with_xid, wanted, xids)))
+        self._write(b"".join(map(messages.with_xid, wanted, xids)))
         return xids
 
-    async def request(self, message: bytes, give_up_s: float = ANSWER_S, most_bytes: int = MAX_REPLY_BYTES) -> bytes:
+    def _write(self, octets: bytes) -> None:
+        if self.is_open and self._transport is not None:
+            self._transport.write(octets)
+            self._count_unsent()
+
+    def _count_unsent(self) -> None:
+        """Counted when more is written, and when it is sent at last: at no time less than there is."""
+        if self.is_open and self._transport is not None:
+            unsent = self._transport.get_write_buffer_size()
+            more, self._unsent = unsent - self._unsent, unsent
+            self.memory.keep(more)
+            if unsent > MAX_UNSENT_BYTES:
+                self.close(f"it does not read; {MAX_UNSENT_BYTES >> 20} MiB wait for it")
+
+    async def request(self, message: bytes, give_up_s: float = ANSWER_S) -> bytes:
         """The answer: a message, or all bodies of a multipart reply. Raises OpenFlowError, Gone, or TimeoutError."""
+        with self._asking(message, MAX_REPLY_BYTES) as request:
+            async with asyncio.timeout(give_up_s):
+                await request.answered
+            return b"".join(request.parts)
+
+    async def long_reply(self, message: bytes) -> AsyncIterator[bytes]:
+        """The bodies of a multipart reply, each of whole entries (1.3.5, 7.3.5), once all of them are there. Raises as
+        `request` does.
+        """
+        with self._asking(message, MAX_LONG_REPLY_BYTES) as request:
+            async with asyncio.timeout(ANSWER_S):
+                await request.answered
+            while request.parts:
+                yield request.take()
+                if not self.is_open:
+                    raise Gone(self._why)
+
+    @contextlib.contextmanager
+    def _asking(self, message: bytes, most_bytes: int) -> Iterator[_Request]:
         if not self.is_open:
             raise Gone(self._why)
-        waiting = _Request(self._loop.create_future(), most_bytes)
         xid = next(self._xids)
-        self._waiting[xid] = waiting
-        assert self._transport is not None
-        self._transport.write(messages.with_xid(message, xid))
-        try:
-            return await asyncio.wait_for(waiting.answer, give_up_s)
-        finally:
-            self._waiting.pop(xid, None)
-            self.hold(-waiting.held)
+        with self.memory.holding() as held:
+            request = self._waiting[xid] = _Request(self._loop.create_future(), most_bytes, held)
+            try:
+                self._write(messages.with_xid(message, xid))
+                yield request
+            finally:
+                # An exception knows the frames that it came through, and they know it: nothing large is left in them.
+                del self._waiting[xid]
+                request.clear()
 
     async def barrier(self) -> None:
         """All messages before it are done when this returns; a switch that does not get there is given up."""
@@ -263,8 +296,8 @@ class Connection(asyncio.Protocol):
             request = self._waiting.get(xid)
             if request is None:
                 self.peer.failed(self, xid, error)
-            elif not request.answer.done():
-                request.answer.set_exception(error)
+            elif not request.answered.done():
+                request.answered.set_exception(error)
         elif kind == messages.PORT_STATUS:
             self.peer.port_status(self, message[16:], removed=message[8] == 1)
         elif kind == messages.ROLE_STATUS:
@@ -298,26 +331,24 @@ class Connection(asyncio.Protocol):
 
     def _multipart_reply(self, xid: int, message: bytes) -> None:
         request = self._waiting.get(xid)
-        if request is None or request.answer.done():
+        if request is None or request.answered.done():
             return
         flags = struct.unpack_from("!H", message, 10)[0]
-        request.parts += message[16:]
-        request.held += len(message) - 16
-        self.hold(len(message) - 16)
-        if request.held > request.most_bytes:
+        if len(message) > 16:
+            request.add(message[16:])
+        if request.memory.octets > request.most_bytes:
             self.close(f"it answers a request with more than {request.most_bytes >> 20} MiB")
         elif not flags & 1 and self.is_open:  # OFPMPF_REPLY_MORE
-            request.answer.set_result(bytes(request.parts))
-            request.parts.clear()
+            request.answered.set_result(None)
 
     def _answer(self, xid: int, body: bytes) -> None:
         request = self._waiting.get(xid)
-        if request is not None and not request.answer.done():
-            request.answer.set_result(body)
+        if request is not None and not request.answered.done():
+            request.add(body)
+            request.answered.set_result(None)
 
     def _reply(self, xid: int, message: bytes) -> None:
-        if self.is_open and self._transport is not None:
-            self._transport.write(messages.with_xid(message, xid))
+        self._write(messages.with_xid(message, xid))
 
     def _handshake_late(self) -> None:
         self.close(f"no OpenFlow handshake in {HANDSHAKE_S:.0f} s")
@@ -327,6 +358,7 @@ class Connection(asyncio.Protocol):
         if silent > SILENT_S:
             self.close(f"it was silent for {silent:.0f} s")
             return
+        self._count_unsent()
         if silent > ECHO_EVERY_S / 2:
             self.send(messages.plain(self.version, messages.ECHO_REQUEST))
         self._timer = self._loop.call_later(ECHO_EVERY_S, self._echo)

@@ -14,6 +14,7 @@ from ..net.topology import Dpid, Port, PortNo, dpid_text
 from . import messages, replies
 from .connection import Connection, Gone, OpenFlowError
 from .leases import Lease, Role, senior
+from .memory import Account, Budget
 from .session import MAX_PORTS, Session
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Edge:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._look = asyncio.Event()
-        self._held = 0  # bytes, for all connections
+        self.memory = Budget(settings.max_memory_mib << 20, self._too_much_memory)
         self._greeting: dict[Connection, Session] = {}
         self._looks: dict[Connection, asyncio.Task[None]] = {}  # that go on
 
@@ -84,7 +85,7 @@ class Edge:
         loop = asyncio.get_running_loop()
         listen = self.settings
         self._server = await loop.create_server(
-            lambda: Connection(self), listen.address, listen.port, ssl=listen.tls, backlog=256
+            lambda: Connection(self, self.memory), listen.address, listen.port, ssl=listen.tls, backlog=256
         )
         self._spawn(self._renewing())
         self._spawn(self._looking())
@@ -133,6 +134,7 @@ class Edge:
         if session.managed:
             session.end()
             self._network.switch_gone(session)
+        session.gone()
         self._look.set()
 
     def refused(self, connection: Connection, why: str) -> None:
@@ -176,21 +178,17 @@ class Edge:
     def role_lost(self, connection: Connection) -> None:
         self._look.set()
 
-    def holds(self, octets: int) -> None:
-        """Of the connections, the one for which most is kept gives way: who asks for little is served on."""
-        self._held += octets
-        if octets <= 0 or self._held <= self.settings.max_memory_mib << 20:
-            return
-        most = max(self._connections, key=lambda connection: connection.held, default=None)
-        if most is not None and most.held:
-            where = dpid_text(most.dpid) if most.dpid else "a switch without a datapath id yet"
-            self._network.stranger(
-                "memory",
-                f"what switches sent takes {self.settings.max_memory_mib} MiB of memory, the limit; {where}, from "
-                f"{most.address}, sent most of it ({most.held >> 20} MiB) and is disconnected",
-                "look at that switch, or raise openflow.max_memory_mib",
-            )
-            most.close("what it sent takes too much memory")
+    def _too_much_memory(self, account: Account) -> None:
+        """Who takes most gives way: who asks for little is served on."""
+        most = next(connection for connection in self._connections if connection.memory is account)
+        where = dpid_text(most.dpid) if most.dpid else "a switch without a datapath id yet"
+        self._network.stranger(
+            "memory",
+            f"what switches sent, or do not read, takes {self.settings.max_memory_mib} MiB of memory, the limit; "
+            f"{where}, from {most.address}, takes most of it ({account.held >> 20} MiB) and is disconnected",
+            "look at that switch, or raise openflow.max_memory_mib",
+        )
+        most.close("it takes too much memory")
 
     def _of(self, connection: Connection) -> Session | None:
         session = self.sessions.get(connection.dpid)
@@ -232,6 +230,8 @@ class Edge:
             _give_up(connection, error)
         finally:
             del self._greeting[connection]
+            if self._of(connection) is None:
+                session.gone()
 
     async def _renewing(self) -> None:
         """Leases are renewed in time, whichever switch leaves whatever unanswered."""

@@ -25,7 +25,7 @@ from ..flows.difference import (
 from ..flows.entry import FlowEntry, Owner, SelectGroup, Table, Tables, cookie
 from ..net.topology import Dpid, Port, PortNo
 from . import messages, replies
-from .connection import MAX_TABLES_BYTES, Connection, Gone, OpenFlowError
+from .connection import Connection, Gone, OpenFlowError
 from .leases import Lease
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ MAX_LEASES = 16  # of one switch, the most senior ones
 MAX_PORTS = 2048  # of one switch
 SLICE = 256  # entries of a reply that are read at a time
 # What is kept of one of each takes up in memory; estimates on the high side.
-ENTRY_BYTES, PORT_BYTES = 1024, 2048
+ENTRY_BYTES, PORT_BYTES, QUEUE_BYTES = 1024, 2048, 1024
 
 _FLOW_MOD_FAILED, _TABLE_FULL = 5, 1
 _GROUP_MOD_FAILED, _GROUP_EXISTS, _OUT_OF_GROUPS, _UNKNOWN_GROUP = 6, 0, 3, 8
@@ -88,6 +88,7 @@ class Session:
     _retry_at: float = 0.0
     _term: int = 0
     _kept: int = 0  # bytes, counted for what was read
+    _queues: int = 0  # whose counters were read
     in_step: bool = False  # has all that is wanted, as far as it does not refuse
 
     @property
@@ -117,7 +118,7 @@ class Session:
             if len(self.ports) >= MAX_PORTS:
                 self.ports_refused += 1
                 return False
-            self.connection.hold(PORT_BYTES)
+            self.connection.memory.keep(PORT_BYTES)
         self.ports[port.number] = port
         return True
 
@@ -126,7 +127,7 @@ class Session:
         self._port_said(number)
         if self.ports.pop(number, None) is None:
             return False
-        self.connection.hold(-PORT_BYTES)
+        self.connection.memory.keep(-PORT_BYTES)
         return True
 
     def _port_said(self, number: PortNo) -> None:
@@ -155,55 +156,60 @@ class Session:
         sent = self.changes_sent
         flows: set[FlowEntry] = set()
         foreign: set[Key] = set()
-        kept = 0
-        try:
-            async for read in self._read_flows(messages.flows_request(self.version)):
-                if read.entry is None:
-                    continue
-                # One of ours that was made to do something else is put right: it counts as not there.
-                if not read.ours:
-                    foreign.add(read.entry.key)
-                elif read.cookie >> 32 & 0xFFFF in MANAGED:
-                    flows.add(read.entry)
-                kept += self._keep_more((len(flows) + len(foreign)) * ENTRY_BYTES - kept)
-            groups = await self.read_groups()
-            kept += self._keep_more((len(flows) + len(foreign) + len(groups)) * ENTRY_BYTES - kept)
-        except BaseException:
-            self.connection.hold(-kept)
-            raise
-        if self.changes_sent != sent:
-            self.connection.hold(-kept)
-            return
-        self.connection.hold(-self._kept)
-        self._kept = kept
-        self.flows, self.groups, self.foreign = flows, groups, frozenset(foreign)
-        self._news.set()
+        groups: dict[int, SelectGroup] = {}
+        with self.connection.memory.holding() as held:
+            try:
+                async for read in self._read_flows(messages.flows_request(self.version)):
+                    if read.entry is None:
+                        continue
+                    # One of ours that was made to do something else is put right: it counts as not there.
+                    if not read.ours:
+                        foreign.add(read.entry.key)
+                    elif read.cookie >> 32 & 0xFFFF in MANAGED:
+                        flows.add(read.entry)
+                    held.set((len(flows) + len(foreign)) * ENTRY_BYTES)
+                await self._read_groups(groups)
+                if self.changes_sent == sent and self.connection.is_open:
+                    self.flows, self.groups, self.foreign = flows, groups, frozenset(foreign)
+            except BaseException:
+                # The exception may outlive this, and with it what stands here.
+                for read_so_far in (flows, foreign, groups):
+                    read_so_far.clear()
+                raise
+        if self.flows is flows:
+            kept = (len(flows) + len(foreign) + len(groups)) * ENTRY_BYTES
+            more, self._kept = kept - self._kept, kept
+            self.connection.memory.keep(more)
+            self._news.set()
 
     async def read_groups(self) -> dict[int, SelectGroup]:
         """Ours."""
         groups: dict[int, SelectGroup] = {}
-        async for group in self._read(messages.group_desc_request(self.version), replies.groups):
-            if is_ours(group.number):
-                groups[group.number] = group
+        await self._read_groups(groups)
         return groups
 
-    def _keep_more(self, octets: int) -> int:
-        self.connection.hold(octets)
-        return octets
+    async def _read_groups(self, groups: dict[int, SelectGroup]) -> None:
+        with self.connection.memory.holding() as held:
+            async for group in self._read(messages.group_desc_request(self.version), replies.groups):
+                if is_ours(group.number):
+                    groups[group.number] = group
+                    held.set(len(groups) * ENTRY_BYTES)
 
     def _read_flows(self, request: bytes) -> AsyncIterator[replies.ReadFlow]:
         return self._read(request, replies.flows)
 
     async def _read(self, request: bytes, parse: Callable[[int, bytes], Iterator[T]]) -> AsyncIterator[T]:
         """What a long reply says, a slice at a time: other switches are served in between."""
-        body = await self.connection.request(request, most_bytes=MAX_TABLES_BYTES)
-        with self.connection.holding(len(body)):
-            for number, one in enumerate(parse(self.version, body)):
-                if number and number % SLICE == 0:
-                    await asyncio.sleep(0)
-                if number % SLICE == 0 and not self.connection.is_open:
-                    raise Gone("the connection ended while its reply was read")
-                yield one
+        number = 0
+        async with contextlib.aclosing(self.connection.long_reply(request)) as bodies:
+            async for body in bodies:
+                for one in parse(self.version, body):
+                    number += 1
+                    if number % SLICE == 0:
+                        await asyncio.sleep(0)
+                        if not self.connection.is_open:
+                            raise Gone("the connection ended while its reply was read")
+                    yield one
 
     async def counted(self, table: Table | None = None) -> None:
         """Reads the counters of its entries, of one table or all."""
@@ -228,8 +234,12 @@ class Session:
 
     async def queue_counts(self, port: PortNo | None = None) -> dict[tuple[PortNo, int], replies.QueueCounts]:
         request = messages.queue_stats_request(self.version, messages.ANY if port is None else port)
-        found = replies.queue_counts(self.version, await self.connection.request(request))
-        return {key: counts for key, counts in found.items() if key[0] in self.ports}
+        counted = replies.queue_counts(self.version, await self.connection.request(request))
+        found = {key: counts for key, counts in counted.items() if key[0] in self.ports}
+        if port is None:
+            more, self._queues = len(found) - self._queues, len(found)
+            self.connection.memory.keep(more * QUEUE_BYTES)
+        return found
 
     def want(self, tables: Tables, keep: frozenset[Table]) -> None:
         """In tables of `keep` nothing that is there is changed or removed."""
@@ -263,6 +273,12 @@ class Session:
         """Another controller is, or the connection ended: nothing more is changed."""
         self.managed, self.in_step, self._wanted = False, False, None
         self._news.set()
+
+    def gone(self) -> None:
+        """The connection ended: what was known of the switch is not kept, whoever still looks at it."""
+        self.end()
+        self.ports, self.flows, self.groups, self.foreign, self.counters = {}, set(), {}, frozenset(), {}
+        self.refusals.clear()
 
     def is_in(self, term: int) -> bool:
         return self.managed and self._term == term and self.connection.is_open
