@@ -32,6 +32,7 @@ EDGES = (
     "fabric",
     "http",
     "in_force",
+    "listener",
     "loop",
     "monitor",
     "openflow",

@@ -15,6 +15,7 @@ from trunkline_controller.net.topology import Dpid, End, Mac, PortNo
 from trunkline_controller.openflow import messages, replies
 from trunkline_controller.openflow.connection import Connection
 from trunkline_controller.openflow.lldp import VALID_S, Lldp
+from trunkline_controller.openflow.memory import Budget
 
 VERSIONS = pytest.mark.parametrize("version", messages.VERSIONS)
 HOST = Mac("02:00:00:00:00:01")
@@ -98,8 +99,8 @@ class Wire(asyncio.Transport):
     def get_extra_info(self, name, default=None):
         return ("192.0.2.1", 1)
 
-    def set_write_buffer_limits(self, high=None, low=None):
-        pass
+    def get_write_buffer_size(self):
+        return 0
 
     def write(self, data):
         self.written += data
@@ -115,7 +116,7 @@ class Peer:
     """Notes what it is told."""
 
     def __init__(self):
-        self.told, self.held = [], 0
+        self.told = []
 
     def connected(self, connection):
         self.told.append(("connected", connection.dpid, connection.version))
@@ -138,11 +139,8 @@ class Peer:
     def role_lost(self, connection):
         self.told.append(("role",))
 
-    def holds(self, octets):
-        self.held += octets
-
-    def admits(self, connection):
-        return True
+    def began(self, connection):
+        pass
 
 
 def conversation(version):
@@ -166,16 +164,16 @@ def heard(parts):
     """Which events come of bytes that arrive so, and why the connection was ended, if it was."""
 
     async def listen():
-        peer, wire = Peer(), Wire()
-        connection = Connection(peer)
+        peer, wire, budget = Peer(), Wire(), Budget(1 << 30, lambda _: None)
+        connection = Connection(peer, budget)
         connection.connection_made(wire)
         for part in parts:
             if not wire.ended:
                 connection.data_received(part)
-                assert peer.held == connection.held <= len(b"".join(parts))
+                assert budget.held == connection.memory.held <= len(b"".join(parts))
         ended = wire.ended
         connection.connection_lost(None)
-        assert peer.held == 0
+        assert budget.held == 0
         return peer.told, ended
 
     return asyncio.run(listen())

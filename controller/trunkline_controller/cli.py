@@ -9,6 +9,7 @@ import argparse
 import ipaddress
 import json
 import logging
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from .settings import ConfigurationError, Settings
 log = logging.getLogger("trunkline_controller")
 
 FAILED, REFUSED = 1, 2
+OTHER_FILES = 256  # besides connections
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,8 +72,23 @@ def _log(verbose: bool) -> None:
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
+def _permit_files(wanted: int) -> None:
+    """So many may be open, so that connections are refused by their own limits and not for want of a descriptor."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        permitted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (permitted, hard))
+        if permitted < wanted:
+            log.warning(
+                "%d files may be open, fewer than openflow.max_connections and http.max_connections need (%d); raise "
+                "the limit (ulimit -n, or systemd's LimitNOFILE), or lower these",
+                permitted, wanted,
+            )  # fmt: skip
+
+
 def run(settings: Settings) -> int:
     """Until SIGTERM or SIGINT; flows stay in the switches."""
+    _permit_files(settings.openflow.max_connections + settings.http.max_connections + OTHER_FILES)
     stop = [signal.SIGTERM, signal.SIGINT]
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # other threads inherit it; this one waits for them
     try:

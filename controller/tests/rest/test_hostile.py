@@ -8,7 +8,6 @@ import pytest
 from client import PATIENCE_S, Client, read_all
 from fake_control import TEXT, FakeControl
 
-from trunkline_controller.http.connection import Listener
 from trunkline_controller.http.gate import MAX_BODY_BYTES
 
 PROBLEM = "application/problem+json"
@@ -216,18 +215,6 @@ def test_connections_beyond_the_number_are_turned_away(serve: Callable[..., Clie
     finally:
         for connection in held:
             connection.close()
-
-
-def test_a_place_is_free_again_when_a_connection_ends():
-    with Listener("127.0.0.1", 0, 8) as listener:
-        listener.listen()
-        for _ in range(20):
-            with socket.create_connection(listener.getsockname()[:2], PATIENCE_S):
-                accepted, _ = listener.accept()
-                assert listener.open == {"127.0.0.1": 1}
-                accepted.close()
-                accepted.close()
-                assert listener.open == {}
 
 
 def test_a_failure_inside_tells_nothing_of_it(client: Client, control: FakeControl):

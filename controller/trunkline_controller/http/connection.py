@@ -1,16 +1,16 @@
-"""Connections that cost a bounded amount: how many there are, and how long a client may keep one waiting."""
+"""Connections whose clients may keep them waiting for a while, and no longer."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from http import HTTPStatus
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ..listener import Listener
 from .problem import MEDIA_TYPE
 
 MAX_HEADER_BYTES = 16 * 1024
@@ -26,7 +26,12 @@ class Connection(H11Protocol):
 
     waiting_since_s: float | None = None  # by the loop's clock; None while the client waits for us
 
+    def __init__(self, listener: Listener, **uvicorns: Any) -> None:  # noqa: ANN401 (uvicorn's own)
+        super().__init__(**uvicorns)
+        self._listener = listener
+
     def connection_made(self, transport: asyncio.Transport) -> None:
+        self._listener.handshake_over(transport.get_extra_info("socket").fileno())
         self.waiting_since_s = self.loop.time()
         super().connection_made(transport)
 
@@ -82,56 +87,3 @@ class Connection(H11Protocol):
         for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event))
         self.transport.close()
-
-
-class Listener(socket.socket):
-    """A listening socket that turns connections away beyond a number, and beyond a quarter of it from one address.
-
-    They are counted here, and not once they speak HTTP, so that those still amid TLS's handshake count too.
-    """
-
-    def __init__(self, address: str, port: int, max_connections: int) -> None:
-        super().__init__(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
-        self.max_connections = max_connections
-        self.open: dict[str, int] = {}
-        try:
-            self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if self.family == socket.AF_INET6:
-                self.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            self.bind((address, port))
-        except OSError:
-            self.close()
-            raise
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        fd, peer = self._accept()  # type: ignore[attr-defined]
-        host = peer[0]
-        full = sum(self.open.values()) >= self.max_connections
-        if full or self.open.get(host, 0) >= self.max_connections // 4:
-            socket.close(fd)
-            raise ConnectionAbortedError
-        accepted = _Accepted(self, host, fd)
-        accepted.setblocking(False)
-        return accepted, peer
-
-    def closed(self, host: str) -> None:
-        """A connection from this address is no more."""
-        left = self.open.pop(host, 0) - 1
-        if left > 0:
-            self.open[host] = left
-
-
-class _Accepted(socket.socket):
-    """A connection that tells its listener when it is closed."""
-
-    def __init__(self, listener: Listener, host: str, fd: int) -> None:
-        super().__init__(listener.family, listener.type, listener.proto, fileno=fd)
-        self._listener: Listener | None = listener
-        self._host = host
-        listener.open[host] = listener.open.get(host, 0) + 1
-
-    def close(self) -> None:
-        super().close()
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.closed(self._host)

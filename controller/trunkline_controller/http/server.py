@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import socket
 import threading
 
 import uvicorn
 
+from ..listener import Listener
 from ..refusal import SettingsError
 from .agent import Polls
 from .app import Served, create_app
-from .connection import MAX_HEADER_BYTES, Connection, Listener
+from .connection import MAX_HEADER_BYTES, Connection
 from .settings import HttpSettings
 
 log = logging.getLogger(__name__)
@@ -60,7 +62,7 @@ class HttpServer:
             ) from None
         config = uvicorn.Config(
             app,
-            http=Connection,
+            http=functools.partial(Connection, self._listener),  # type: ignore[arg-type]
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -76,7 +78,7 @@ class HttpServer:
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         config.load()
         config.ssl = settings.tls()
-        self._server = _Server(config, settings.patience_s)
+        self._server = _Server(config, self._listener, settings.patience_s)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="http", daemon=True)
         self._thread.start()
         self._server.is_up.wait()
@@ -105,8 +107,9 @@ class HttpServer:
 class _Server(uvicorn.Server):
     """Says when it listens, and sweeps out connections whose clients have stalled."""
 
-    def __init__(self, config: uvicorn.Config, patience_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, listener: Listener, patience_s: float) -> None:
         super().__init__(config)
+        self.listener = listener
         self.patience_s = patience_s
         self.is_up = threading.Event()
 
@@ -122,6 +125,7 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % LOOKS_PER_SWEEP == 0:
+            self.listener.end_late(self.patience_s)
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.end_if_stalled(self.patience_s)

@@ -31,9 +31,10 @@ class HttpSettings:
     hosts: tuple[str, ...] = ()
     """Names, besides IP addresses and localhost, that clients may call this server by."""
     max_connections: int = 512
-    """Connections at once; a quarter of them from one address."""
+    """Connections at once; a quarter of them from one address. When all are there, one amid TLS's handshake gives way
+    to a new one."""
     patience_s: float = 15.0
-    """How long a client may take to send a request, or to take an answer, in seconds."""
+    """How long a client may take for TLS's handshake, to send a request, or to take an answer, in seconds."""
 
     @property
     def is_loopback(self) -> bool:

@@ -69,8 +69,8 @@ class Peer(Protocol):
 
     def role_lost(self, connection: Connection) -> None: ...
 
-    def admits(self, connection: Connection) -> bool:
-        """Whether another connection may be made."""
+    def began(self, connection: Connection) -> None:
+        """It is open; the handshake begins."""
         ...
 
 
@@ -124,9 +124,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         name = transport.get_extra_info("peername")
         self.address = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "a Unix socket"
-        if not self.peer.admits(self):
-            self.close("too many connections")
-            return
+        self.peer.began(self)
         self._heard_at = self._loop.time()
         self._timer = self._loop.call_later(HANDSHAKE_S, self._handshake_late)
         self.send(messages.hello())
@@ -174,6 +172,11 @@ class Connection(asyncio.Protocol):
         self.memory.end()
 
     # For who uses it.
+
+    def fileno(self) -> int:
+        """Of the socket, while it is open."""
+        assert self._transport is not None
+        return self._transport.get_extra_info("socket").fileno()
 
     @property
     def is_open(self) -> bool:

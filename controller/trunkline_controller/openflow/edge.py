@@ -10,9 +10,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..listener import Listener
 from ..net.topology import Dpid, Port, PortNo, dpid_text
 from . import messages, replies
-from .connection import Connection, Gone, OpenFlowError
+from .connection import HANDSHAKE_S, Connection, Gone, OpenFlowError
 from .leases import Lease, Role, senior
 from .memory import Account, Budget
 from .session import MAX_PORTS, Session
@@ -75,6 +76,7 @@ class Edge:
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._listener: Listener | None = None
         self._look = asyncio.Event()
         self.memory = Budget(settings.max_memory_mib << 20, self._too_much_memory)
         self._greeting: dict[Connection, Session] = {}
@@ -84,16 +86,18 @@ class Edge:
         """Raises OSError where the port can't be listened on."""
         loop = asyncio.get_running_loop()
         listen = self.settings
+        self._listener = Listener(listen.address, listen.port, listen.max_connections, self._turned_away)
+        timeouts = {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": HANDSHAKE_S} if listen.tls else {}
         self._server = await loop.create_server(
-            lambda: Connection(self, self.memory), listen.address, listen.port, ssl=listen.tls, backlog=256
+            lambda: Connection(self, self.memory), sock=self._listener, ssl=listen.tls, backlog=256, **timeouts
         )
         self._spawn(self._renewing())
         self._spawn(self._looking())
 
     @property
     def port(self) -> int:
-        assert self._server is not None
-        return self._server.sockets[0].getsockname()[1]
+        assert self._listener is not None
+        return self._listener.getsockname()[1]
 
     async def stop(self) -> None:
         """Gives the leases back; flows stay as they are."""
@@ -110,18 +114,19 @@ class Edge:
 
     # Of connections.
 
-    def admits(self, connection: Connection) -> bool:
-        if len(self._connections) >= self.settings.max_connections:
-            self._network.stranger(
-                "connections",
-                f"{self.settings.max_connections} OpenFlow connections, the limit; further ones are refused",
-                "raise openflow.max_connections, or find who connects",
-            )
-            return False
+    def _turned_away(self, why: str) -> None:
+        self._network.stranger(
+            f"connections: {why}",
+            f"port {self.port} for switches: {why}",
+            "find who connects there and does not speak OpenFlow, or raise openflow.max_connections",
+        )
+
+    def began(self, connection: Connection) -> None:
         self._connections.add(connection)
-        return True
 
     def connected(self, connection: Connection) -> None:
+        if self._listener is not None:
+            self._listener.handshake_over(connection.fileno(), is_trusted=True)
         self._spawn(self._greet(connection))
 
     def disconnected(self, connection: Connection, why: str) -> None:
