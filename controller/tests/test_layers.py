@@ -9,7 +9,18 @@ import trunkline_controller
 ROOT = Path(trunkline_controller.__file__).parent
 NAME = trunkline_controller.__name__
 
-PURE = ("net", "flows", "policy", "queues.plan", "queues.wanted", "jobs.progress", "jobs.lifting")
+PURE = (
+    "net",
+    "flows",
+    "policy",
+    "queues.plan",
+    "queues.wanted",
+    "jobs.progress",
+    "jobs.lifting",
+    "mirror.tree",
+    "mirror.entries",
+    "mirror.pipelines",
+)
 # A policy's file is read and kept, and its hosts' names are resolved, at that room's own edge.
 EDGE_OF_POLICY = ("policy.store", "policy.hosts")
 FORBIDDEN = (

@@ -1,0 +1,404 @@
+"""Pipelines from their first hop to their end, in simulated time."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from test_desired import peopled
+from test_paths import leaf_spine
+
+from trunkline_controller.flows.entry import Output, SetField
+from trunkline_controller.mirror.entries import MAX_REPLICAS, Connection, guard
+from trunkline_controller.mirror.pipelines import Hop, Limits, Pipelines, Refused, State, Why
+from trunkline_controller.net.topology import Topology
+
+POOL = "BP-1-10.0.0.1-1790000000000"
+LIMITS = Limits(pipelines=4, per_host=2, lease_s=10.0)
+
+
+def network(hosts=(3, 3, 4, 5, 6, 6)):
+    """Two spines, 1 and 2, and leaves 3 to 6; host n has 10.0.0.n and fd00::n."""
+    made = peopled(leaf_spine(4, 2), hosts)
+    addressed = {
+        mac: replace(host, addresses=(f"10.0.0.{n}", f"fd00::{n}"))
+        for n, (mac, host) in enumerate(made.hosts.items(), 1)
+    }
+    return replace(made, hosts=addressed)
+
+
+def hops(hosts, block=1, generation=1001, port=40000, **others):
+    """Of the client and its replicas, by their numbers."""
+    return [
+        Hop(
+            POOL, block, generation, position, len(hosts) - 1,
+            Connection.of(f"10.0.0.{one}", port, f"10.0.0.{two}", 9866),
+            **{"client": "DFSClient_1", **others},
+        )
+        for position, (one, two) in enumerate(itertools.pairwise(hosts), 1)
+    ]  # fmt: skip
+
+
+def made(limits=LIMITS, of=None):
+    found = Pipelines(limits)
+    found.network(network() if of is None else of, 0.0)
+    return found
+
+
+def announce(pipelines, some, now=0.0):
+    return [pipelines.announce(hop, now) for hop in some][-1]
+
+
+def present(pipelines, dpids=range(1, 7)):
+    """Pipelines' entries, without those that keep marks true."""
+    guards = guard(network())
+    return {(dpid, entry) for dpid in dpids for entry in pipelines.entries(dpid) - guards[dpid]}
+
+
+def written(pipelines):
+    """The header fields that copies get."""
+    return {action for _, entry in present(pipelines) for action in entry.actions if isinstance(action, SetField)}
+
+
+def confirm(pipelines, now=0.0):
+    for dpid in range(1, 7):
+        pipelines.confirmed(dpid, pipelines.entries(dpid), now)
+
+
+def test_it_is_armed_when_the_last_hop_is_known_in_any_order_and_the_last_switch_has_confirmed():
+    pipelines = made()
+    first, second, third = hops([1, 2, 3, 4])
+    for hop, missing in ((third, (1, 2)), (first, (2,))):
+        found = pipelines.announce(hop, 1.0)
+        assert (found.state, found.missing) == (State.ANNOUNCED, missing)
+        assert not present(pipelines)
+    found = pipelines.announce(second, 2.0)
+    assert (found.state, found.complete_s) == (State.ARMING, 2.0)
+    assert {dpid for dpid, _ in present(pipelines)} == found.waits_for == set(found.entries)
+    *some, last = sorted(found.waits_for)
+    for dpid in some:
+        pipelines.confirmed(dpid, pipelines.entries(dpid), 2.5)
+    assert pipelines.take_settled() == []
+    pipelines.confirmed(last, frozenset(), 2.6)  # a barrier of before
+    assert pipelines.get(found.id).state is State.ARMING
+    pipelines.confirmed(last, pipelines.waiting(last), 3.0)
+    (armed,) = pipelines.take_settled()
+    assert (armed.state, armed.armed_s, pipelines.armed) == (State.ARMED, 3.0, 1)
+    assert pipelines.get(found.id) == armed
+
+
+def test_a_pipeline_that_is_closed_leaves_nothing():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    confirm(pipelines)
+    changes = pipelines.take_changes()
+    assert {(d, e) for d, some in changes.added.items() for e in some} == present(pipelines)
+    pipelines.close(found.id)
+    after = pipelines.take_changes()
+    assert {d: s for d, s in after.removed.items() if s} == {d: s for d, s in changes.added.items() if s}
+    assert (present(pipelines), pipelines.all(), pipelines.closed) == (set(), (), 1)
+    with pytest.raises(KeyError):
+        pipelines.close(found.id)
+    for wrong in ("", "x", "a~b~c", f"{POOL}~1~1002"):
+        with pytest.raises(KeyError):
+            pipelines.get(wrong)
+
+
+@pytest.mark.parametrize(
+    ("some", "why"),
+    [
+        (hops([1, 2]), Why.ONE_REPLICA),
+        (hops(range(1, MAX_REPLICAS + 3)), Why.TOO_MANY_REPLICAS),
+        (hops([1, 2, 3], client=""), Why.NOT_A_WRITE),
+        (hops([1, 2, 3], stage="TRANSFER_RBW"), Why.NOT_A_WRITE),
+        (hops([1, 2, 3], stage="PIPELINE_CLOSE_RECOVERY"), Why.NOT_A_WRITE),
+        ([replace(hops([1, 2, 3])[0], position=3)], Why.BROKEN_CHAIN),
+    ],
+)
+def test_nothing_is_kept_of_what_is_never_mirrored(some, why):
+    pipelines = made()
+    with pytest.raises(Refused) as refused:
+        pipelines.announce(some[0], 0.0)
+    assert (refused.value.why, pipelines.refused[why], pipelines.all()) == (why, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("hosts", "why"),
+    [
+        ([1, 2, 9], Why.UNKNOWN_HOST),
+        ([1, 2, 3, 2], Why.SAME_HOST),
+        ([2, 2, 3], Why.ONE_REPLICA),  # the client is on the first replica's host: one hop in the network
+    ],
+)
+def test_what_has_no_tree_is_refused_and_says_why_until_its_end(hosts, why):
+    pipelines = made()
+    found = announce(pipelines, hops(hosts))
+    assert (found.state, found.why) == (State.REFUSED, why)
+    assert found.what
+    assert [pipeline.id for pipeline in pipelines.take_settled()] == [found.id]
+    assert announce(pipelines, hops(hosts), 5.0).why is why
+    assert (pipelines.refused[why], present(pipelines)) == (1, set())
+    assert pipelines.sweep(15.0) == 1
+
+
+def test_hops_that_do_not_follow_each_other_are_refused():
+    pipelines = made()
+    first, _, third = hops([1, 2, 3, 4])
+    other = hops([1, 5, 3, 4])[1]
+    assert announce(pipelines, [first, other, third]).why is Why.BROKEN_CHAIN
+
+
+def test_hops_over_ipv4_and_ipv6_can_not_be_copies_of_each_other():
+    pipelines = made()
+    first, second = hops([1, 2, 3])
+    second = replace(second, connection=Connection.of("fd00::2", 1, "fd00::3", 9866))
+    assert announce(pipelines, [first, second]).why is Why.MIXED_VERSIONS
+
+
+@pytest.mark.parametrize("first", [("10.0.0.2", "10.0.0.2"), ("127.0.0.1", "127.0.0.1"), ("10.0.0.2", "127.0.1.1")])
+def test_a_client_on_the_first_replicas_host_is_mirrored_from_there(first):
+    pipelines = made()
+    one, two, three = hops([2, 2, 3, 4])
+    one = replace(one, connection=Connection.of(first[0], 1, first[1], 9866))
+    found = announce(pipelines, [one, two, three])
+    assert found.state is State.ARMING
+    assert (found.tree.client, len(found.tree.replicas)) == (network().hosts["02:00:00:00:00:02"], 2)
+    matches = {entry.match.ip_src for entry in found.entries.values()}
+    assert matches == {"10.0.0.2"}
+
+
+def test_a_recovery_with_a_new_generation_takes_the_place_of_the_old_pipeline():
+    pipelines = made()
+    old = announce(pipelines, hops([1, 2, 3, 4]))
+    confirm(pipelines)
+    before = present(pipelines)
+    new = hops([1, 2, 4], generation=1002, port=41000)
+    pipelines.announce(new[0], 1.0)
+    assert present(pipelines) == set()
+    with pytest.raises(KeyError):
+        pipelines.get(old.id)
+    assert announce(pipelines, new, 1.0).state is State.ARMING
+    assert not present(pipelines) & before
+    with pytest.raises(Refused) as late:
+        announce(pipelines, hops([1, 2, 3, 4]), 2.0)
+    assert late.value.why is Why.OUTDATED
+    assert (pipelines.superseded, len(pipelines.all())) == (1, 1)
+
+
+def test_a_hop_that_is_dialled_anew_is_mirrored_by_its_new_connection_alone():
+    pipelines = made()
+    one, two = hops([1, 2, 3])
+    announce(pipelines, [one, two])
+    assert SetField("tcp_src", 40000) in written(pipelines)
+    again = replace(two, connection=replace(two.connection, source_port=50000))
+    found = pipelines.announce(again, 1.0)
+    assert found.state is State.ARMING
+    assert SetField("tcp_src", 50000) in written(pipelines)
+    assert SetField("tcp_src", 40000) not in written(pipelines)
+    # The client's, too: nothing stays that takes its old segments.
+    found = pipelines.announce(replace(one, connection=replace(one.connection, source_port=50000)), 2.0)
+    assert {entry.match.l4_src for _, entry in present(pipelines)} == {50000}
+    assert len(pipelines.all()) == 1
+
+
+def test_a_connection_carries_one_pipeline_the_newest():
+    pipelines = made()
+    announce(pipelines, hops([1, 2, 3]))
+    found = announce(pipelines, hops([1, 2, 4], block=2))
+    assert [pipeline.id for pipeline in pipelines.all()] == [found.id]
+    assert {entry.cookie for _, entry in present(pipelines)} == {entry.cookie for entry in found.entries.values()}
+
+
+def test_a_lease_is_renewed_by_any_owner_and_what_none_renews_is_swept():
+    pipelines = made()
+    some = hops([1, 2, 3])
+    announce(pipelines, some, 0.0)
+    announce(pipelines, hops([4, 5, 6], block=2), 0.0)
+    pipelines.announce(some[1], 9.0)
+    assert pipelines.sweep(9.9) == 0
+    assert pipelines.sweep(10.0) == 1
+    assert [pipeline.block for pipeline in pipelines.all()] == [1]
+    assert (pipelines.sweep(18.9), pipelines.sweep(19.0), pipelines.swept) == (0, 1, 2)
+    assert present(pipelines) == set()
+
+
+def test_there_is_a_bound_in_all_and_one_for_each_host():
+    pipelines = made(Limits(pipelines=3, per_host=2, lease_s=10.0))
+    announce(pipelines, hops([1, 2, 3], block=1))
+    announce(pipelines, hops([1, 2, 3], block=2, port=2))
+    with pytest.raises(Refused) as much:
+        announce(pipelines, hops([1, 4, 5], block=3, port=3))
+    assert much.value.why is Why.HOST_PIPELINES
+    with pytest.raises(Refused):  # of its second hop; the pipeline is not kept half
+        announce(pipelines, hops([4, 5, 3], block=3, port=3))
+    assert len(pipelines.all()) == 2
+    announce(pipelines, hops([4, 5, 6], block=3, port=3))
+    with pytest.raises(Refused) as full:
+        announce(pipelines, hops([6, 5, 4], block=4, port=4))
+    assert full.value.why is Why.ALL_PIPELINES
+    pipelines.sweep(10.0)
+    announce(pipelines, hops([1, 2, 3], block=5, port=5), 10.0)
+
+
+def test_a_lost_link_leads_the_tree_around_it_and_it_is_confirmed_anew():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 3, 4]))
+    confirm(pipelines)
+    (spine,) = {step.dpid for step in found.tree.steps} & {1, 2}
+    whole = network()
+    lost = {link for link in whole.links if spine in (link.a.dpid, link.b.dpid)}
+    pipelines.network(replace(whole, links=whole.links - lost), 1.0)
+    after = pipelines.get(found.id)
+    assert after.state is State.ARMING
+    assert {step.dpid for step in after.tree.steps} & {1, 2} == {3 - spine}
+    confirm(pipelines)
+    assert (pipelines.get(found.id).state, pipelines.armed) == (State.ARMED, 1)
+    pipelines.network(replace(whole, links=frozenset()), 2.0)
+    refused = pipelines.get(found.id)
+    assert (refused.why, present(pipelines)) == (Why.NO_PATH, set())
+    pipelines.network(whole, 3.0)
+    assert pipelines.get(found.id).state is State.ARMING
+
+
+def test_a_host_that_becomes_known_is_mirrored_then():
+    pipelines = made(of=network(hosts=(3, 3, 4)))
+    found = announce(pipelines, hops([1, 2, 4]))
+    assert found.why is Why.UNKNOWN_HOST
+    pipelines.network(network(hosts=(3, 3, 4, 5)), 1.0)
+    assert pipelines.get(found.id).state is State.ARMING
+
+
+def test_a_host_more_changes_nothing():
+    pipelines = made(of=network(hosts=(3, 3, 4, 5)))
+    found = announce(pipelines, hops([1, 2, 3]))
+    confirm(pipelines)
+    pipelines.take_changes()
+    pipelines.network(network(hosts=(3, 3, 4, 5, 6)), 1.0)
+    assert not pipelines.take_changes()
+    assert pipelines.get(found.id).state is State.ARMED
+
+
+def test_what_a_switch_refuses_is_not_mirrored_anywhere():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 3, 4]))
+    dpid, entry = next(iter(found.entries.items()))
+    pipelines.switch_refused(dpid, frozenset({entry}), "switch s1: its flow table is full")
+    refused = pipelines.get(found.id)
+    assert (refused.why, refused.what) == (Why.SWITCH, "switch s1: its flow table is full")
+    assert present(pipelines) == set()
+    pipelines.network(Topology(), 1.0)  # it stays so, whatever else happens
+    assert pipelines.get(found.id).why is Why.SWITCH
+
+
+def test_a_switch_that_was_away_confirms_once_more():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 3, 4]))
+    confirm(pipelines)
+    dpid = next(iter(found.entries))
+    pipelines.switch_anew(dpid)
+    assert pipelines.get(found.id).waits_for == {dpid}
+    confirm(pipelines)
+    assert (pipelines.get(found.id).state, pipelines.armed) == (State.ARMED, 1)
+
+
+def test_another_controller_makes_the_same_entries():
+    one, two = made(), made()
+    announce(two, hops([4, 5, 6], block=7))
+    announce(one, hops([1, 2, 3, 4]))
+    announce(two, hops([1, 2, 3, 4]))
+    assert present(one) < present(two)
+
+
+class Anything(RuleBasedStateMachine):
+    """Whatever happens in whatever order: what is told by changes is what should be there, and bounds hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = 0.0
+        self.pipelines = made()
+        self.told = set()
+
+    @rule(
+        hosts=st.lists(st.integers(1, 7), min_size=2, max_size=5),
+        block=st.integers(1, 6),
+        generation=st.integers(1, 3),
+        port=st.integers(1, 3),
+        which=st.integers(0, 3),
+    )
+    def announces(self, hosts, block, generation, port, which):
+        some = hops(hosts, block, generation, port)
+        try:
+            self.pipelines.announce(some[which % len(some)], self.now)
+        except Refused as refused:
+            assert refused.what
+
+    @rule(hosts=st.permutations(range(1, 7)), length=st.integers(3, 5), block=st.integers(1, 6), port=st.integers(1, 9))
+    def announces_all(self, hosts, length, block, port):
+        for hop in hops(hosts[:length], block, 3, port):
+            try:
+                self.pipelines.announce(hop, self.now)
+            except Refused:
+                return
+
+    @rule(index=st.integers(0, 5))
+    def closes(self, index):
+        there = self.pipelines.all()
+        if there:
+            self.pipelines.close(there[index % len(there)].id)
+
+    @rule(seconds=st.sampled_from([0.1, 4.0, 11.0]))
+    def waits(self, seconds):
+        self.now += seconds
+        self.pipelines.sweep(self.now)
+
+    @rule(kept=st.integers(0, 8), hosts=st.lists(st.integers(3, 6), min_size=3, max_size=6))
+    def changes_network(self, kept, hosts):
+        whole = network(hosts)
+        self.pipelines.network(replace(whole, links=frozenset(sorted(whole.links)[:kept])), self.now)
+
+    @rule(dpid=st.integers(1, 6))
+    def confirms(self, dpid):
+        self.pipelines.confirmed(dpid, self.pipelines.waiting(dpid), self.now)
+
+    @rule(dpid=st.integers(1, 6))
+    def refuses(self, dpid):
+        self.pipelines.switch_refused(dpid, self.pipelines.waiting(dpid), "full")
+
+    @rule(dpid=st.integers(1, 6))
+    def comes_back(self, dpid):
+        self.pipelines.switch_anew(dpid)
+
+    @invariant()
+    def holds(self):
+        there = self.pipelines.all()
+        wanted = {(dpid, entry) for pipeline in there for dpid, entry in pipeline.entries.items()}
+        changes = self.pipelines.take_changes()
+        added = {(dpid, entry) for dpid, some in changes.added.items() for entry in some}
+        removed = {(dpid, entry) for dpid, some in changes.removed.items() for entry in some}
+        assert not added & removed
+        self.told = (self.told - removed) | added
+        mirrored = {
+            (dpid, entry)
+            for dpid in range(1, 7)
+            for entry in self.pipelines.entries(dpid)
+            if any(isinstance(action, Output) for action in entry.actions)
+        }
+        assert wanted == self.told == mirrored
+        assert len({(dpid, entry.key) for dpid, entry in wanted}) == len(wanted)  # none in the place of another
+        assert len(there) <= LIMITS.pipelines
+        hosts = [{a for hop in p.hops.values() for a in (hop.source, hop.destination)} for p in there]
+        assert all(sum(host in some for some in hosts) <= LIMITS.per_host for host in set().union(*hosts))
+        for pipeline in there:
+            assert (pipeline.state is State.ARMING) == bool(pipeline.waits_for)
+            assert (pipeline.state is State.ARMED) <= bool(pipeline.entries)
+            assert (pipeline.state in (State.ANNOUNCED, State.REFUSED)) == (not pipeline.entries)
+        assert set(self.pipelines._on_host) == set().union(*hosts)
+        assert set(self.pipelines._of_connection) == {c for p in there for c in p.hops.values()}
+        settled = self.pipelines.take_settled()
+        assert all(p.settled or p not in there for p in settled)
+
+
+TestAnything = Anything.TestCase
+TestAnything.settings = settings(max_examples=40, stateful_step_count=30)
