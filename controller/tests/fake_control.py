@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -32,6 +33,8 @@ from trunkline_controller.flows.entry import (
     cookie,
     owner_name,
 )
+from trunkline_controller.mirror.counts import MirrorCounts
+from trunkline_controller.mirror.pipelines import Hop, Limits, Pipeline, Pipelines
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology
 from trunkline_controller.policy.model import (
     Category,
@@ -134,6 +137,9 @@ class FakeControl:
         self.broken = False
         self.wanted = QueuesWanted(())
         self.reports: list[QueuesReport] = []
+        self.mirrors_enabled = True
+        self.pipelines = Pipelines(Limits())
+        self.waited_s: list[float] = []
         self.watchers: list[Callable[[], None]] = []
         self._lock = threading.Lock()
 
@@ -287,3 +293,26 @@ class FakeControl:
 
     def decisions(self) -> tuple[Decision, ...]:
         return self.made
+
+    def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
+        answer: Future[Pipeline] = Future()
+        self.waited_s.append(wait_s)
+        self.pipelines.network(self.known, 0.0)
+        try:
+            if not self.mirrors_enabled:
+                raise NotNow("mirroring is off", "set mirror.enabled = true in the controller's configuration")
+            answer.set_result(self.pipelines.announce(hop, 0.0))
+        except Exception as error:
+            answer.set_exception(error)
+        return answer
+
+    def mirror_close(self, identity: str) -> None:
+        self.pipelines.close(identity)
+
+    def mirrors(self) -> tuple[Pipeline, ...]:
+        return self.pipelines.all()
+
+    def mirror_counts(self) -> MirrorCounts:
+        return MirrorCounts(
+            self.mirrors_enabled, 60.0, {"announced": len(self.mirrors())}, refused={"one_replica": 2}, late=3
+        )

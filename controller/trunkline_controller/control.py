@@ -7,11 +7,14 @@ answer from a snapshot, and never wait for a switch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from .flows.entry import FlowEntry
+from .mirror.counts import MirrorCounts
+from .mirror.pipelines import Hop, Pipeline
 from .net.topology import Dpid, End, Link, Topology
 from .policy.model import Policy
 from .queues.wanted import QueuesReport, QueuesWanted
@@ -202,3 +205,21 @@ class AgentControl(Protocol):
         ...
 
     def queues_reported(self, report: QueuesReport) -> None: ...
+
+
+class MirrorControl(Protocol):
+    """What those who open the connections of a pipeline, and operators, ask of mirroring."""
+
+    def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
+        """Takes a hop, or renews its pipeline's lease. The answer is there when the pipeline is armed or refused, or
+        after `wait_s`; it raises mirror.pipelines.Refused where nothing is kept of the hop, or NotNow.
+        """
+        ...
+
+    def mirror_close(self, identity: str) -> None:
+        """Its switches copy nothing more. Raises KeyError or NotNow."""
+        ...
+
+    def mirrors(self) -> tuple[Pipeline, ...]: ...
+
+    def mirror_counts(self) -> MirrorCounts: ...

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,8 @@ from .fabric import Fabric, FabricSettings
 from .flows.entry import FlowEntry
 from .in_force import PolicyInForce
 from .loop import LoopThread
+from .mirror.counts import MirrorCounts
+from .mirror.pipelines import Hop, Pipeline
 from .monitor import Monitor
 from .net.topology import Dpid, Link, Topology
 from .openflow.edge import Edge, EdgeSettings
@@ -196,6 +199,20 @@ class Controller:
     def lift(self, lifts: frozenset[Lift]) -> int:
         """Of `hooks.Lifting`."""
         return self._in_force.lift(lifts)
+
+    # Of pipelines that are mirrored.
+
+    def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
+        return self._loop.submit(self._fabric.mirrors.announce(hop, wait_s))
+
+    def mirror_close(self, identity: str) -> None:
+        self._loop.call(lambda: self._fabric.mirrors.close(identity))
+
+    def mirrors(self) -> tuple[Pipeline, ...]:
+        return self._fabric.mirrors.all()
+
+    def mirror_counts(self) -> MirrorCounts:
+        return self._fabric.mirrors.counts()
 
     # What agents ask.
 

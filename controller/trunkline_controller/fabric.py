@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .flows.desired import Desired, group_numbers, host_of, is_ours
-from .flows.entry import FlowEntry, Table, owner_name
+from .flows.entry import FlowEntry, Table, Tables, owner_name
+from .mirror.mirrors import Mirrors
+from .mirror.settings import MirrorSettings
 from .net.discovery import Discovery
 from .net.floods import Floods
 from .net.limits import Limits
@@ -41,6 +43,7 @@ class FabricSettings:
     limits: Limits = field(default_factory=Limits)
     per_port: float = 200.0
     flood_frames: float = 2000.0
+    mirror: MirrorSettings = field(default_factory=MirrorSettings)
 
 
 class Fabric:
@@ -48,6 +51,7 @@ class Fabric:
 
     def __init__(self, settings: FabricSettings, changed: Callable[[], None] = lambda: None) -> None:
         self.settings = settings
+        self.mirrors = Mirrors(settings.mirror, lambda: self.sessions)
         self.discovery = Discovery(settings.limits)
         self.alarms = self.discovery.alarms
         self.sessions: dict[Dpid, Session] = {}
@@ -116,11 +120,14 @@ class Fabric:
             self.alarms.clear("standby")
             self._adopting, self._master_since = True, _now()
         self.role = role
+        self.mirrors.role_changed(role is Role.MASTER)
         self._changed()
 
     def switch_ready(self, session: Session) -> None:
         now = _now()
         self.sessions = {**self.sessions, session.dpid: session}
+        self.mirrors.switch_ready(session)
+        session.answered = lambda: self.mirrors.answered(session)
         linked = {PortNo(port) for group in session.groups.values() for port in group.ports}
         self.discovery.switch_connected(
             session.dpid, session.name, session.ports.values(), now, version=session.version, linked=linked
@@ -191,7 +198,7 @@ class Fabric:
         """What time alone brings about."""
         self._packets.ask(self.discovery.tick(now))
         self._packets.tick(now)
-        if self._adopting:
+        if self.mirrors.tick(now) or self._adopting:
             self._plan_soon()
         self._plan_if_changed()
         self._refusals.look_again(self.sessions.values(), now)
@@ -220,10 +227,13 @@ class Fabric:
         was_adopting, self._adopting = self._adopting, self._adopting and not self._is_adopted(topology)
         keep = frozenset({Table.FORWARD} if self._adopting else ()) | (set() if self._knows_policy else CLASSIFYING)
         tables = self._desired.tables(topology, self._classify or frozenset())
+        self.mirrors.network(topology)
         for dpid, session in self.sessions.items():
             wanted = tables.get(dpid)
-            if wanted is not None and (wanted, keep) != session.wants():
-                session.want(wanted, keep)
+            if wanted is not None:
+                wanted = Tables(wanted.flows | self.mirrors.entries(dpid), wanted.groups)
+                if (wanted, keep) != session.wants():
+                    session.want(wanted, keep)
             self._refusals.look(session, _now())
         self._plan_cost_s = time.perf_counter() - begun
         if was_adopting and not self._adopting and self.sessions:

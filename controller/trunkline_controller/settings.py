@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from .fabric import FabricSettings
 from .http.settings import HttpSettings
 from .jobs.settings import DynamicSettings
+from .mirror.settings import MirrorSettings
 from .net.limits import Limits
 from .openflow.edge import EdgeSettings
 from .refusal import SettingsError
@@ -132,6 +133,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "network.max_addresses_per_host": (1, 1024),
     "network.packets_per_port": (1, 100_000),
     "network.flood_frames": (1, 100_000),
+    "mirror.max_pipelines": (1, 65_536),
+    "mirror.max_pipelines_per_host": (1, 65_536),
+    "mirror.lease_s": (1, 86_400),
     "agent.check_s": (1, 3600),
 }
 
@@ -145,6 +149,7 @@ class Settings:
     state: StateSettings = field(default_factory=StateSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     dynamic: DynamicSettings = field(default_factory=DynamicSettings)
+    mirror: MirrorSettings = field(default_factory=MirrorSettings)
 
     def edge(self) -> EdgeSettings:
         of = self.openflow
@@ -153,7 +158,7 @@ class Settings:
     def fabric(self) -> FabricSettings:
         net = self.network
         limits = Limits(**{item.name: getattr(net, item.name) for item in dataclasses.fields(Limits)})
-        return FabricSettings(limits, net.packets_per_port, net.flood_frames)
+        return FabricSettings(limits, net.packets_per_port, net.flood_frames, self.mirror)
 
 
 def tls(settings: OpenFlowSettings) -> ssl.SSLContext | None:

@@ -10,12 +10,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from .. import __version__
-from ..control import AgentControl, Control
+from ..control import AgentControl, Control, MirrorControl
 from . import problem
 from .agent import Polls, agent
 from .assets import assets
 from .gate import MAX_BODY_BYTES, Gate
 from .metrics import NetworkCollector, Requests
+from .mirror_metrics import MirrorCollector
+from .mirrors import mirrors
 from .routes import routes
 from .settings import HttpSettings
 from .views.status import HealthView
@@ -23,8 +25,8 @@ from .views.status import HealthView
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Served(Control, AgentControl, Protocol):
-    """What is served: what people, programs and the agents at switches ask of a controller."""
+class Served(Control, AgentControl, MirrorControl, Protocol):
+    """What is served: what people, programs, agents at switches and pipelines ask of a controller."""
 
 
 def create_app(control: Served, settings: HttpSettings, polls: Polls | None = None) -> FastAPI:
@@ -32,6 +34,7 @@ def create_app(control: Served, settings: HttpSettings, polls: Polls | None = No
     token = settings.token()
     registry = CollectorRegistry()
     registry.register(NetworkCollector(control))
+    registry.register(MirrorCollector(control))
     app = FastAPI(
         title="Trunkline controller",
         version=__version__,
@@ -45,6 +48,7 @@ def create_app(control: Served, settings: HttpSettings, polls: Polls | None = No
     problem.install(app, MAX_BODY_BYTES)
     app.include_router(routes(control))
     app.include_router(agent(control, polls or Polls()))
+    app.include_router(mirrors(control))
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> HealthView:

@@ -22,6 +22,7 @@ from types import MappingProxyType
 
 from ..flows.entry import FlowEntry
 from ..net.topology import Dpid, Host, Topology
+from .counts import ArmTimes
 from .entries import MAX_REPLICAS, Connection, entries, guard
 from .tree import NoTree, Paths, Tree
 
@@ -160,6 +161,7 @@ class Pipelines:
         self.limits = limits
         self.armed = self.swept = self.closed = self.superseded = 0
         self.refused: Counter[Why] = Counter()
+        self.arm_times = ArmTimes()
         self._blocks: dict[tuple[str, int], Pipeline] = {}
         self._of_connection: dict[Connection, tuple[str, int]] = {}
         self._on_host: Counter[str] = Counter()  # pipelines by address
@@ -266,7 +268,7 @@ class Pipelines:
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
         made = replace(
             known, hops=hops, until_s=now + self.limits.lease_s, state=State.ANNOUNCED, why=None, what="",
-            tree=None, entries=MappingProxyType({}), waits_for=frozenset(),
+            complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(),
         )  # fmt: skip
         self._on_host.subtract(before)
         self._on_host.update(_hosts_of(made))
@@ -372,8 +374,9 @@ class Pipelines:
 
     def _confirm(self, key: tuple[str, int], now: float) -> None:
         pipeline = self._blocks[key]
-        if pipeline.armed_s is None:
+        if pipeline.armed_s is None and pipeline.complete_s is not None:
             self.armed += 1
+            self.arm_times.add(now - pipeline.complete_s)
         self._blocks[key] = replace(
             pipeline, state=State.ARMED, armed_s=now if pipeline.armed_s is None else pipeline.armed_s
         )

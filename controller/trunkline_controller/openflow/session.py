@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 BATCH = 512  # changes between two barriers
 RETRY_S = 30.0  # what a switch refused is tried again after this, or when it has been given something else to have
-MANAGED = (Owner.ADMIT, Owner.POLICY, Owner.LIFT, Owner.FORWARD, Owner.PROBE)  # others come and go by themselves
+MANAGED = tuple(owner for owner in Owner if owner is not Owner.LEASE)  # that comes and goes by itself
 OWNER_MASK = 0xFFFFFFFF << 32
 MAX_LEASES = 16  # of one switch, the most senior ones
 MAX_PORTS = 2048  # of one switch
@@ -90,6 +90,8 @@ class Session:
     _kept: int = 0  # bytes, counted for what was read
     _queues: int = 0  # whose counters were read
     in_step: bool = False  # has all that is wanted, as far as it does not refuse
+    answered: Callable[[], None] = lambda: None  # called after each answer to changes
+    _amending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def dpid(self) -> Dpid:
@@ -252,6 +254,34 @@ class Session:
     def wants(self) -> tuple[Tables | None, frozenset[Table]]:
         return self._wanted, self._keep
 
+    def amend(self, added: frozenset[FlowEntry], removed: frozenset[FlowEntry]) -> None:
+        """It should have these more, and these no longer: at once, without looking for what else differs."""
+        if self._wanted is None:
+            return
+        self._wanted = Tables((self._wanted.flows - removed) | added, self._wanted.groups)
+        for entry in added:
+            self.refusals.pop(entry, None)
+        there = removed & self.flows
+        changes = difference(Tables(added), Tables(there), self.foreign)
+        xids = self._send(changes, {entry.key: entry for entry in there})
+        task = asyncio.get_running_loop().create_task(self._finish(changes, xids))
+        self._amending.add(task)
+        task.add_done_callback(self._amended)
+
+    def _amended(self, task: asyncio.Task[None]) -> None:
+        self._amending.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, OSError):
+            log.error("switch %s: a change failed", self.name, exc_info=error)
+
+    def confirmed(self, entries: frozenset[FlowEntry]) -> frozenset[FlowEntry]:
+        """Those of them that it has, by its own answers."""
+        pending = {change.entry for change, _ in self._pending.values() if isinstance(change, AddFlow)}
+        return frozenset(entry for entry in entries if entry in self.flows and entry not in pending)
+
+    def refused(self, entries: frozenset[FlowEntry]) -> dict[FlowEntry, str]:
+        """Those of them that it does not take, and why."""
+        return {entry: str(self.refusals[entry].error) for entry in entries if entry in self.refusals}
+
     def failed(self, xid: int, error: OpenFlowError) -> None:
         """A change was refused; the barrier after it has not been answered yet."""
         pending = self._pending.pop(xid, None)
@@ -326,12 +356,19 @@ class Session:
 
     async def _make(self, changes: list[Change]) -> None:
         present = {entry.key: entry for entry in self.flows} if any(isinstance(c, AddFlow) for c in changes) else {}
+        await self._finish(changes, self._send(changes, present))
+
+    def _send(self, changes: list[Change], present: dict[Key, FlowEntry]) -> list[int]:
+        """`present`: what is there, as far as these changes replace it."""
         xids = self.connection.send_all([messages.of_change(self.version, change) for change in changes])
         for xid, change in zip(xids, changes, strict=True):
             old = present.get(change.entry.key) if isinstance(change, AddFlow) else None
             self._pending[xid] = change, old
             self._do(change, old)
         self.changes_sent += len(changes)
+        return xids
+
+    async def _finish(self, changes: list[Change], xids: list[int]) -> None:
         try:
             await self.connection.barrier()
         finally:
@@ -343,6 +380,7 @@ class Session:
                 other = ModifyGroup(change.group) if isinstance(change, AddGroup) else AddGroup(change.group)
                 if other in self.refusals:
                     self.refusals.clear()
+        self.answered()
 
     def _do(self, change: Change, old: FlowEntry | None) -> None:
         match change:

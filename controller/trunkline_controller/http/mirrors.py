@@ -1,0 +1,165 @@
+"""Pipelines that are mirrored: `MirrorControl` for those who open their connections, and for operators."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+
+from ..control import MirrorControl
+from ..mirror.entries import Connection
+from ..mirror.pipelines import WRITES, Hop, Pipeline, Refused, State, Why
+from ..net.topology import dpid_text
+from . import problem
+from .problem import Stop
+from .views.network import DpidText
+
+MAX_WAIT_MS = 1000
+_REMEDIES = {
+    Why.ALL_PIPELINES: "raise mirror.max_pipelines, or write unmirrored",
+    Why.HOST_PIPELINES: "raise mirror.max_pipelines_per_host, or write unmirrored",
+    Why.OUTDATED: "announce the generation stamp that the write will have",
+    Why.BROKEN_CHAIN: "count positions from 1, which the client's connection leads to",
+}
+
+
+class EndView(BaseModel):
+    """One end of a TCP connection."""
+
+    address: str = Field(max_length=64, description="IPv4 or IPv6, as the packets have it")
+    port: int = Field(ge=1, le=65535)
+
+
+class HopView(BaseModel):
+    """A connection of a pipeline."""
+
+    position: int = Field(ge=1, le=512, description="Of the replica that it leads to: 1 is the client's")
+    source: EndView = Field(description="Who opened it")
+    destination: EndView
+
+    @staticmethod
+    def of(position: int, connection: Connection) -> HopView:
+        return HopView(
+            position=position,
+            source=EndView(address=connection.source, port=connection.source_port),
+            destination=EndView(address=connection.destination, port=connection.destination_port),
+        )
+
+
+class AnnouncedHopView(HopView):
+    """A hop, as who opened its connection announces it before the header leaves; again, to renew the lease."""
+
+    pool: str = Field(max_length=255, pattern=r"^[A-Za-z0-9._:-]+$", description="Block pool")
+    block: int = Field(ge=-(1 << 63), lt=1 << 63, description="Block id")
+    generation: int = Field(ge=0, lt=1 << 63, description="Generation stamp that the write will have")
+    replicas: int = Field(ge=1, le=512, description="DataNodes of the pipeline")
+    client: str = Field(max_length=255, description="Hadoop's name of the client; empty where a DataNode re-replicates")
+    stage: str = Field(WRITES[0], max_length=64, description="Hadoop's BlockConstructionStage")
+    wait_ms: int = Field(
+        0, ge=0, le=MAX_WAIT_MS, description="How long to wait for the pipeline to be armed or refused, in milliseconds"
+    )
+
+    def hop(self) -> Hop:
+        """Raises ValueError for what is no IP address."""
+        ends = self.source, self.destination
+        connection = Connection.of(ends[0].address, ends[0].port, ends[1].address, ends[1].port)
+        return Hop(
+            self.pool, self.block, self.generation, self.position, self.replicas, connection, self.client, self.stage
+        )
+
+
+class MirrorView(BaseModel):
+    """A pipeline that was announced. Its writes may count on copies while it is armed."""
+
+    id: str = Field(description="<block pool>~<block id>~<generation stamp>")
+    pool: str
+    block: int
+    generation: int
+    replicas: int
+    state: State
+    why: Why | None = Field(description="Why it is refused")
+    what: str = Field(description="The same for people")
+    hops: list[HopView]
+    missing: list[int] = Field(description="Positions that nobody has announced")
+    switches: list[DpidText] = Field(description="Those with flow entries for it")
+    arm_ms: float | None = Field(description="From the last hop's announcement until all switches had confirmed")
+
+    @staticmethod
+    def of(pipeline: Pipeline) -> MirrorView:
+        measured = pipeline.armed_s is not None and pipeline.complete_s is not None
+        return MirrorView(
+            id=pipeline.id,
+            pool=pipeline.pool,
+            block=pipeline.block,
+            generation=pipeline.generation,
+            replicas=pipeline.replicas,
+            state=pipeline.state,
+            why=pipeline.why,
+            what=pipeline.what,
+            hops=[HopView.of(position, hop) for position, hop in sorted(pipeline.hops.items())],
+            missing=list(pipeline.missing),
+            switches=[dpid_text(dpid) for dpid in sorted(pipeline.entries)],
+            arm_ms=round((pipeline.armed_s - pipeline.complete_s) * 1000, 3) if measured else None,
+        )
+
+
+class AnnouncedView(MirrorView):
+    """What became of an announcement."""
+
+    lease_s: float = Field(description="After so long it is removed, unless one of its hops is announced again")
+
+
+class MirrorsView(BaseModel):
+    """Pipelines that were announced and have not ended."""
+
+    enabled: bool
+    total: int
+    mirrors: list[MirrorView]
+
+
+def mirrors(control: MirrorControl) -> APIRouter:
+    """The paths of mirrored pipelines."""
+    router = APIRouter(prefix="/v1/mirrors", tags=["mirrors"], responses=problem.responses(401, 403, 422))
+
+    @router.post("", responses=problem.responses(409, 413, 415))
+    async def announce_hop(hop: AnnouncedHopView) -> AnnouncedView:
+        """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`."""
+        try:
+            announced = hop.hop()
+        except ValueError as error:
+            raise Stop(422, str(error), "write IP addresses, as 192.0.2.1 or 2001:db8::1") from None
+        try:
+            pipeline = await asyncio.wrap_future(control.mirror_announce(announced, hop.wait_ms / 1000))
+        except Refused as refused:
+            remedy = _REMEDIES.get(refused.why, "write unmirrored")
+            raise Stop(409, refused.what, remedy) from None
+        view = MirrorView.of(pipeline)
+        return AnnouncedView(**dict(view), lease_s=control.mirror_counts().lease_s)
+
+    @router.get("")
+    def mirrored_pipelines(
+        state: Annotated[list[State] | None, Query(max_length=len(State), description="Only in these states")] = None,
+        limit: Annotated[int, Query(ge=1, le=10_000, description="How many rows at most")] = 1000,
+        offset: Annotated[int, Query(ge=0, le=1 << 40, description="Rows to leave out first")] = 0,
+    ) -> MirrorsView:
+        """Pipelines that were announced, the newest first."""
+        found = [pipeline for pipeline in control.mirrors() if state is None or pipeline.state in state]
+        found.sort(key=lambda pipeline: (-pipeline.announced_s, pipeline.id))
+        shown = [MirrorView.of(pipeline) for pipeline in found[offset : offset + limit]]
+        return MirrorsView(enabled=control.mirror_counts().enabled, total=len(found), mirrors=shown)
+
+    @router.delete("/{identity}", status_code=204, responses=problem.responses(404, 409))
+    def end_mirror(
+        identity: Annotated[str, Path(max_length=320, description="The id of a mirror, from its announcement")],
+    ) -> None:
+        """The pipeline has closed: switches copy nothing more for it."""
+        try:
+            control.mirror_close(identity)
+        except KeyError:
+            raise Stop(
+                404, f"no mirror {identity} is announced", "it has ended already, or see /v1/mirrors for those that are"
+            ) from None
+
+    return router

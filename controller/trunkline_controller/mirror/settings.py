@@ -1,0 +1,25 @@
+"""Whether writes are mirrored, and how many at once: the table [mirror] of the controller's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .pipelines import Limits
+
+
+@dataclass(frozen=True)
+class MirrorSettings:
+    """`enabled` is enough: the rest has defaults."""
+
+    enabled: bool = False
+    """Whether switches copy the segments of block writes to all replicas, for pipelines that are announced."""
+    max_pipelines: int = 1024
+    """Pipelines announced at once, 1 to 65536. Each takes a flow entry on every switch of its tree."""
+    max_pipelines_per_host: int = 64
+    """Pipelines announced at once that one host has a part in, 1 to 65536."""
+    lease_s: float = 60.0
+    """A pipeline that nobody has announced again for so long is removed, in seconds, 1 to 86400."""
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.max_pipelines, self.max_pipelines_per_host, self.lease_s)
