@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import struct
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ from trunkline_controller.flows.entry import (
     ToGroup,
     cookie,
 )
+from trunkline_controller.mirror.entries import MAX_REPLICAS, Connection, entries, guard
+from trunkline_controller.mirror.tree import Paths
 from trunkline_controller.openflow import messages, replies
 from trunkline_controller.openflow.memory import Budget
 from trunkline_controller.openflow.session import Session
@@ -93,6 +96,20 @@ def test_all_desired_entries_come_back_as_they_were(version):
     for tables in Desired().tables(peopled(leaf_spine(2, 2), [3, 4])).values():
         body = b"".join(as_read(version, messages.add_flow(version, entry)) for entry in tables.flows)
         assert {read.entry for read in replies.flows(version, body)} == tables.flows
+
+
+@VERSIONS
+@pytest.mark.parametrize("address", ["10.0.0.{}", "fd00:ffff:ffff:ffff:ffff:ffff:ffff:{}"])
+def test_entries_of_mirrors_come_back_as_they_were_the_longest_too(version, address):
+    network = peopled(leaf_spine(2, 2), [3, *[4] * MAX_REPLICAS])
+    client, *replicas = network.hosts.values()
+    addresses = [address.format(1 + number) for number in range(MAX_REPLICAS + 1)]
+    hops = [Connection.of(one, 65535, two, 9866) for one, two in itertools.pairwise(addresses)]
+    made = [*entries(Paths(network).tree(client, replicas), hops, 0xFFFFFFFF).items()]
+    made += [(dpid, entry) for dpid, kept in guard(network).items() for entry in kept]
+    for _, entry in made:
+        (read,) = replies.flows(version, as_read(version, messages.add_flow(version, entry)))
+        assert read.entry == entry
 
 
 @given(st.ip_addresses(v=4), st.integers(1, 32), st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1))

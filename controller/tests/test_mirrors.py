@@ -79,10 +79,23 @@ def test_who_does_not_wait_long_enough_goes_on_unmirrored_and_is_counted():
         net = Network()
         for hop in hops([1, 2, 3]):
             found = await net.mirrors.announce(hop, 0.0)
-        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 2)
+        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 0)
         found = await net.mirrors.announce(hops([1, 2, 3])[0], 0.001)
-        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 3)
+        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 1)
         assert not net.mirrors._waiting
+
+    asyncio.run(run())
+
+
+def test_a_hop_that_is_refused_may_still_end_another_pipeline():
+    async def run():
+        net = Network(max_pipelines_per_host=1)
+        for hop in (*hops([1, 2, 3]), *hops([4, 5, 6], block=2)):
+            await net.mirrors.announce(hop, 0.0)
+        # The client of the first has ended that and writes on, to replicas that have no room.
+        with pytest.raises(Refused):
+            await net.mirrors.announce(hops([1, 5, 6], generation=1002)[0], 0.0)
+        assert net.carried() == set(net.mirrors.all()[0].entries.items())
 
     asyncio.run(run())
 

@@ -230,10 +230,10 @@ class Fabric:
         self.mirrors.network(topology)
         for dpid, session in self.sessions.items():
             wanted = tables.get(dpid)
-            if wanted is not None:
-                wanted = Tables(wanted.flows | self.mirrors.entries(dpid), wanted.groups)
-                if (wanted, keep) != session.wants():
-                    session.want(wanted, keep)
+            if wanted is not None and (mirrored := self.mirrors.entries(dpid)):
+                wanted = Tables(wanted.flows | mirrored, wanted.groups)
+            if wanted is not None and (wanted, keep) != session.wants():
+                session.want(wanted, keep)
             self._refusals.look(session, _now())
         self._plan_cost_s = time.perf_counter() - begun
         if was_adopting and not self._adopting and self.sessions:

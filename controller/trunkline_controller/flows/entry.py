@@ -3,8 +3,9 @@
 One table after the other: ADMIT takes what is the controller's own (LLDP, ARP) and hands on to SOURCE_ROLES;
 SOURCE_ROLES and DESTINATION_ROLES write into the packet's metadata what its hosts do in the cluster (so that rules by
 role cost as many entries as there are hosts, not pairs of hosts); CLASSIFY gives a packet its queue or mark and never
-decides where it goes; FORWARD decides where it goes and nothing else. Cookies tell whose an entry is, so that entries
-which somebody else made are left alone and a restarted controller knows its own again.
+decides where it goes; FORWARD decides where it goes, mirrored copies with their headers too, and nothing else. Cookies
+tell whose an entry is, so that entries which somebody else made are left alone and a restarted controller knows its own
+again.
 """
 
 from __future__ import annotations

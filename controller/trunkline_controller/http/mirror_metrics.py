@@ -28,7 +28,7 @@ class MirrorCollector(Collector):
             ("closed", "Pipelines that were closed by their owners", counts.closed),
             ("superseded", "Pipelines that a newer generation or connection took the place of", counts.superseded),
             ("swept", "Pipelines that were removed as nobody renewed them", counts.swept),
-            ("late", "Announcements that were answered before their pipeline was armed or refused", counts.late),
+            ("late", "Announcements that waited in vain for their pipeline to be armed or refused", counts.late),
         ):
             yield CounterMetricFamily(f"trunkline_mirror_{name}", says, value=float(count))
         refused = CounterMetricFamily(

@@ -31,7 +31,8 @@ class ArmTimes:
 
 @dataclass(frozen=True)
 class MirrorCounts:
-    """`by_state` is of now. `late`: announcements whose time to wait was over before their pipeline was settled."""
+    """`by_state` is of now. `late`: announcements that waited, and whose time was over before their
+    pipeline was armed or refused."""
 
     enabled: bool
     lease_s: float

@@ -68,8 +68,12 @@ class Mirrors:
         """Takes a hop, and waits so long for its pipeline to be armed or refused. Raises Refused or NotNow."""
         self._check()
         begun = time.monotonic()
-        pipeline = self._pipelines.announce(hop, begun)
-        self._flush()
+        try:
+            pipeline = self._pipelines.announce(hop, begun)
+        finally:
+            self._flush()  # a hop that is refused may have ended another pipeline
+        if wait_s <= 0:
+            return pipeline
         return await self._settled(pipeline.id, begun + wait_s)
 
     async def _settled(self, identity: str, until: float) -> Pipeline:
