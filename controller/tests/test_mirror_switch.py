@@ -18,6 +18,7 @@ import openvswitch
 import pytest
 from openvswitch import until
 
+from trunkline_controller.flows.entry import Owner, cookie
 from trunkline_controller.mirror.entries import MARK
 
 pytestmark = [
@@ -258,8 +259,9 @@ def three_racks(net, controller):
 
 
 def mirrors_of(net):
-    """Flow entries of pipelines, on all switches: those that write an Ethernet source or go on with a marked packet."""
-    return [line for name in net.switches for line in net.flows(name) if "priority=44" in line or "priority=46" in line]
+    """Flow entries of pipelines, on all switches; those that keep marks true have no number in their cookies."""
+    ours, guards = "cookie=0x74720006", f"cookie={cookie(Owner.MIRROR):#x},"
+    return [line for s in net.switches for line in net.flows(s) if line.startswith(ours) and guards not in line]
 
 
 def fence(source, target, watched: Program) -> None:

@@ -210,6 +210,22 @@ def test_a_held_entry_in_the_place_of_a_new_one_gives_way():
     asyncio.run(run())
 
 
+def test_addresses_of_no_known_host_are_sought_once_for_each_time_they_are_announced():
+    async def run():
+        net = Network()
+        now = asyncio.get_running_loop().time()
+        for _ in range(2):
+            for hop in hops([1, 2, 9]):
+                await net.mirrors.announce(hop, 0.0)
+            assert net.mirrors.take_sought() == set()
+            now += 2.0
+            net.mirrors.tick(now)
+            assert net.mirrors.take_sought() == {"10.0.0.9"}
+            assert net.mirrors.take_sought() == set()
+
+    asyncio.run(run())
+
+
 def test_sweeping_takes_entries_from_switches():
     async def run():
         net = Network(lease_s=5.0)

@@ -200,6 +200,8 @@ class Fabric:
         self._packets.tick(now)
         if self.mirrors.tick(now) or self._adopting:
             self._plan_soon()
+        for address in self.mirrors.take_sought():
+            self._packets.seek(address, now)
         self._plan_if_changed()
         self._refusals.look_again(self.sessions.values(), now)
         for what, alarm in self.alarms.news():

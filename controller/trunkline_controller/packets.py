@@ -13,7 +13,7 @@ from .net import frames
 from .net.discovery import Discovery
 from .net.floods import Floods
 from .net.hosts import Probe
-from .net.topology import Dpid, End, PortNo, Topology
+from .net.topology import Dpid, End, Mac, PortNo, Topology
 from .openflow import messages
 from .openflow.lldp import Lldp
 from .openflow.session import Session
@@ -73,6 +73,11 @@ class Packets:
             if session is not None:
                 frame = frames.probe(CONTROLLER_MAC, probe.mac, probe.address)
                 _send(session, frame, [probe.at.port])
+
+    def seek(self, address: str, now: float) -> None:
+        """Asks all hosts which of them has an IP address."""
+        if self._floods.may_announce(len(self._switches.sessions), now):
+            self._flood(frames.probe(CONTROLLER_MAC, Mac(frames.BROADCAST), address))
 
     def _send_lldp(self, now: float) -> None:
         sessions = self._switches.sessions

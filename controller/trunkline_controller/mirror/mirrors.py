@@ -61,6 +61,7 @@ class Mirrors:
         self._held_until = 0.0
         self._held: dict[Dpid, frozenset[FlowEntry]] = {}  # from before this controller was master
         self._sweep_at = 0.0
+        self._sought: frozenset[str] = frozenset()
 
     # What owners of pipelines and operators ask.
 
@@ -179,10 +180,18 @@ class Mirrors:
         if swept:
             log.info("mirror: %d pipelines that nobody announced again are removed", swept)
         self._flush()
+        self._sought = self._pipelines.take_unknown()
         if self._held and now >= self._held_until:
             self._held.clear()
             return True
         return False
+
+    def take_sought(self) -> frozenset[str]:
+        """IP addresses that hosts should be asked for: after a start hosts are known by their MAC addresses alone, and
+        who talks to whom need not ask anew for long.
+        """
+        sought, self._sought = self._sought, frozenset()
+        return sought
 
     # Inside.
 

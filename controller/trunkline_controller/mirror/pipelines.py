@@ -172,6 +172,7 @@ class Pipelines:
         self._paths: Paths | None = None
         self._guard: dict[Dpid, frozenset[FlowEntry]] = {}
         self._hosts: dict[str, Host] = {}
+        self._unknown: set[str] = set()
 
     # What is there.
 
@@ -195,6 +196,11 @@ class Pipelines:
         """Of pipelines' entries, since it was last called; those that keep marks true come by `entries` alone."""
         changes, self._changes = self._changes, Changes()
         return changes
+
+    def take_unknown(self) -> frozenset[str]:
+        """Addresses of no known host that pipelines had, since it was last called."""
+        unknown, self._unknown = self._unknown, set()
+        return frozenset(unknown)
 
     def take_settled(self) -> list[Pipeline]:
         """Those that were armed, refused or removed since it was last called; the latter as they were."""
@@ -417,6 +423,8 @@ class Pipelines:
         try:
             return self._hosts[address]
         except KeyError:
+            if len(self._unknown) < self.limits.pipelines:
+                self._unknown.add(address)
             raise Refused(Why.UNKNOWN_HOST, f"no host with address {address} is known at any switch") from None
 
     def _refuse(self, key: tuple[str, int], why: Refused) -> None:
