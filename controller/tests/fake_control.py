@@ -34,7 +34,8 @@ from trunkline_controller.flows.entry import (
     owner_name,
 )
 from trunkline_controller.mirror.counts import MirrorCounts
-from trunkline_controller.mirror.pipelines import Hop, Limits, Pipeline, Pipelines
+from trunkline_controller.mirror.model import Hop, Limits, Pipeline
+from trunkline_controller.mirror.pipelines import Pipelines
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology
 from trunkline_controller.policy.model import (
     Category,

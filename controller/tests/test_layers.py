@@ -19,6 +19,8 @@ PURE = (
     "jobs.lifting",
     "mirror.tree",
     "mirror.entries",
+    "mirror.counts",
+    "mirror.model",
     "mirror.pipelines",
 )
 # A policy's file is read and kept, and its hosts' names are resolved, at that room's own edge.

@@ -12,7 +12,8 @@ from test_paths import leaf_spine
 
 from trunkline_controller.flows.entry import Output, SetField
 from trunkline_controller.mirror.entries import MAX_REPLICAS, Connection, guard
-from trunkline_controller.mirror.pipelines import Hop, Limits, Pipelines, Refused, State, Why
+from trunkline_controller.mirror.model import Hop, Limits, Refused, State, Why
+from trunkline_controller.mirror.pipelines import Pipelines
 from trunkline_controller.net.topology import Topology
 
 POOL = "BP-1-10.0.0.1-1790000000000"

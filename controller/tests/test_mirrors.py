@@ -10,7 +10,7 @@ from trunkline_controller.flows.entry import FlowEntry, Match, Owner, Table, coo
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
 from trunkline_controller.mirror.mirrors import Mirrors
-from trunkline_controller.mirror.pipelines import Refused, State, Why
+from trunkline_controller.mirror.model import Refused, State, Why
 from trunkline_controller.mirror.settings import MirrorSettings
 
 LONG_S = 60.0
@@ -222,6 +222,30 @@ def test_addresses_of_no_known_host_are_sought_once_for_each_time_they_are_annou
             net.mirrors.tick(now)
             assert net.mirrors.take_sought() == {"10.0.0.9"}
             assert net.mirrors.take_sought() == set()
+
+    asyncio.run(run())
+
+
+def test_a_switch_that_still_has_all_when_it_comes_back_is_armed_without_a_change():
+    async def run():
+        net = Network()
+        for hop in hops([1, 2, 3]):
+            await net.mirrors.announce(hop, 0.0)
+        net.answer()
+        for switch in net.switches.values():
+            net.mirrors.switch_ready(switch)
+        assert net.mirrors.all()[0].state is State.ARMED
+
+    asyncio.run(run())
+
+
+def test_what_a_switch_has_already_is_found_out_in_time():
+    async def run():
+        net = Network()
+        for hop in hops([1, 2, 3]):
+            await net.mirrors.announce(hop, 0.0)
+        net.mirrors.tick(asyncio.get_running_loop().time() + 2.0)
+        assert net.mirrors.all()[0].state is State.ARMED
 
     asyncio.run(run())
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from .flows.entry import FlowEntry
 from .mirror.counts import MirrorCounts
-from .mirror.pipelines import Hop, Pipeline
+from .mirror.model import Hop, Pipeline
 from .net.topology import Dpid, End, Link, Topology
 from .policy.model import Policy
 from .queues.wanted import QueuesReport, QueuesWanted
@@ -212,7 +212,7 @@ class MirrorControl(Protocol):
 
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
         """Takes a hop, or renews its pipeline's lease. The answer is there when the pipeline is armed or refused, or
-        after `wait_s`; it raises mirror.pipelines.Refused where nothing is kept of the hop, or NotNow.
+        after `wait_s`; it raises mirror.model.Refused where nothing is kept of the hop, or NotNow.
         """
         ...
 

@@ -21,7 +21,7 @@ from .flows.entry import FlowEntry
 from .in_force import PolicyInForce
 from .loop import LoopThread
 from .mirror.counts import MirrorCounts
-from .mirror.pipelines import Hop, Pipeline
+from .mirror.model import Hop, Pipeline
 from .monitor import Monitor
 from .net.topology import Dpid, Link, Topology
 from .openflow.edge import Edge, EdgeSettings

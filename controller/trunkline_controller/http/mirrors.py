@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from ..control import MirrorControl
 from ..mirror.entries import Connection
-from ..mirror.pipelines import WRITES, Hop, Pipeline, Refused, State, Why
+from ..mirror.model import WRITES, Hop, Pipeline, Refused, State, Why
 from ..net.topology import dpid_text
 from . import problem
 from .problem import Stop

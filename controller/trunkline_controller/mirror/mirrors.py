@@ -18,7 +18,8 @@ from ..control import NotNow
 from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner
 from ..net.topology import Dpid, Topology
 from .counts import MirrorCounts
-from .pipelines import Hop, Pipeline, Pipelines, State
+from .model import Hop, Pipeline, State
+from .pipelines import Pipelines
 from .settings import MirrorSettings
 
 log = logging.getLogger(__name__)
@@ -143,6 +144,7 @@ class Mirrors:
         if time.monotonic() < self._held_until:
             self._held[switch.dpid] = frozenset(filter(_is_mirror, switch.flows))
         self._pipelines.switch_anew(switch.dpid)
+        self.answered(switch)  # what it has was just read
 
     def network(self, topology: Topology) -> None:
         """It is now so; who asked for `entries` asks again."""
@@ -180,6 +182,9 @@ class Mirrors:
         if swept:
             log.info("mirror: %d pipelines that nobody announced again are removed", swept)
         self._flush()
+        switches = self._switches()
+        for dpid in {dpid for pipeline in self._pipelines.all() for dpid in pipeline.waits_for} & switches.keys():
+            self.answered(switches[dpid])  # what it has had already is not sent, nor answered
         self._sought = self._pipelines.take_unknown()
         if self._held and now >= self._held_until:
             self._held.clear()

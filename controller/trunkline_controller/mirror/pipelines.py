@@ -16,142 +16,15 @@ import ipaddress
 import zlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..flows.entry import FlowEntry
 from ..net.topology import Dpid, Host, Topology
 from .counts import ArmTimes
 from .entries import MAX_REPLICAS, Connection, entries, guard
+from .model import OF_THE_NETWORK, WRITES, Changes, Hop, Limits, Pipeline, Refused, State, Why, parsed_id
 from .tree import NoTree, Paths, Tree
-
-# Hadoop's BlockConstructionStage: those after whose set-up a client's data flows down the pipeline.
-WRITES = (
-    "PIPELINE_SETUP_CREATE",
-    "PIPELINE_SETUP_APPEND",
-    "PIPELINE_SETUP_APPEND_RECOVERY",
-    "PIPELINE_SETUP_STREAMING_RECOVERY",
-)
-
-
-class Why(StrEnum):
-    """Why a pipeline is not mirrored."""
-
-    ONE_REPLICA = "one_replica"
-    TOO_MANY_REPLICAS = "too_many_replicas"
-    NOT_A_WRITE = "not_a_write"  # a DataNode re-replicates, or nothing but a close follows
-    OUTDATED = "outdated"  # a newer generation of the block is announced
-    ALL_PIPELINES = "max_pipelines"
-    HOST_PIPELINES = "max_pipelines_per_host"
-    UNKNOWN_HOST = "unknown_host"
-    SAME_HOST = "same_host"
-    BROKEN_CHAIN = "broken_chain"
-    MIXED_VERSIONS = "mixed_ip_versions"
-    NO_PATH = "no_path"
-    SWITCH = "switch_refused"
-
-
-OF_THE_NETWORK = (Why.UNKNOWN_HOST, Why.NO_PATH)  # tried again when it has changed
-
-
-class Refused(ValueError):
-    """A hop that is not taken; nothing is kept of it."""
-
-    def __init__(self, why: Why, what: str) -> None:
-        super().__init__(what)
-        self.why = why
-        self.what = what
-
-
-class State(StrEnum):
-    ANNOUNCED = "announced"
-    ARMING = "arming"
-    ARMED = "armed"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """`lease_s`: a pipeline that no owner has announced again for so long is removed."""
-
-    pipelines: int = 1024
-    per_host: int = 64
-    lease_s: float = 60.0
-
-
-@dataclass(frozen=True)
-class Hop:
-    """One connection of a pipeline, as who opened it announces it before its header leaves.
-
-    `position` is that of the replica it leads to, from 1; `generation` is the stamp that the write will have. `client`
-    is Hadoop's name of the client, empty where a DataNode re-replicates.
-    """
-
-    pool: str
-    block: int
-    generation: int
-    position: int
-    replicas: int
-    connection: Connection
-    client: str
-    stage: str = WRITES[0]
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """What is known of one; `hops` by position. Times are of the caller's clock, in seconds."""
-
-    pool: str
-    block: int
-    generation: int
-    replicas: int
-    announced_s: float
-    until_s: float
-    hops: Mapping[int, Connection] = field(default_factory=lambda: MappingProxyType({}))
-    state: State = State.ANNOUNCED
-    why: Why | None = None
-    what: str = ""  # of a refused one, for people
-    complete_s: float | None = None  # when its last hop was announced
-    armed_s: float | None = None  # when all switches had confirmed first
-    tree: Tree | None = None
-    entries: Mapping[Dpid, FlowEntry] = field(default_factory=lambda: MappingProxyType({}))
-    waits_for: frozenset[Dpid] = frozenset()  # switches that have not confirmed
-
-    @property
-    def id(self) -> str:
-        return pipeline_id(self.pool, self.block, self.generation)
-
-    @property
-    def missing(self) -> tuple[int, ...]:
-        return tuple(position for position in range(1, self.replicas + 1) if position not in self.hops)
-
-    @property
-    def settled(self) -> bool:
-        return self.state in (State.ARMED, State.REFUSED)
-
-
-def pipeline_id(pool: str, block: int, generation: int) -> str:
-    return f"{pool}~{block}~{generation}"
-
-
-@dataclass
-class Changes:
-    """Flow entries to add and to remove, by switch. None is in both."""
-
-    added: dict[Dpid, set[FlowEntry]] = field(default_factory=dict)
-    removed: dict[Dpid, set[FlowEntry]] = field(default_factory=dict)
-
-    def add(self, dpid: Dpid, entry: FlowEntry) -> None:
-        self.removed.get(dpid, set()).discard(entry)
-        self.added.setdefault(dpid, set()).add(entry)
-
-    def remove(self, dpid: Dpid, entry: FlowEntry) -> None:
-        self.added.get(dpid, set()).discard(entry)
-        self.removed.setdefault(dpid, set()).add(entry)
-
-    def __bool__(self) -> bool:
-        return any(self.added.values()) or any(self.removed.values())
 
 
 class Pipelines:
@@ -182,7 +55,7 @@ class Pipelines:
 
     def get(self, identity: str) -> Pipeline:
         """Raises KeyError."""
-        key, generation = _parsed(identity)
+        key, generation = parsed_id(identity)
         found = self._blocks[key]
         if found.generation != generation:
             raise KeyError(identity)
@@ -495,12 +368,3 @@ def _hosts_of(pipeline: Pipeline) -> tuple[str, ...]:
 def _number(pipeline: Pipeline) -> int:
     """Of a pipeline's name alone, so that another controller finds its entries the same."""
     return zlib.crc32(pipeline.id.encode())
-
-
-def _parsed(identity: str) -> tuple[tuple[str, int], int]:
-    """Raises KeyError."""
-    pool, _, rest = identity.rpartition("~")[0].rpartition("~")
-    try:
-        return (pool, int(rest)), int(identity.rpartition("~")[2])
-    except ValueError:
-        raise KeyError(identity) from None

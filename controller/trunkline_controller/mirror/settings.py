@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .pipelines import Limits
+from .model import Limits
 
 
 @dataclass(frozen=True)
