@@ -227,7 +227,7 @@ class Pipeline:
 
     def expected(self, position: int, payload: str) -> Segment:
         return Segment(
-            f"{MARK}:00:{position:02x}",
+            f"{MARK}:00:00:{position:02x}",
             self.hosts[position].mac,
             self.addresses[position - 1],
             self.port + position - 1,
@@ -321,7 +321,7 @@ def test_a_mark_that_a_host_made_goes_nowhere(tmp_path):
             # As it is in transit, and as it comes out; from the client itself, and from another host of its switch.
             for frame in (near.frame("whole"), far.frame("whole")):
                 for number in ("00:00", "00:03"):
-                    forged = with_source(frame, f"{MARK}:{number}").replace(b"whole", b"false")
+                    forged = with_source(frame, f"{MARK}:00:{number}").replace(b"whole", b"false")
                     for host in (client, d1):
                         host.run(sys.executable, "-c", SEND, forged.hex())
             honest = with_source(far.frame("whole"), d1.mac).replace(b"whole", b"plain")

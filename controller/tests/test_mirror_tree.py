@@ -229,7 +229,7 @@ def test_each_replica_gets_each_segment_once_with_the_header_of_its_hop(case, dr
         out, sent = walk(network, tables, client.at, segment(client, replicas[0], connections[0]))
         expected = []
         for position, (host, connection) in enumerate(zip(replicas, connections, strict=True), 1):
-            source = client.mac if position == 1 else f"{MARK}:00:{position:02x}"
+            source = client.mac if position == 1 else f"{MARK}:00:00:{position:02x}"
             expected.append((host.at, segment(client, host, connection, source)))
         assert sorted(out, key=str) == sorted(expected, key=str)
         assert max(Counter(end for end, _ in sent).values()) == 1  # no cable carries it twice in one direction
@@ -243,7 +243,7 @@ def test_a_mark_from_a_host_goes_nowhere(case):
     tables = tables_of(network, made)
     for client, replicas, connections in made:
         for host in network.hosts.values():
-            for source in (f"{MARK}:00:00", f"{MARK}:00:02"):
+            for source in (f"{MARK}:00:00:00", f"{MARK}:00:00:02"):
                 forged = segment(client, replicas[0], connections[0], source)
                 assert walk(network, tables, host.at, forged) == ([], [])
 

@@ -7,8 +7,8 @@
 
 A copy is marked by its Ethernet source, which has a prefix that no host may use: copies in transit are told by it from
 segments that go to the first replica, what no pipeline has announced is dropped, and a replica's host knows it by it.
-The last two bytes are 0 in transit, then the replica's position. All is done in FORWARD, after CLASSIFY: a copy has the
-queue and the DSCP of the segment that it is a copy of.
+The last three bytes are 0 in transit, then the replica's position. All is done in FORWARD, after CLASSIFY: a copy has
+the queue and the DSCP of the segment that it is a copy of.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..flows.entry import Action, FlowEntry, Match, Output, Owner, SetField, Tab
 from ..net.topology import Dpid, End, Host, PortNo, Topology
 from .tree import Step, Tree
 
-MARK = "06:74:6d:72"  # locally administered
-MARKED = f"{MARK}:00:00/ff:ff:ff:ff:00:00"
+MARK = "02:4d:52"  # locally administered; as MR_MARK of the hosts' program
+MARKED = f"{MARK}:00:00:00/ff:ff:ff:00:00:00"
 IN_PORT = 0xFFFFFFF8  # OFPP_IN_PORT: a packet leaves by the port that it came in by only where this says so
 MAX_REPLICAS = 6  # an entry that makes so many copies over IPv6 is as long as one may be to be read again
 
@@ -110,7 +110,7 @@ def _entry(step: Step, replicas: Sequence[Host], connections: Sequence[Connectio
 
 
 def _mark(position: int) -> str:
-    return f"{MARK}:{position >> 8:02x}:{position & 255:02x}"
+    return f"{MARK}:00:00:{position:02x}"
 
 
 def _header(position: int, host: Host, hop: Connection) -> Iterator[SetField]:
