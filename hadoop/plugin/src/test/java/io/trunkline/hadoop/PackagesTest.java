@@ -1,11 +1,14 @@
 package io.trunkline.hadoop;
 
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
+import io.trunkline.hadoop.tap.TapChannel;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -41,12 +44,29 @@ class PackagesTest {
           .resideInAnyPackage(
               BASE,
               BASE + ".stats..",
+              BASE + ".tap..",
               BASE + ".transport..",
               BASE + ".ndn..",
               BASE + ".ucx..",
               BASE + ".read..")
           .check(classes);
     }
+  }
+
+  /** What reads along on a connection knows HDFS's frames, and no transport that it serves. */
+  @Test
+  void theTapKnowsNoTransport() {
+    assertTrue(classes.contain(TapChannel.class));
+    noClasses()
+        .that()
+        .resideInAPackage(BASE + ".tap..")
+        .should()
+        .dependOnClassesThat(
+            resideInAPackage(BASE + "..")
+                .and(
+                    resideOutsideOfPackages(
+                        BASE + ".tap..", BASE + ".wire", BASE + ".util", BASE + ".conf")))
+        .check(classes);
   }
 
   /** One transport never knows of another, and what all share knows of none. */

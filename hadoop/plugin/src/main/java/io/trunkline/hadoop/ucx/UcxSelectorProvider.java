@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.ucx;
 
-import io.trunkline.hadoop.transport.SelectorsOnly;
+import io.trunkline.hadoop.util.SelectorsOnly;
 import java.nio.channels.spi.AbstractSelector;
 
 /** Provider of {@link UcxChannel}s' selectors. */

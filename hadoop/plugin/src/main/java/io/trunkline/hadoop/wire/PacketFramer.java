@@ -28,9 +28,7 @@ public final class PacketFramer {
 
   private static final byte[] EMPTY = new byte[0];
 
-  private final byte[] partial = new byte[PacketHead.MAX_BYTES];
-  private int have;
-  private int need = PacketHead.LENGTHS_BYTES;
+  private final HeadReader heads = new HeadReader();
   private PacketHead head;
   private byte[] collected = EMPTY;
   private int collectedLength;
@@ -44,8 +42,9 @@ public final class PacketFramer {
    * @throws IOException when the bytes are no packets, or the sink fails
    */
   public boolean accept(ByteBuffer in, Sink sink) throws IOException {
-    while (head == null) {
-      if (!collectHead(in)) {
+    if (head == null) {
+      head = heads.accept(in);
+      if (head == null) {
         return false;
       }
     }
@@ -70,29 +69,9 @@ public final class PacketFramer {
     return true;
   }
 
-  /** Returns false when more bytes are needed for the head. */
-  private boolean collectHead(ByteBuffer in) throws IOException {
-    int part = Math.min(need - have, in.remaining());
-    in.get(partial, have, part);
-    have += part;
-    if (have < need) {
-      return false;
-    }
-    if (need == PacketHead.LENGTHS_BYTES) {
-      need = PacketHead.length(partial);
-      if (have < need) {
-        return true;
-      }
-    }
-    head = PacketHead.parse(Arrays.copyOf(partial, need));
-    return true;
-  }
-
   private void hand(Sink sink, byte[] body, int off) throws IOException {
     PacketHead whole = head;
     head = null;
-    have = 0;
-    need = PacketHead.LENGTHS_BYTES;
     sink.packet(whole, body, off);
   }
 }

@@ -67,12 +67,21 @@ public record WriteOp(
   }
 
   /**
+   * Where in the pipeline the DataNode stands that this header is sent to.
+   *
+   * @return from 0
+   */
+  public int position() {
+    return pipelineSize - targets - 1;
+  }
+
+  /**
    * Whether a client, and not a DataNode before it in the pipeline, sends this header.
    *
    * @return true for the first hop
    */
   public boolean firstHop() {
-    return pipelineSize - targets == 1;
+    return position() == 0;
   }
 
   /**

@@ -5,14 +5,15 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.ndn.channel.TapChannel;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
 import io.trunkline.hadoop.ndn.wire.Welcome;
+import io.trunkline.hadoop.ndn.write.NamedWrites;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;
+import io.trunkline.hadoop.ndn.write.Planner;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
-import io.trunkline.hadoop.ndn.write.WriteTap;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.tap.TapChannel;
 import io.trunkline.hadoop.transport.Dial;
 import io.trunkline.hadoop.transport.NotServed;
 import io.trunkline.hadoop.transport.PluginDialer;
@@ -82,17 +83,8 @@ public final class NdnTransport implements Transport {
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
               .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs));
-      WriteTap tap =
-          new WriteTap(new WritePlanner(settings, dial.category(), dial.peer(), inFlight));
-      return new TapChannel(
-          dial.socket(),
-          control,
-          tap,
-          () -> {
-            SocketChannel stock = dial.tcp(dial.dataNode(), dial.timeoutMs());
-            TransferStats.get().opened(TransportNames.TCP);
-            return stock;
-          });
+      Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight);
+      return new TapChannel(dial.socket(), control, new NamedWrites(planner, () -> stock(dial)));
     }
   }
 
@@ -109,6 +101,12 @@ public final class NdnTransport implements Transport {
       channel.close();
       throw e;
     }
+  }
+
+  private static SocketChannel stock(Dial dial) throws IOException {
+    SocketChannel stock = dial.tcp(dial.dataNode(), dial.timeoutMs());
+    TransferStats.get().opened(TransportNames.TCP);
+    return stock;
   }
 
   private NdnNode acquire(TrafficCategory category) throws NotServed {

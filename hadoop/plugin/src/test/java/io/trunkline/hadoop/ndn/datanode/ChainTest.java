@@ -7,19 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.UnverifiedException;
-import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.AnswerFrame;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
-import io.trunkline.hadoop.ndn.write.ControlBuffer;
+import io.trunkline.hadoop.ndn.write.NamedWrites;
 import io.trunkline.hadoop.ndn.write.Plan;
 import io.trunkline.hadoop.ndn.write.Planner;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
-import io.trunkline.hadoop.ndn.write.WriteTap;
+import io.trunkline.hadoop.tap.BytesTap;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
 import java.nio.channels.ReadableByteChannel;
+import java.nio.channels.WritableByteChannel;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -70,9 +70,29 @@ class ChainTest {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     private int taken;
 
-    synchronized void write(byte[] more, int length) {
-      bytes.write(more, 0, length);
+    private synchronized int write(ByteBuffer more) {
+      int length = more.remaining();
+      bytes.write(more.array(), more.arrayOffset() + more.position(), length);
+      more.position(more.limit());
       notifyAll();
+      return length;
+    }
+
+    WritableByteChannel end() {
+      return new WritableByteChannel() {
+        @Override
+        public int write(ByteBuffer more) {
+          return Line.this.write(more);
+        }
+
+        @Override
+        public boolean isOpen() {
+          return true;
+        }
+
+        @Override
+        public void close() {}
+      };
     }
 
     private int take(byte[] to, int off, int length) {
@@ -122,45 +142,20 @@ class ChainTest {
   }
 
   /** The sending side of one connection, as a tap channel is. */
-  private static final class Sender implements WriteTap.Connection {
-    private final WriteTap tap;
-    private final ControlBuffer control = new ControlBuffer();
+  private static final class Sender {
     final Line line = new Line();
+    private final BytesTap tap;
 
     Sender(Planner planner) {
-      tap = new WriteTap(planner);
-      tap.attach(this);
+      tap = new BytesTap(new NamedWrites(planner, null), line.end());
     }
 
-    synchronized void write(byte[] stock, int length) throws IOException {
-      ByteBuffer in = ByteBuffer.wrap(stock, 0, length);
-      while (in.hasRemaining()) {
-        tap.accept(in, control);
-        drain();
-      }
-    }
-
-    private void drain() throws IOException {
-      ByteArrayOutputStream out = new ByteArrayOutputStream();
-      control.drainTo(Channels.newChannel(out));
-      line.write(out.toByteArray(), out.size());
-    }
-
-    @Override
-    public synchronized void send(ControlRecord record, byte[] body) throws IOException {
-      control.put(record, body, 0);
-      drain();
+    void write(byte[] stock, int length) throws IOException {
+      tap.write(stock, length);
     }
 
     void asked(long seqno) throws IOException {
-      if (!tap.asksFurther(seqno)) {
-        synchronized (this) {
-          tap.asked(seqno);
-          while (tap.sendAgain(control)) {
-            drain();
-          }
-        }
-      }
+      tap.answered(AnswerFrame.ask(seqno));
     }
   }
 

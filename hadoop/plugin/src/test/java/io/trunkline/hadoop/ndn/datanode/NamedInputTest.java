@@ -10,9 +10,9 @@ import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NdnException;
 import io.trunkline.hadoop.ndn.datanode.PublishedSegments.Segment;
 import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.write.ControlBuffer;
+import io.trunkline.hadoop.ndn.write.NamedWrites;
 import io.trunkline.hadoop.ndn.write.Plan;
-import io.trunkline.hadoop.ndn.write.WriteTap;
+import io.trunkline.hadoop.tap.BytesTap;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
@@ -67,13 +67,9 @@ class NamedInputTest {
   /** Returns what is sent over the wire. */
   private byte[] tap(byte[] stock) throws IOException {
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, network.publisher()));
-    ControlBuffer control = new ControlBuffer();
-    ByteBuffer in = ByteBuffer.wrap(stock);
-    while (in.hasRemaining()) {
-      tap.accept(in, control);
-      control.drainTo(Channels.newChannel(sent));
-    }
+    NamedWrites named =
+        new NamedWrites(op -> new Plan.Produce(PREAMBLE, network.publisher()), null);
+    new BytesTap(named, Channels.newChannel(sent)).write(stock);
     return sent.toByteArray();
   }
 

@@ -1,6 +1,6 @@
-package io.trunkline.hadoop.ndn.channel;
+package io.trunkline.hadoop.tap;
 
-import io.trunkline.hadoop.transport.SelectorsOnly;
+import io.trunkline.hadoop.util.SelectorsOnly;
 import java.io.IOException;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.AbstractSelector;

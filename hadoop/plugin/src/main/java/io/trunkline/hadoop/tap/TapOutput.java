@@ -1,12 +1,11 @@
-package io.trunkline.hadoop.ndn.write;
+package io.trunkline.hadoop.tap;
 
-import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 
-/** Bytes that are due on the control connection and not yet taken by it. */
-public final class ControlBuffer {
+/** Bytes that are due on a connection and not yet taken by it. */
+public final class TapOutput {
   private static final int INITIAL_BYTES = 1024;
 
   /** Kept ready for writing into; what is due lies from 0 to its position. */
@@ -18,26 +17,13 @@ public final class ControlBuffer {
    * @param bytes that will be put
    * @return the buffer to put them in
    */
-  ByteBuffer reserve(int bytes) {
+  public ByteBuffer reserve(int bytes) {
     if (due.remaining() < bytes) {
       ByteBuffer larger = ByteBuffer.allocate(Math.max(2 * due.capacity(), due.position() + bytes));
       due.flip();
       due = larger.put(due);
     }
     return due;
-  }
-
-  /**
-   * Puts a record and the body that goes along.
-   *
-   * @param record the record
-   * @param body array with the body
-   * @param off where it begins
-   */
-  public void put(ControlRecord record, byte[] body, int off) {
-    int length = record.head().bodyLength();
-    record.encode(reserve(ControlRecord.MAX_BYTES));
-    reserve(length).put(body, off, length);
   }
 
   /**

@@ -1,4 +1,4 @@
-package io.trunkline.hadoop.ndn.channel;
+package io.trunkline.hadoop.tap;
 
 import java.io.IOException;
 import java.nio.channels.CancelledKeyException;

@@ -1,4 +1,4 @@
-package io.trunkline.hadoop.transport;
+package io.trunkline.hadoop.util;
 
 import java.net.ProtocolFamily;
 import java.nio.channels.DatagramChannel;

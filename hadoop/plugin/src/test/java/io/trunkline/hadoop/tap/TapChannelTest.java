@@ -1,4 +1,4 @@
-package io.trunkline.hadoop.ndn.channel;
+package io.trunkline.hadoop.tap;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -8,10 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
-import io.trunkline.hadoop.ndn.wire.Preamble;
-import io.trunkline.hadoop.ndn.write.Plan;
-import io.trunkline.hadoop.ndn.write.SilentPublisher;
-import io.trunkline.hadoop.ndn.write.WriteTap;
+import io.trunkline.hadoop.wire.PacketHead;
+import io.trunkline.hadoop.wire.WriteOp;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -41,10 +39,12 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class TapChannelTest {
+  private static final byte[] MARK = {7, 7, 7};
+
   private ServerSocket server;
   private SocketChannel real;
   private Socket far;
-  private Socket plugin;
+  private Socket left;
 
   @BeforeEach
   void connect() throws IOException {
@@ -64,34 +64,65 @@ class TapChannelTest {
     server.close();
   }
 
-  /** The DataNode's stock port; {@link #far} is its end of the connection from now on. */
-  private SocketChannel connectToStock() throws IOException {
+  /** The other connection's port; {@link #far} is its end of the connection from now on. */
+  private SocketChannel connectElsewhere() throws IOException {
     SocketChannel stock = SocketChannel.open();
     stock.setOption(StandardSocketOptions.SO_SNDBUF, 8192);
     stock.connect(server.getLocalSocketAddress());
-    plugin = far;
+    left = far;
     far = server.accept();
     return stock;
   }
 
-  private TapChannel plain() {
-    return new TapChannel(null, real, new WriteTap(op -> new Plan.Plain()), this::connectToStock);
-  }
-
-  private TapChannel named() {
-    Preamble preamble = new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, StockBytes.SEGMENT);
+  /** Goes to another connection with whatever it is. */
+  private TapChannel moving() {
     return new TapChannel(
         null,
         real,
-        new WriteTap(op -> new Plan.Produce(preamble, new SilentPublisher())),
-        () -> {
-          throw new AssertionError("a write by name");
+        new TapListener() {
+          @Override
+          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out)
+              throws IOException {
+            connection.moveTo(TapChannelTest.this::connectElsewhere);
+            return PassThrough.INSTANCE;
+          }
+
+          @Override
+          public void other(TapConnection connection) throws IOException {
+            connection.moveTo(TapChannelTest.this::connectElsewhere);
+          }
         });
   }
 
-  /** Its header carries a token, which only the DataNode's own port may see. */
+  /** Sends a mark before the header, and a mark and the head in place of each packet. */
+  private TapChannel rewriting() {
+    PacketRewriter rewriter =
+        new PacketRewriter() {
+          @Override
+          public void packet(PacketHead head, byte[] body, int off, TapOutput out) {
+            out.reserve(MARK.length + head.bytes().length).put(MARK).put(head.bytes());
+          }
+        };
+    return new TapChannel(
+        null,
+        real,
+        new TapListener() {
+          @Override
+          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
+            out.reserve(MARK.length).put(MARK);
+            return rewriter;
+          }
+
+          @Override
+          public void other(TapConnection connection) {
+            throw new AssertionError("a write");
+          }
+        });
+  }
+
+  /** A header may carry a token, which is only for where the listener goes. */
   @Test
-  void whatIsNoWriteByNameGoesToTheStockPortAndNowhereElse() throws IOException {
+  void aConnectionThatIsLeftHasCarriedNothing() throws IOException {
     byte[] header =
         StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
     for (boolean blocking : new boolean[] {true, false}) {
@@ -99,25 +130,25 @@ class TapChannelTest {
         close();
         connect();
       }
-      try (TapChannel channel = plain()) {
+      try (TapChannel channel = moving()) {
         channel.configureBlocking(blocking);
         write(channel, Arrays.copyOf(header, 10));
-        assertNull(plugin, "nothing is decided yet");
+        assertNull(left, "nothing is decided yet");
         write(channel, Arrays.copyOfRange(header, 10, header.length));
         write(channel, new byte[] {1, 2, 3});
-        assertEquals(-1, plugin.getInputStream().read(), "the plug-in's port sees no byte");
+        assertEquals(-1, left.getInputStream().read(), "no byte");
         assertArrayEquals(header, far.getInputStream().readNBytes(header.length));
         assertArrayEquals(new byte[] {1, 2, 3}, far.getInputStream().readNBytes(3));
         assertEquals(blocking, channel.real().isBlocking());
         assertEquals(far.getLocalSocketAddress(), channel.getRemoteAddress());
-        plugin = null;
+        left = null;
       }
     }
   }
 
   @Test
   void readsTimeOutAsOnARealChannel() throws IOException {
-    try (TapChannel channel = plain()) {
+    try (TapChannel channel = moving()) {
       write(channel, new byte[] {0, 28, 81});
       SocketInputStream in = new SocketInputStream(channel, 200);
       for (int i = 0; i < 3; i++) {
@@ -140,7 +171,7 @@ class TapChannelTest {
 
   @Test
   void writesTimeOutWhenNobodyReads() throws IOException {
-    try (TapChannel channel = plain()) {
+    try (TapChannel channel = moving()) {
       SocketOutputStream out = new SocketOutputStream(channel, 300);
       out.write(new byte[] {0, 28, 81});
       assertThrows(
@@ -155,7 +186,7 @@ class TapChannelTest {
 
   @Test
   void aReaderAndAWriterShareTheChannel() throws Exception {
-    try (TapChannel channel = plain()) {
+    try (TapChannel channel = moving()) {
       SocketInputStream in = new SocketInputStream(channel, 10_000);
       SocketOutputStream out = new SocketOutputStream(channel, 10_000);
       byte[] op = {0, 28, 81};
@@ -190,8 +221,8 @@ class TapChannelTest {
   }
 
   @Test
-  void aPacketIsSentOnlyWhenItsRecordHasGoneOut() throws Exception {
-    try (TapChannel channel = named()) {
+  void aPacketIsSentOnlyWhenAllHasGoneOutThatStandsForIt() throws Exception {
+    try (TapChannel channel = rewriting()) {
       channel.configureBlocking(false);
       write(
           channel,
@@ -226,10 +257,12 @@ class TapChannelTest {
       sentWhole++;
       channel.close();
       long header =
-          StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client").length
-              + new Preamble("/hadoop/blocks/BP-1/1/v=1", 1, 1).encode().length;
+          MARK.length
+              + StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client")
+                  .length;
       assertEquals(
-          header + (long) sentWhole * (3 + heartbeat.length), count.get(20, TimeUnit.SECONDS));
+          header + (long) sentWhole * (MARK.length + heartbeat.length),
+          count.get(20, TimeUnit.SECONDS));
     }
   }
 
@@ -242,7 +275,7 @@ class TapChannelTest {
 
   @Test
   void aClosedChannelEndsReadersAndWriters() throws IOException {
-    TapChannel channel = plain();
+    TapChannel channel = moving();
     SocketInputStream in = new SocketInputStream(channel, 0);
     channel.close();
     assertThrows(ClosedChannelException.class, () -> in.read(new byte[1]));
@@ -251,7 +284,7 @@ class TapChannelTest {
 
   @Test
   void manyKeysComeAndGoOnOneSelector() throws IOException {
-    try (TapChannel channel = plain();
+    try (TapChannel channel = moving();
         var selector = channel.provider().openSelector()) {
       channel.configureBlocking(false);
       for (int i = 0; i < 100; i++) {

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.NdnException;
+import io.trunkline.hadoop.ndn.wire.AnswerFrame;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.tap.BytesTap;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
@@ -30,13 +32,12 @@ import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.security.token.Token;
 import org.junit.jupiter.api.Test;
 
-class WriteTapTest {
+class NamedWritesTest {
   private static final Preamble PREAMBLE =
       new Preamble("/hadoop/blocks/BP-1/1/v=1", 42, StockBytes.SEGMENT);
 
   private final ByteArrayOutputStream sent = new ByteArrayOutputStream();
   private final WritableByteChannel wire = Channels.newChannel(sent);
-  private final ControlBuffer control = new ControlBuffer();
   private final Remembering publisher = new Remembering();
   private long asked = -1;
 
@@ -109,18 +110,29 @@ class WriteTapTest {
     }
   }
 
-  private void send(WriteTap tap, byte[]... parts) throws IOException {
+  private BytesTap tap(Planner planner) {
+    return new BytesTap(new NamedWrites(planner, null), wire);
+  }
+
+  private BytesTap published() {
+    return tap(op -> new Plan.Produce(PREAMBLE, publisher));
+  }
+
+  private static void send(BytesTap tap, byte[]... parts) throws IOException {
     for (byte[] part : parts) {
-      ByteBuffer in = ByteBuffer.wrap(part);
-      while (in.hasRemaining()) {
-        if (tap.stock()) {
-          wire.write(in);
-        } else {
-          tap.accept(in, control);
-          assertTrue(control.drainTo(wire));
-        }
-      }
+      tap.write(part);
     }
+  }
+
+  /** Stock bytes come back, as a plug-in frames them; stock code reads them as they are. */
+  private static void answer(BytesTap tap, byte[] stock) throws IOException {
+    ByteBuffer frame = ByteBuffer.allocate(AnswerFrame.STOCK_HEAD_BYTES + stock.length);
+    AnswerFrame.stock(stock.length, frame);
+    assertArrayEquals(stock, tap.answered(frame.put(stock).array()));
+  }
+
+  private static void ask(BytesTap tap, long seqno) throws IOException {
+    assertEquals(0, tap.answered(AnswerFrame.ask(seqno)).length);
   }
 
   private List<ControlRecord> records(byte[] header) throws IOException {
@@ -157,7 +169,7 @@ class WriteTapTest {
   void wholePacketsBecomeSegmentsAndTheRestAStream() throws IOException {
     int seg = StockBytes.SEGMENT;
     byte[] header = header(128L << 20);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     send(
         tap,
         header,
@@ -179,7 +191,7 @@ class WriteTapTest {
   void theEndOfAFullBlockIsASegmentThoughShort() throws IOException {
     int seg = StockBytes.SEGMENT;
     byte[] header = header(seg + 1000);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     send(
         tap,
         header,
@@ -194,7 +206,7 @@ class WriteTapTest {
   void largePacketsBecomeSeveralSegments() throws IOException {
     int seg = StockBytes.SEGMENT;
     byte[] header = header(9L * seg + 1000);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     send(
         tap,
         header,
@@ -212,7 +224,7 @@ class WriteTapTest {
   void largePacketsThatDoNotFillSegmentsAreAStream() throws IOException {
     int seg = StockBytes.SEGMENT;
     byte[] header = header(128L << 20);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     send(
         tap,
         header,
@@ -225,7 +237,7 @@ class WriteTapTest {
   @Test
   void whatThePipelineAcknowledgesIsLetGo() throws IOException {
     int seg = StockBytes.SEGMENT;
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     send(
         tap,
         header(128L << 20),
@@ -234,11 +246,11 @@ class WriteTapTest {
         StockBytes.packet(4L * seg, 2, false, new byte[100]),
         StockBytes.packet(4L * seg + 100, 3, false, new byte[412]));
     publisher.published.clear();
-    tap.answered(ByteBuffer.wrap(StockBytes.writeAnswer()));
-    tap.answered(ByteBuffer.wrap(StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS)));
-    tap.answered(ByteBuffer.wrap(StockBytes.ack(-1, SUCCESS, SUCCESS, SUCCESS)));
-    tap.answered(ByteBuffer.wrap(StockBytes.ack(2, SUCCESS, SUCCESS, SUCCESS)));
-    tap.answered(ByteBuffer.wrap(StockBytes.ack(3, SUCCESS, ERROR, SUCCESS)));
+    answer(tap, StockBytes.writeAnswer());
+    answer(tap, StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS));
+    answer(tap, StockBytes.ack(-1, SUCCESS, SUCCESS, SUCCESS));
+    answer(tap, StockBytes.ack(2, SUCCESS, SUCCESS, SUCCESS));
+    answer(tap, StockBytes.ack(3, SUCCESS, ERROR, SUCCESS));
     assertEquals(
         List.of("block acknowledged 1", "block acknowledged 3", "stream acknowledged 0"),
         publisher.published);
@@ -248,7 +260,7 @@ class WriteTapTest {
   void aBodyThatCannotBePublishedGoesInline() throws IOException {
     byte[] header = header(128L << 20);
     publisher.broken = true;
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     byte[] packet =
         StockBytes.packet(0, 0, false, StockBytes.random(new Random(1), StockBytes.SEGMENT));
     send(tap, header, packet);
@@ -264,7 +276,7 @@ class WriteTapTest {
   void whatIsAskedForIsSentFromWhatIsKeptAndTheRestInline() throws IOException {
     int seg = StockBytes.SEGMENT;
     byte[] header = header(128L << 20);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap tap = published();
     Random random = new Random(9);
     byte[][] packets = {
       StockBytes.packet(0, 0, false, StockBytes.random(random, seg)),
@@ -275,28 +287,19 @@ class WriteTapTest {
     };
     send(tap, header);
     send(tap, packets[0], packets[1], packets[2], packets[3]);
-    tap.answered(ByteBuffer.wrap(StockBytes.writeAnswer()));
-    tap.answered(ByteBuffer.wrap(StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS)));
-    assertFalse(tap.sendAgain(control), "nobody has asked");
+    answer(tap, StockBytes.writeAnswer());
+    answer(tap, StockBytes.ack(0, SUCCESS, SUCCESS, SUCCESS));
     publisher.published.clear();
     sent.reset();
-    tap.asked(2);
-    again(tap);
+    ask(tap, 2);
     assertEquals(1, sent(packets[3], ControlRecord.AGAIN));
     // Another DataNode is further behind: what was sent is not sent to it twice.
-    tap.asked(0);
-    tap.asked(1);
-    again(tap);
+    ask(tap, 0);
+    ask(tap, 1);
     assertEquals(1, sent(packets[1], ControlRecord.AGAIN));
     send(tap, packets[4]);
     assertEquals(1, sent(packets[4], ControlRecord.INLINE));
     assertEquals(List.of("starved"), publisher.published, "and no more is published");
-  }
-
-  private void again(WriteTap tap) throws IOException {
-    while (tap.sendAgain(control)) {
-      assertTrue(control.drainTo(wire));
-    }
   }
 
   /** How many records with bodies were sent; the last is that of a packet. */
@@ -323,19 +326,17 @@ class WriteTapTest {
   void whoeverSendsAWriteIsAskedForWhatIsAskedHere() throws IOException {
     WriteOp upstream = parse(3);
     try (Inflow inflow = Inflow.open(upstream, PREAMBLE, seqno -> asked = seqno)) {
-      WriteTap tap = new WriteTap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
-      tap.attach((record, body) -> control.put(record, body, 0));
+      BytesTap tap = tap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
       send(tap, parse(2).header());
       byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
       inflow.received(record(packet, ControlRecord.BLOCK_SEGMENT, 0));
       send(tap, packet);
-      assertTrue(tap.asksFurther(17));
+      ask(tap, 17);
       assertEquals(17, asked);
       sent.reset();
       PacketHead head = record(packet, ControlRecord.BLOCK_SEGMENT, 0).head();
       inflow.again(
           head, Arrays.copyOfRange(packet, packet.length - head.bodyLength(), packet.length));
-      assertTrue(control.drainTo(wire));
       assertEquals(1, sent(packet, ControlRecord.AGAIN));
       // One that did not come by name here goes on along with its record.
       ControlRecord second = record(packet, ControlRecord.BLOCK_SEGMENT, 1);
@@ -350,7 +351,7 @@ class WriteTapTest {
   void aPacketOfTooManySegmentsGoesInline() throws IOException {
     Preamble small = new Preamble(PREAMBLE.name(), 42, 512);
     byte[] header = header(128L << 20);
-    WriteTap tap = new WriteTap(op -> new Plan.Produce(small, publisher));
+    BytesTap tap = tap(op -> new Plan.Produce(small, publisher));
     send(
         tap,
         header,
@@ -362,15 +363,16 @@ class WriteTapTest {
   @Test
   void anythingThatIsNoWritePassesAsItIs() throws IOException {
     byte[] read = {0, 28, 81, 5, 1, 2, 3, 4, 5};
-    WriteTap tap =
-        new WriteTap(
+    BytesTap tap =
+        tap(
             op -> {
               throw new AssertionError("no write");
             });
     for (byte b : read) {
       send(tap, new byte[] {b});
     }
-    assertTrue(tap.stock());
+    assertTrue(tap.moved(), "the stock port takes it");
+    assertTrue(tap.passesAll());
     assertArrayEquals(read, sent.toByteArray());
   }
 
@@ -378,8 +380,11 @@ class WriteTapTest {
   void aPlainWriteIsUnchanged() throws IOException {
     byte[] header = header(128L << 20);
     byte[] packet = StockBytes.packet(0, 0, false, new byte[1000]);
-    WriteTap tap = new WriteTap(op -> new Plan.Plain());
-    send(tap, header, packet);
+    BytesTap tap = tap(op -> new Plan.Plain());
+    send(tap, header);
+    assertTrue(tap.moved(), "the stock port takes it");
+    assertTrue(tap.passesAll());
+    send(tap, packet);
     byte[] out = sent.toByteArray();
     assertArrayEquals(header, Arrays.copyOf(out, header.length));
     assertArrayEquals(packet, Arrays.copyOfRange(out, header.length, out.length));
@@ -396,14 +401,14 @@ class WriteTapTest {
       stock.write(StockBytes.packet((long) i * seg, i, false, StockBytes.random(random, seg)));
     }
     byte[] all = stock.toByteArray();
-    WriteTap whole = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+    BytesTap whole = published();
     send(whole, all);
     byte[] expectedWire = sent.toByteArray();
     byte[] expectedBodies = publisher.bodies.toByteArray();
     for (int round = 0; round < 50; round++) {
       sent.reset();
       publisher.bodies.reset();
-      WriteTap tap = new WriteTap(op -> new Plan.Produce(PREAMBLE, publisher));
+      BytesTap tap = published();
       int at = 0;
       while (at < all.length) {
         int part = Math.min(all.length - at, 1 + random.nextInt(100_000));
@@ -421,7 +426,7 @@ class WriteTapTest {
     try (Inflow inflow = Inflow.open(upstream, PREAMBLE, seqno -> asked = seqno)) {
       WriteOp downstream = parse(2);
       assertEquals(inflow, Inflow.upstreamOf(downstream));
-      WriteTap tap = new WriteTap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
+      BytesTap tap = tap(op -> new Plan.Relay(Inflow.upstreamOf(op)));
       byte[] header = downstream.header();
       send(tap, header);
       byte[] first = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);

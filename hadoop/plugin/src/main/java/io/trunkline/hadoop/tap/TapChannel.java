@@ -1,11 +1,8 @@
-package io.trunkline.hadoop.ndn.channel;
+package io.trunkline.hadoop.tap;
 
-import io.trunkline.hadoop.ndn.wire.AnswerFrame;
-import io.trunkline.hadoop.ndn.wire.ControlRecord;
-import io.trunkline.hadoop.ndn.write.ControlBuffer;
-import io.trunkline.hadoop.ndn.write.WriteTap;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.SocketOption;
@@ -15,44 +12,26 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A connection to a DataNode's plug-in: a real channel with a {@link WriteTap} where stock code
- * writes. It blocks, times out and is selected as the real channel is. Where the tap finds that
- * this is no write by name, the DataNode's stock port takes the plug-in's place before a byte has
- * gone out: a header carries the block token, which is nobody else's to see.
+ * A data-transfer connection as stock code sees it: a real channel with a {@link Tap} where stock
+ * code writes and reads. It blocks, times out and is selected as the real channel is.
  *
- * <p>A packet counts as sent only when its control record has gone out whole. When the connection
- * takes but a part of a record, the packet's last byte is left with the caller, who comes back with
+ * <p>What goes out in place of a packet counts as sent only when it has gone out whole. When the
+ * connection takes but a part, the packet's last byte is left with the caller, who comes back with
  * it once the connection takes more; so HDFS's own write timeout goes on working.
  */
-public final class TapChannel extends SocketChannel implements WriteTap.Connection {
-  /** How long the connection may take nothing of what is sent again before it is given up. */
+public final class TapChannel extends SocketChannel {
+  /** How long the connection may take nothing of what a listener sends before it is given up. */
   private static final long STALL_MS = 60_000;
 
-  /** Connects to the DataNode's stock port instead. */
-  @FunctionalInterface
-  public interface Stock {
-    /**
-     * Connects.
-     *
-     * @return a channel that blocks
-     * @throws IOException when it cannot be connected
-     */
-    SocketChannel connect() throws IOException;
-  }
-
   private volatile SocketChannel real;
-  private final WriteTap tap;
-  private final Stock stock;
-  private final ControlBuffer control = new ControlBuffer();
+  private final Tap tap;
+  private final TapOutput out;
   private final Object writeLock = new Object();
   private final Socket owner;
-  private final AnswerFrame.Reader answers = new AnswerFrame.Reader();
 
   /** Whether the byte that the caller will come back with was taken already. */
   private boolean lastByteTaken;
@@ -62,16 +41,14 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
    *
    * @param owner what {@link #socket} answers
    * @param real the connection
-   * @param tap reads along where stock code writes
-   * @param stock where everything goes that is no write by name
+   * @param listener decides what becomes of it
    */
-  public TapChannel(Socket owner, SocketChannel real, WriteTap tap, Stock stock) {
+  public TapChannel(Socket owner, SocketChannel real, TapListener listener) {
     super(TapSelectorProvider.INSTANCE);
     this.owner = owner;
     this.real = real;
-    this.tap = tap;
-    this.stock = stock;
-    tap.attach(this);
+    this.tap = new Tap(listener, new Connection());
+    this.out = tap.output();
   }
 
   SocketChannel real() {
@@ -82,7 +59,7 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
   public int write(ByteBuffer from) throws IOException {
     synchronized (writeLock) {
       int start = from.position();
-      if (!control.drainTo(real)) {
+      if (!out.drainTo(real)) {
         return 0;
       }
       if (lastByteTaken && from.hasRemaining()) {
@@ -90,15 +67,14 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
         lastByteTaken = false;
       }
       while (from.hasRemaining()) {
-        if (tap.stock()) {
-          real.write(from);
-          break;
+        if (tap.passing() > 0) {
+          if (!pass(from)) {
+            break;
+          }
+          continue;
         }
-        tap.accept(from, control);
-        if (tap.stock()) {
-          goByStock();
-        }
-        if (!control.drainTo(real)) {
+        tap.accept(from);
+        if (!out.drainTo(real)) {
           from.position(from.position() - 1);
           lastByteTaken = true;
           break;
@@ -108,19 +84,19 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
     }
   }
 
-  /**
-   * Leaves the plug-in, to which nothing was sent yet, for the stock port. Stock code asks before
-   * it waits for an answer, so nobody reads from the connection that is given up.
-   */
-  private void goByStock() throws IOException {
-    real.close();
-    SocketChannel other = stock.connect();
-    other.configureBlocking(isBlocking());
-    real = other;
-    if (!isOpen()) {
-      other.close();
-      throw new ClosedChannelException();
+  /** Sends what is to pass as it is; returns false when the connection took but a part. */
+  private boolean pass(ByteBuffer from) throws IOException {
+    int limit = from.limit();
+    int most = (int) Math.min(from.remaining(), tap.passing());
+    int count;
+    from.limit(from.position() + most);
+    try {
+      count = real.write(from);
+    } finally {
+      from.limit(limit);
     }
+    tap.passed(count);
+    return count == most;
   }
 
   @Override
@@ -140,54 +116,75 @@ public final class TapChannel extends SocketChannel implements WriteTap.Connecti
     while (true) {
       int start = to.position();
       int count = real.read(to);
-      if (count <= 0 || !tap.named()) {
+      if (count <= 0) {
         return count;
       }
-      List<Long> asked = new ArrayList<>(0);
-      int stock = answers.accept(to, start, to.position(), asked::add);
+      int stock = tap.answered(to, start, to.position());
       to.position(start + stock);
-      if (stock > 0) {
-        tap.answered(to.duplicate().flip().position(start));
-      }
-      for (long seqno : asked) {
-        if (!tap.asksFurther(seqno)) {
-          synchronized (writeLock) {
-            tap.asked(seqno);
-          }
-          push();
-        }
-      }
       if (stock > 0 || !real.isBlocking()) {
         return stock;
       }
     }
   }
 
-  @Override
-  public void send(ControlRecord record, byte[] body) throws IOException {
-    synchronized (writeLock) {
-      control.put(record, body, 0);
+  /** What the tap's listener sees of this channel. */
+  private final class Connection implements TapConnection {
+    @Override
+    public InetSocketAddress local() throws IOException {
+      return (InetSocketAddress) real.getLocalAddress();
     }
-    push();
-  }
 
-  /** Sends what is due and what is to be sent again; stock code may write in between. */
-  private void push() throws IOException {
-    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STALL_MS);
-    while (true) {
+    @Override
+    public InetSocketAddress remote() throws IOException {
+      return (InetSocketAddress) real.getRemoteAddress();
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Stock code asks before it waits for an answer, so nobody reads from the connection that is
+     * given up.
+     */
+    @Override
+    public void moveTo(Connector connector) throws IOException {
+      real.close();
+      SocketChannel other = connector.connect();
+      other.configureBlocking(isBlocking());
+      real = other;
+      if (!isOpen()) {
+        other.close();
+        throw new ClosedChannelException();
+      }
+    }
+
+    @Override
+    public void send(Refill refill) throws IOException {
+      boolean more;
       synchronized (writeLock) {
-        while (control.drainTo(real)) {
-          deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STALL_MS);
-          if (!tap.sendAgain(control)) {
-            return;
+        more = refill.next(out);
+      }
+      long deadline = deadline();
+      while (true) {
+        synchronized (writeLock) {
+          while (out.drainTo(real)) {
+            if (!more) {
+              return;
+            }
+            more = refill.next(out);
+            deadline = deadline();
           }
         }
+        if (System.nanoTime() - deadline >= 0) {
+          throw new SocketTimeoutException(
+              TapChannel.this + ": takes nothing for " + STALL_MS + " ms");
+        }
+        awaitWritable();
       }
-      if (System.nanoTime() - deadline >= 0) {
-        throw new SocketTimeoutException(this + ": takes nothing for " + STALL_MS + " ms");
-      }
-      awaitWritable();
     }
+  }
+
+  private static long deadline() {
+    return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(STALL_MS);
   }
 
   /** Waits until the connection may take more, for a while at most. */

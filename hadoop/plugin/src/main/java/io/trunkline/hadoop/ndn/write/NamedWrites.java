@@ -1,0 +1,61 @@
+package io.trunkline.hadoop.ndn.write;
+
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.tap.PassThrough;
+import io.trunkline.hadoop.tap.TapConnection;
+import io.trunkline.hadoop.tap.TapListener;
+import io.trunkline.hadoop.tap.TapOutput;
+import io.trunkline.hadoop.tap.WriteHandler;
+import io.trunkline.hadoop.wire.OpHeader;
+import io.trunkline.hadoop.wire.WriteOp;
+import java.io.IOException;
+
+/**
+ * Makes named writes of what stock code writes to a DataNode's plug-in. Where it is no write by
+ * name, the DataNode's stock port takes the plug-in's place before a byte has gone out: a header
+ * carries the block token, which is nobody else's to see.
+ */
+public final class NamedWrites implements TapListener {
+  private final Planner planner;
+  private final TapConnection.Connector stock;
+
+  /**
+   * For one connection to a plug-in.
+   *
+   * @param planner decides how a write travels
+   * @param stock connects to the DataNode's stock port instead
+   */
+  public NamedWrites(Planner planner, TapConnection.Connector stock) {
+    this.planner = planner;
+    this.stock = stock;
+  }
+
+  @Override
+  public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out)
+      throws IOException {
+    Plan plan = op.header().length > OpHeader.MAX_NAMED_BYTES ? new Plan.Plain() : planner.plan(op);
+    if (plan instanceof Plan.Produce produce) {
+      put(produce.preamble(), out);
+      return new PublishedWrite(op, produce, connection);
+    }
+    if (plan instanceof Plan.Relay relay) {
+      put(relay.inflow().preamble(), out);
+      TransferStats.get().add(Counter.NAMED_RELAYS);
+      return new RelayedWrite(relay.inflow(), connection);
+    }
+    connection.moveTo(stock);
+    return PassThrough.INSTANCE;
+  }
+
+  private static void put(Preamble preamble, TapOutput out) {
+    byte[] first = preamble.encode();
+    out.reserve(first.length).put(first);
+  }
+
+  @Override
+  public void other(TapConnection connection) throws IOException {
+    connection.moveTo(stock);
+  }
+}
