@@ -3,7 +3,7 @@ package io.trunkline.hadoop.ndn.write;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 
 /** How the bytes of one connection to a DataNode's plug-in travel. */
-public sealed interface Plan {
+public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay {
   /** Everything as stock bytes. */
   record Plain() implements Plan {}
 
