@@ -34,7 +34,7 @@ WANTED = QueuesWanted(
 
 
 def as_json(wanted: QueuesWanted) -> dict:
-    return json.loads(WantedView.of(wanted).model_dump_json())
+    return json.loads(WantedView.of(wanted, "run").model_dump_json())
 
 
 def of(value) -> Told:
@@ -42,14 +42,20 @@ def of(value) -> Told:
 
 
 def test_what_is_wanted_goes_through_json():
-    assert of(as_json(WANTED)) == Told(WANTED.version, WANTED)
+    assert of(as_json(WANTED)) == Told(WANTED.version, WANTED, "run")
+
+
+def test_an_older_controller_that_does_not_name_its_run_is_understood():
+    value = as_json(WANTED)
+    del value["controller"]
+    assert of(value) == Told(WANTED.version, WANTED)
 
 
 def test_what_a_newer_controller_says_beside_is_passed_over():
     value = as_json(WANTED) | {"version": "of-a-newer-one", "more": {"a": [1]}}
     for part in (*value["ports"], *value["ports"][1]["queues"], *value["undecided"]):
         part["more"] = 1
-    assert of(value) == Told("of-a-newer-one", WANTED)
+    assert of(value) == Told("of-a-newer-one", WANTED, "run")
 
 
 @pytest.mark.parametrize(

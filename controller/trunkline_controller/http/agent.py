@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,9 +25,10 @@ MAX_SWITCHES = 256  # of one agent
 
 
 class Polls:
-    """The polls that wait. `end` answers all of them, and lets none wait any more."""
+    """The polls that wait. `end` answers all of them, and lets none wait any more. `run` is this run's own word."""
 
     def __init__(self) -> None:
+        self.run = secrets.token_hex(8)
         self._waiting: set[Callable[[], None]] = set()
         self._lock = threading.Lock()
         self.ended = False
@@ -66,7 +68,7 @@ def agent(control: AgentControl, polls: Polls) -> APIRouter:
     ) -> WantedView:
         """Which queues the switches' ports should have; waits while it is the version that was seen."""
         dpids = tuple(Dpid(int(text, 16)) for text in dpid)
-        return WantedView.of(await _another(control, polls, dpids, seen, wait))
+        return WantedView.of(await _another(control, polls, dpids, seen, wait), polls.run)
 
     @router.post("/queues", status_code=204, responses=problem.responses(413, 415))
     def report_queues(report: ReportView) -> None:

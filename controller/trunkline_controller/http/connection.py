@@ -35,6 +35,13 @@ class Connection(H11Protocol):
         self.waiting_since_s = self.loop.time()
         super().connection_made(transport)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            # For the five seconds that it waits for another request it would keep all of this one in memory.
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
+
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if not self._is_waiting():

@@ -77,10 +77,14 @@ class WantedView(BaseModel):
     )
     ports: list[WantedPortView]
     undecided: list[UndecidedPortView] = Field(description="Ports of these switches that should stay as they are")
+    controller: str = Field(
+        "", max_length=MAX_VERSION, description="Which run of the controller says so: another has no report yet"
+    )
 
     @staticmethod
-    def of(wanted: QueuesWanted) -> WantedView:
+    def of(wanted: QueuesWanted, controller: str) -> WantedView:
         return WantedView(
+            controller=controller,
             version=wanted.version,
             switches=[dpid_text(dpid) for dpid in sorted(wanted.switches)],
             ports=[WantedPortView.of(port) for port in sorted(wanted.ports, key=lambda p: (p.dpid, p.port))],

@@ -106,7 +106,7 @@ class Agent:
                 log.info("%s: answers again", self._settings.controller)
             if failed or answer != told:
                 with self._lock:
-                    # A controller that was away, or did not know these switches, knows nothing of what was done.
+                    # One that was away, began anew or did not know these switches knows nothing of what was done.
                     self._report_again = True
                     self._version = answer.version
                     # What it is not sure of stays as it was sure of it last.

@@ -32,10 +32,11 @@ class ControllerError(OSError):
 
 @dataclass(frozen=True)
 class Told:
-    """What the controller wants, and the word by which it knows that it said so."""
+    """What the controller wants, the word by which it knows that it said so, and the one of its run."""
 
     version: str
     wanted: QueuesWanted
+    controller: str = ""
 
 
 class Client:
@@ -128,7 +129,7 @@ def told(url: str, answer: bytes) -> Told:
         view = WantedView.model_validate_json(answer)
     except ValidationError as error:
         raise ControllerError(f"{url}: {_unlike(error)}") from None
-    return Told(view.version, view.wanted())
+    return Told(view.version, view.wanted(), view.controller)
 
 
 def _parts(report: QueuesReport) -> Iterator[ReportView]:
