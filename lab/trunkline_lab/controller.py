@@ -7,6 +7,7 @@ import json
 import secrets
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -216,13 +217,23 @@ class Controller:
         self.wait_converged(len(names))
 
     def _wait_queues(self) -> None:
-        """Until the controller's own probe has seen each queue of each port take effect."""
+        """Until the controller's own probe has seen each queue of each port take effect.
+
+        A port's only queue is told from none by its rate alone, so there the switch's own records must do.
+        """
         alive = [process for process in (self.process, *self.agents.values()) if process is not None]
         wait_until("queues that have effect", self._queues_in_force, LIMIT_S, *alive, pause_s=0.2)
 
     def _queues_in_force(self) -> bool:
         found = self.queues()
-        return bool(found) and all(queue["mode"] in MODES for queue in found)
+        of_port = Counter(_port(queue) for queue in found)
+        told_apart = [queue for queue in found if of_port[_port(queue)] > 1]
+        in_force = bool(found) and all(queue["mode"] in MODES for queue in told_apart)
+        return in_force and all(switch.has_rates() for switch in self._switches())
+
+
+def _port(queue: dict[str, Any]) -> tuple[str, int]:
+    return queue["at"]["dpid"], queue["at"]["port"]
 
 
 def variables(directory: Path) -> dict[str, str]:
