@@ -274,6 +274,56 @@ class TapChannelTest {
   }
 
   @Test
+  void whatIsNotForStockCodeIsReadOver() throws IOException {
+    PacketRewriter everyFourth =
+        new PacketRewriter() {
+          private int seen;
+
+          @Override
+          public void packet(PacketHead head, byte[] body, int off, TapOutput out) {
+            throw new AssertionError("nothing but a header is written");
+          }
+
+          @Override
+          public int answered(ByteBuffer in, int from, int to) {
+            int at = from;
+            for (int i = from; i < to; i++) {
+              seen++;
+              if (seen % 4 == 0) {
+                in.put(at++, in.get(i));
+              }
+            }
+            return at - from;
+          }
+        };
+    TapListener listener =
+        new TapListener() {
+          @Override
+          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
+            return everyFourth;
+          }
+
+          @Override
+          public void other(TapConnection connection) {
+            throw new AssertionError("a write");
+          }
+        };
+    try (TapChannel channel = new TapChannel(null, real, listener)) {
+      channel.configureBlocking(false);
+      write(
+          channel,
+          StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+      far.getOutputStream().write(new byte[] {0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0});
+      ByteBuffer one = ByteBuffer.allocate(1);
+      assertEquals(1, new SocketInputStream(channel, 20_000).read(one), "waits for all of it");
+      assertEquals(1, one.get(0));
+      assertEquals(1, channel.read(one.rewind()), "without another look at a selector");
+      assertEquals(2, one.get(0));
+      assertEquals(0, channel.read(one.rewind()), "nothing more for stock code");
+    }
+  }
+
+  @Test
   void aClosedChannelEndsReadersAndWriters() throws IOException {
     TapChannel channel = moving();
     SocketInputStream in = new SocketInputStream(channel, 0);
