@@ -31,6 +31,7 @@ struct tcp_sock {
   __u32 snd_nxt;
   __u32 snd_wnd;
   __u64 bytes_sent;
+  __u64 bytes_acked;
   __u64 bytes_received;
   struct tcp_options_received rx_opt;
 };

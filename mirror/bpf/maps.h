@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* The maps, and counting. Hash maps of fixed size: a spin lock is refused in LRU maps, and only announced flows are in
- * them, which the agent also takes out. */
+/* The maps, and counting. Flows are in hash maps of fixed size: a spin lock is refused in LRU maps, and only announced
+ * flows are in them, which the agent also takes out. */
 #ifndef MR_MAPS_H
 #define MR_MAPS_H
 
@@ -27,6 +27,13 @@ struct {
   __type(key, struct mr_key);
   __type(value, struct mr_head);
 } mr_heads SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, MR_STARTS);
+  __type(key, struct mr_key);
+  __type(value, struct mr_start);
+} mr_starts SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);

@@ -11,11 +11,17 @@
  *   D_{j-1} to D_j    MR_RCV: ACKs raised to where D_j is                MR_SND: sent really, or virtually
  *   D_j to D_{j-1}    MR_SND: news written down; held, clipped           MR_RCV: start learnt, step bit, coupled window
  *
- * Only connections in the maps count (state.h); all other traffic goes as if there were no program, but for marked
- * frames, which are dropped.
+ * Only announced connections count (state.h), announced before they start or in mid-stream; all other traffic goes as if
+ * there were no program, but for marked frames, which are dropped. Of connections of data ports it is written down where
+ * their streams start (start.h).
  */
 #include "receive.h"
 #include "send.h"
+
+/* What goes on is for the next filter of the hook, if there is one. */
+static always_inline int passed_on(int verdict) {
+  return verdict == MR_NOT_OURS || verdict == TC_ACT_OK ? TC_ACT_UNSPEC : verdict;
+}
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -23,29 +29,34 @@ SEC("classifier")
 int mr_ingress(struct __sk_buff *skb) {
   if (skb->mark == MR_RELEASED) {
     skb->mark = 0;
-    return TC_ACT_OK;
+    return TC_ACT_UNSPEC;
   }
   struct packet p;
   __builtin_memset(&p, 0, sizeof p);
   int mirrored = marked(skb), verdict = parse(skb, &p) ? MR_NOT_OURS : 0;
   if (mirrored) {
     if (!verdict) verdict = rcv_mirrored(skb, &p);
-    if (verdict != MR_NOT_OURS) return verdict;
+    if (verdict != MR_NOT_OURS) return passed_on(verdict);
     count_in_all(MR_C_MIRROR_UNKNOWN, 1);
     return TC_ACT_SHOT;
   }
-  if (verdict) return TC_ACT_OK;
+  if (verdict) return TC_ACT_UNSPEC;
+  if (p.length) start_ingress(skb, &p);
   verdict = rcv_upstream(skb, &p);
   if (verdict == MR_NOT_OURS) verdict = snd_ingress(skb, &p);
-  return verdict == MR_NOT_OURS ? TC_ACT_OK : verdict;
+  return passed_on(verdict);
 }
 
 SEC("classifier")
 int mr_egress(struct __sk_buff *skb) {
   struct packet p;
   __builtin_memset(&p, 0, sizeof p);
-  if (parse(skb, &p)) return TC_ACT_OK;
+  if (parse(skb, &p)) return TC_ACT_UNSPEC;
+  if (p.flags & TCP_SYN)
+    start_anew(&p);
+  else if (p.length)
+    start_egress(skb, &p);
   int verdict = snd_egress(skb, &p);
   if (verdict == MR_NOT_OURS) verdict = rcv_egress(skb, &p);
-  return verdict == MR_NOT_OURS ? TC_ACT_OK : verdict;
+  return passed_on(verdict);
 }

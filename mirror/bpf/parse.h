@@ -16,8 +16,8 @@
 #define TCP_URG 0x20
 #define TCP_CWR 0x80
 
-/* The reserved bit by which D_j tells D_{j-1} that mirrored data is landing: the highest of the four, as the lowest
- * belongs to accurate ECN. */
+/* The reserved bit by which D_j tells D_{j-1}, on ACKs, that mirrored data is landing, and D_{j-1} tells D_j, on data, that
+ * it is ready for that: the highest of the four, as the lowest belongs to accurate ECN. */
 #define MR_STEP_BIT 0x08
 
 #define TCP_WORDS 15 /* the longest TCP header */

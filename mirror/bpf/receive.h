@@ -6,12 +6,13 @@
 #include "checksum.h"
 #include "maps.h"
 #include "socket.h"
+#include "start.h"
 #include "window.h"
 
 /*
  *   announced
  *       |
- *       v        our set-up response left        its head's start is known
+ *       v        our set-up response left        head's start known, D_{j-1} ready
  *      NEW ---------------------------> STARTED -------------------------> OUT_OF_STEP
  *                                                                           ^      |
  *                                                a copy beyond our window   |      |  a copy within it
@@ -46,18 +47,21 @@ static always_inline void rcv_fall(struct mr_rcv *r, __u8 reason) {
   if (news) count_fallback(r->counters, reason);
 }
 
-/* The stream starts where the set-up response acknowledges: the header is before it, nothing else came yet. Never from a
- * mirrored segment, which may be the second one. */
-static always_inline void rcv_start(struct mr_rcv *r, const struct packet *p, const struct live *live) {
-  __u64 with_response = (__u64)r->response_at + p->length;
-  if (live->bytes_sent < with_response) return; /* still shaking hands */
-  if (live->bytes_sent > with_response) {
+/* The stream starts where the set-up response acknowledges: the header is before it, nothing else came yet. If this
+ * segment comes later, the response was written down. Never from a mirrored segment, which may be the second one. */
+static always_inline void rcv_start(struct mr_rcv *r, const struct mr_key *key, const struct packet *p,
+                                    const struct live *live) {
+  __u64 before_response = r->response_at, with_this = before_response + p->length;
+  __u32 zero = p->acked;
+  if (live->bytes_sent <= before_response || live->bytes_sent < with_this) return; /* nothing yet, or still shaking hands */
+  int response = p->length && live->bytes_sent == with_this;
+  if (!response && (r->response_at || !start_known(key, live->snd_first, &zero))) {
     rcv_fall(r, MR_WHY_LATE);
     return;
   }
   bpf_spin_lock(&r->lock);
   if (r->state == MR_RCV_NEW) {
-    r->zero = r->mirrored = p->acked;
+    r->zero = zero;
     r->state = rcv_next(r->state, RCV_RESPONSE);
   }
   bpf_spin_unlock(&r->lock);
@@ -74,17 +78,22 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) return TC_ACT_OK;
   r->seen_ns = bpf_ktime_get_ns();
   struct live live = {};
-  int fresh = r->state == MR_RCV_NEW && p->length, coupled = r->have_next && r->state >= MR_RCV_STARTED;
+  int fresh = r->state == MR_RCV_NEW, coupled = r->have_next && r->state >= MR_RCV_STARTED;
   if (fresh || coupled) {
     if (sending_socket(skb, p, &live)) {
-      if (fresh) rcv_fall(r, MR_WHY_NO_SOCKET);
+      if (fresh && p->length) rcv_fall(r, MR_WHY_NO_SOCKET);
       coupled = 0;
     } else if (fresh) {
-      rcv_start(r, p, &live);
+      rcv_start(r, &key, p, &live);
     }
   }
   __u16 window = coupled ? coupled_window(r, p, live.rcv_scale) : p->window;
-  int step = r->state == MR_RCV_IN_STEP && r->have_mirrored && !after(p->acked, r->mirrored);
+  if (r->have_mirrored && after(p->acked, r->mirrored)) {
+    bpf_spin_lock(&r->lock);
+    if (after(p->acked, r->mirrored)) r->have_mirrored = 0;
+    bpf_spin_unlock(&r->lock);
+  }
+  int step = r->state == MR_RCV_IN_STEP && r->ready && r->have_mirrored;
   if (!step && window == p->window) return TC_ACT_OK;
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain) {
@@ -100,8 +109,10 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   return TC_ACT_OK;
 }
 
-/* Once the start in the client's connection is known, numbers can be moved. */
+/* Once the start in the client's connection is known, numbers can be moved; and D_{j-1} must be ready for our ACKs, or it
+ * would throw them away and send no more. */
 static always_inline int rcv_armed(struct mr_rcv *r, const struct mr_key *key) {
+  if (!r->ready) return 0;
   if (r->state == MR_RCV_IN_STEP || r->state == MR_RCV_OUT_OF_STEP) return 1;
   if (r->state != MR_RCV_STARTED) return 0;
   struct mr_head *head = bpf_map_lookup_elem(&mr_heads, key);
@@ -143,7 +154,7 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   seq = p->seq + r->delta;
   end = seq + p->length;
   beyond = after(end, live.rcv_edge);
-  if (!beyond && after(end, r->mirrored)) {
+  if (!beyond && (!r->have_mirrored || after(end, r->mirrored))) {
     r->mirrored = end;
     r->have_mirrored = 1;
   }
@@ -171,6 +182,15 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   return TC_ACT_OK;
 }
 
+/* D_{j-1} says with each segment of data whether its program stands by. By what comes without, its host has none, or it
+ * was switched off. */
+static always_inline void rcv_heed(struct __sk_buff *skb, const struct packet *p, struct mr_rcv *r) {
+  struct live live = {};
+  if (p->in_step == r->ready || look_up(skb, &p->key, p->v6, &live)) return;
+  if (before(p->seq, live.rcv_nxt - MR_REACH) || after(p->seq, live.rcv_edge)) return; /* a stranger's */
+  r->ready = p->in_step;
+}
+
 /* From D_{j-1} itself. Its ACK without data has the number that D_{j-1} has (virtually) sent up to; where the mirror ran
  * ahead of that, the stack would take it for old and never see what it acknowledges. Probes and keep-alives acknowledge
  * nothing new and stay as they are, as they want an answer. */
@@ -181,6 +201,7 @@ checked_once int rcv_upstream(struct __sk_buff *skb, struct packet *p) {
   struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
   if (!r) return MR_NOT_OURS;
 
+  if (p->length && (p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK) rcv_heed(skb, p, r);
   if (p->length || (p->flags & (TCP_SYN | TCP_RST | TCP_FIN | TCP_ACK)) != TCP_ACK || !r->have_mirrored) return TC_ACT_OK;
   struct live live = {};
   if (look_up(skb, &p->key, p->v6, &live)) return TC_ACT_OK;

@@ -7,6 +7,7 @@
 #include "maps.h"
 #include "ranges.h"
 #include "socket.h"
+#include "start.h"
 
 /*
  *   announced
@@ -25,6 +26,9 @@
  *
  * In VIRTUAL fresh data is not sent, but where D_j has told of a hole. In REAL and RECOVERY only what D_j holds for
  * certain is not sent. What D_j has told of comes from its ACKs before they are altered for our own stack.
+ *
+ * In these three, unless switched off, data that goes really has the step bit: D_j takes copies only as long as it does,
+ * since without a program here its early ACKs would be thrown away.
  */
 enum snd_event { SND_SOCKET, SND_IN_STEP, SND_OUT_OF_STEP, SND_RETRANSMIT, SND_CAUGHT_UP, SND_DOUBT, SND_END };
 
@@ -54,14 +58,25 @@ static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
   if (news) count_fallback(s->counters, reason);
 }
 
-static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *p, struct mr_snd *s) {
+/* At the first segment that is seen, from a socket that is at rest: sent is all before `snd_nxt`, which doesn't count this
+ * segment where it is a first transmission. */
+static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *p, const struct mr_key *key,
+                                    struct mr_snd *s) {
   struct live live = {};
   if (sending_socket(skb, p, &live)) {
     snd_fall(s, MR_WHY_NO_SOCKET);
     return;
   }
+  __u32 zero = 0;
+  __u8 have_zero = 0;
+  if (live.bytes_received > s->response_at)
+    have_zero = !s->response_at && start_known(key, live.rcv_first, &zero) ? 1 : 2;
   bpf_spin_lock(&s->lock);
   if (s->state == MR_SND_NEW) {
+    if (!s->have_zero) {
+      s->have_zero = have_zero;
+      s->zero = zero;
+    }
     s->sent = live.snd_nxt;
     s->acked = live.snd_una;
     s->edge = live.snd_una + live.snd_wnd;
@@ -142,6 +157,12 @@ struct release {
   __u8 due; /* there is something to release */
 };
 
+static always_inline void snd_tell(struct __sk_buff *skb, const struct packet *p) {
+  __be32 was = p->tcp[TCP_FLAGS], is = was | bpf_htonl(MR_STEP_BIT << 24);
+  bpf_skb_store_bytes(skb, p->l4 + 4 * TCP_FLAGS, &is, sizeof is, 0);
+  bpf_l4_csum_replace(skb, p->l4 + TCP_SUM_AT, was, is, sizeof is);
+}
+
 /* A segment that is not sent, cut to an ACK towards D_j, as what it acknowledges must not vanish with it. */
 static always_inline int snd_cut_to_ack(struct __sk_buff *skb, struct packet *p, __u32 seq) {
   __u32 octets = p->header;
@@ -210,7 +231,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & TCP_SYN) return TC_ACT_OK;
   __u64 now = bpf_ktime_get_ns();
   s->seen_ns = now;
-  if (s->state == MR_SND_NEW) snd_begin(skb, p, s);
+  if (s->state == MR_SND_NEW) snd_begin(skb, p, &key, s);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
@@ -222,7 +243,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   __u32 off = config->off, repeat_ms = config->repeat_ms, seq;
   enum snd_verdict verdict = SND_REAL;
   struct release release = {};
-  int keep = 0;
+  int keep = 0, tell;
   bpf_spin_lock(&s->lock);
   if (p->has_ts) {
     s->our_ts = p->their_ts;
@@ -240,6 +261,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     release.window = window_from(s->edge, release.acked, s->scale);
     release.ts = s->their_ts;
   }
+  tell = !off && s->state >= MR_SND_REAL && s->state <= MR_SND_RECOVERY;
   seq = later(p->seq + p->length, s->acked);
   if (p->flags & TCP_ACK && verdict != SND_REPEAT) {
     keep = !s->have_sent_ack || after(p->acked, s->sent_ack) || (!s->sent_window && p->window);
@@ -259,10 +281,12 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   case SND_REAL:
     count(s->counters, MR_C_REAL, 1);
     count(s->counters, MR_C_REAL_BYTES, p->length);
+    if (tell) snd_tell(skb, p);
     return TC_ACT_OK;
   case SND_AGAIN:
     count(s->counters, MR_C_RETRANSMITTED, 1);
     count(s->counters, MR_C_RETRANSMITTED_BYTES, p->length);
+    if (tell) snd_tell(skb, p);
     return TC_ACT_OK;
   case SND_REPEAT:
     count(s->counters, MR_C_REPEAT_SUPPRESSED, 1);
@@ -291,6 +315,7 @@ static always_inline void snd_start(struct __sk_buff *skb, const struct packet *
   struct live live = {};
   if (look_up(skb, &p->key, p->v6, &live)) return;
   if (live.bytes_received < s->response_at || (live.bytes_received == s->response_at && p->seq != live.rcv_nxt)) return;
+  if (live.bytes_received > s->response_at && s->state == MR_SND_NEW) return; /* as `snd_begin` will find it */
   bpf_spin_lock(&s->lock);
   if (!s->have_zero) {
     s->have_zero = live.bytes_received == s->response_at ? 1 : 2;

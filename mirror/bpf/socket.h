@@ -10,6 +10,7 @@ struct live {
   __u32 rcv_nxt, rcv_edge, rcv_wup;
   __u32 snd_una, snd_nxt, snd_wnd;
   __u32 ts_recent, tsecr;
+  __u32 snd_first, rcv_first; /* of the connection's first octet each way: tells it from others of the same ports */
   __u64 bytes_sent, bytes_received;
   __u8 snd_scale, rcv_scale;
 };
@@ -26,6 +27,8 @@ static always_inline void read_socket(struct tcp_sock *tp, struct live *live) {
   live->tsecr = tp->rx_opt.rcv_tsecr;
   live->bytes_sent = tp->bytes_sent;
   live->bytes_received = tp->bytes_received;
+  live->snd_first = live->snd_una - (__u32)tp->bytes_acked;
+  live->rcv_first = live->rcv_nxt - (__u32)live->bytes_received;
   live->snd_scale = BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale);
   live->rcv_scale = BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale);
 }

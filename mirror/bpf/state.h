@@ -15,6 +15,8 @@
 #define MR_RELEASED 0x4d52 /* skb->mark of a held ACK on its way to our own stack */
 
 #define MR_FLOWS 1024 /* entries of each map of flows */
+#define MR_STARTS 16384 /* connections whose start is remembered, announced or not */
+#define MR_DATA_PORTS 4
 
 /* Ranges that D_j holds beyond its ACK: one bit for MR_UNIT octets, in a ring of 16 MiB. */
 #define MR_UNIT_SHIFT 9
@@ -39,7 +41,7 @@ enum mr_counter {
   MR_C_MIRROR_STALE,      /* mirrored segments that held nothing new; dropped */
   MR_C_MIRROR_AHEAD,      /* mirrored segments beyond the receive window */
   MR_C_MIRROR_SIGNAL,     /* mirrored SYN, RST, FIN or ACK without data; dropped */
-  MR_C_MIRROR_UNARMED,    /* mirrored segments before the stream's start was known here; dropped */
+  MR_C_MIRROR_UNARMED,    /* mirrored segments before the stream's start was known here, or D_{j-1} was ready; dropped */
   MR_C_MIRROR_UNKNOWN,    /* marked frames of no announced flow; dropped */
   MR_C_ACK_RAISED,        /* D_{j-1}'s ACKs whose sequence number was raised to what the mirror had brought */
   MR_C_VIRTUAL,           /* segments not sent, as the mirror brings them */
@@ -66,7 +68,7 @@ enum mr_counter {
 enum mr_reason {
   MR_WHY_NONE,
   MR_WHY_NO_SOCKET,    /* the kernel has no such connection */
-  MR_WHY_LATE,         /* announced after the set-up response: the start of the stream can't be known */
+  MR_WHY_LATE,         /* announced after the set-up response, which was not seen: where the stream starts can't be known */
   MR_WHY_OPTIONS,      /* TCP options that can't be altered: signatures, multipath, a strange layout */
   MR_WHY_GAP,          /* a segment was sent that the egress program did not see */
   MR_WHY_REACH,        /* D_j is further ahead than 16 MiB, or a segment longer than the bitmap can be asked about */
@@ -77,13 +79,13 @@ enum mr_reason {
 enum mr_snd_state { MR_SND_NEW, MR_SND_REAL, MR_SND_VIRTUAL, MR_SND_RECOVERY, MR_SND_FALLEN, MR_SND_CLOSED };
 enum mr_rcv_state { MR_RCV_NEW, MR_RCV_STARTED, MR_RCV_OUT_OF_STEP, MR_RCV_IN_STEP, MR_RCV_FALLEN };
 
-/* D_{j-1}'s side of a connection to D_j. The agent makes the entry when the connection is announced: all zero but
- * `response_at`. From then on only the programs write to it. */
+/* D_{j-1}'s side of a connection to D_j. The agent makes the entry when the connection is announced, before its first
+ * segment or in mid-stream: all zero but `response_at`. From then on only the programs write to it. */
 struct mr_snd {
   struct bpf_spin_lock lock;
   __u32 response_at; /* octets from D_j before its set-up response: 0, or those of a SASL handshake */
   __u8 state, reason;
-  __u8 have_zero; /* 1: known; 2: never to be known, as it was announced too late */
+  __u8 have_zero; /* 1: known; 2: never to be known, as it was announced too late and not written down */
   __u8 have_sent_ack;
   __u8 have_ts;   /* our_ts and their_ts are known */
   __u8 in_step;   /* D_j's last ACK said that mirrored data is landing */
@@ -121,7 +123,8 @@ struct mr_rcv {
   __u32 mirrored; /* highest octet that a mirrored copy brought */
   __u64 seen_ns;
   struct mr_key next;
-  __u32 pad;
+  __u8 ready; /* D_{j-1} holds ACKs that come too early for its stack: its last data said so */
+  __u8 pad[3];
   __u64 counters[MR_COUNTERS];
 };
 
@@ -131,9 +134,19 @@ struct mr_head {
   __u32 zero;
 };
 
+/* Where the stream of a connection to or from a data port starts: written down as its set-up response is seen, for an
+ * announcement that may follow. Holds where no handshake comes before the response. */
+struct mr_start {
+  __u32 zero;  /* what the response acknowledges */
+  __u32 first; /* the response's own number */
+  __u32 known; /* 0: the response had passed before */
+  __u32 pad;
+} __attribute__((aligned(8)));
+
 struct mr_config {
   __u32 off;       /* not 0: nothing new is virtual, flows that are ahead end well */
   __u32 repeat_ms; /* a retransmission of the same segment within this time is not repeated */
+  __be16 data_ports[MR_DATA_PORTS]; /* where DataNodes take blocks; 0: none */
 };
 
 #endif

@@ -13,6 +13,10 @@ pub const WORDS: usize = 512;
 pub const REPEATS: usize = 64;
 /// How many [`Counter`]s there are.
 pub const COUNTERS: usize = Counter::FellBack as usize + 1;
+/// How many [`Reason`]s there are.
+pub const REASONS: usize = Reason::Urgent as usize + 1;
+/// Ports of which [`Config`] has room.
+pub const DATA_PORTS: usize = 4;
 /// How far beyond D_j's ACK anything is remembered, in octets.
 pub const REACH: u32 = (WORDS as u32 * 64 - 64) * UNIT;
 /// First octets of a mirrored copy's Ethernet source address.
@@ -91,7 +95,7 @@ pub enum Reason {
     None,
     /// The kernel has no such connection.
     NoSocket,
-    /// It was announced after the set-up response.
+    /// It was announced after the set-up response, which was not seen.
     Late,
     /// TCP options that can't be altered.
     Options,
@@ -185,7 +189,8 @@ pub struct Rcv {
     pub mirrored: u32,
     pub seen_ns: u64,
     pub next: Key,
-    pub pad: u32,
+    pub ready: u8,
+    pub pad: [u8; 3],
     pub counters: [u64; COUNTERS],
 }
 
@@ -197,6 +202,20 @@ pub struct Head {
     pub zero: u32,
 }
 
+/// Where the stream of a connection starts, as the program has seen it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// What the set-up response acknowledges.
+    pub zero: u32,
+    /// The response's own number, by which it is known to be of this connection.
+    pub first: u32,
+    /// 0: the response had passed before the program saw the connection.
+    pub known: u32,
+    #[allow(missing_docs)]
+    pub pad: u32,
+}
+
 /// What holds for all flows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -205,6 +224,9 @@ pub struct Config {
     pub off: u32,
     /// How soon a retransmission is too soon after the last of the same segment, in milliseconds.
     pub repeat_ms: u32,
+    /// Where DataNodes take blocks, in network order; 0 is none. Of these ports' connections it is written down where
+    /// their streams start, so that they can be announced later.
+    pub data_ports: [[u8; 2]; DATA_PORTS],
 }
 
 impl Default for Config {
@@ -212,7 +234,20 @@ impl Default for Config {
         Self {
             off: 0,
             repeat_ms: 8,
+            data_ports: [[0; 2]; DATA_PORTS],
         }
+    }
+}
+
+impl Config {
+    /// The same, of these data ports; [`DATA_PORTS`] at most, or it panics.
+    pub fn with_ports(mut self, ports: &[u16]) -> Self {
+        assert!(ports.len() <= DATA_PORTS, "{} data ports", ports.len());
+        self.data_ports = [[0; 2]; DATA_PORTS];
+        for (place, port) in self.data_ports.iter_mut().zip(ports) {
+            *place = port.to_be_bytes();
+        }
+        self
     }
 }
 
@@ -250,5 +285,7 @@ unsafe impl Pod for Snd {}
 unsafe impl Pod for Rcv {}
 // SAFETY: as above.
 unsafe impl Pod for Head {}
+// SAFETY: as above.
+unsafe impl Pod for Start {}
 // SAFETY: as above.
 unsafe impl Pod for Config {}

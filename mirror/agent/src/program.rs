@@ -6,7 +6,7 @@ use aya::{
     programs::{ProgramError, SchedClassifier},
 };
 
-use crate::layout::{COUNTERS, Config, Head, Key, Rcv, Snd};
+use crate::layout::{COUNTERS, Config, Head, Key, REASONS, Rcv, Snd, Start};
 
 /// What a map of flows gives.
 pub type Flows<'a, V> = HashMap<&'a mut MapData, Key, V>;
@@ -135,6 +135,12 @@ impl Program {
         self.map("mr_heads")
     }
 
+    /// Where streams of data ports' connections start, announced or not. Whoever announces one needs not ask: the program
+    /// looks here.
+    pub fn starts(&mut self) -> Result<Flows<'_, Start>, LoadError> {
+        self.map("mr_starts")
+    }
+
     /// What holds for all flows; one entry.
     pub fn config(&mut self) -> Result<Array<&mut MapData, Config>, LoadError> {
         self.map("mr_config")
@@ -142,15 +148,23 @@ impl Program {
 
     /// Sums over all flows and CPUs, by [`Counter`](crate::layout::Counter).
     pub fn totals(&mut self) -> Result<[u64; COUNTERS], LoadError> {
-        let name = "mr_totals";
+        self.sums("mr_totals")
+    }
+
+    /// How many flows fell back, over all CPUs, by [`Reason`](crate::layout::Reason).
+    pub fn fallbacks(&mut self) -> Result<[u64; REASONS], LoadError> {
+        self.sums("mr_fallbacks")
+    }
+
+    fn sums<const N: usize>(&mut self, name: &'static str) -> Result<[u64; N], LoadError> {
         let map: PerCpuArray<&mut MapData, u64> = self.map(name)?;
-        let mut totals = [0; COUNTERS];
-        for (index, total) in totals.iter_mut().enumerate() {
+        let mut sums = [0; N];
+        for (index, sum) in sums.iter_mut().enumerate() {
             let by_cpu = map
                 .get(&(index as u32), 0)
                 .map_err(|source| LoadError::Layout { name, source })?;
-            *total = by_cpu.iter().sum();
+            *sum = by_cpu.iter().sum();
         }
-        Ok(totals)
+        Ok(sums)
     }
 }

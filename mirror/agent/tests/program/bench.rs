@@ -8,7 +8,7 @@ use std::{
 use aya::programs::{TestRun as _, TestRunOptions};
 use trunkline_mirror::{
     Program,
-    layout::{Counter, Head, Key, Rcv, Snd},
+    layout::{Config, Counter, Head, Key, Rcv, Snd, Start},
 };
 
 use crate::{
@@ -16,7 +16,8 @@ use crate::{
     sockets,
 };
 
-pub const OK: u32 = 0;
+/// On to the next filter, or the stack: TC_ACT_UNSPEC.
+pub const OK: u32 = u32::MAX;
 pub const SHOT: u32 = 2;
 pub const STOLEN: u32 = 4;
 pub const REDIRECT: u32 = 7;
@@ -156,6 +157,34 @@ impl Bench {
             .expect("map")
             .insert(key, Head { zero }, 0)
             .expect("room");
+    }
+
+    pub fn configure(&mut self, config: Config) {
+        self.program
+            .config()
+            .expect("map")
+            .set(0, config, 0)
+            .expect("set");
+    }
+
+    pub fn set_start(&mut self, key: Key, zero: u32, first: u32) {
+        let start = Start {
+            zero,
+            first,
+            known: 1,
+            pad: 0,
+        };
+        self.program
+            .starts()
+            .expect("map")
+            .insert(key, start, 0)
+            .expect("room");
+    }
+
+    /// What is written down of a connection's start: what the response acknowledges, its own number, whether it is known.
+    pub fn start(&mut self, key: Key) -> Option<(u32, u32, bool)> {
+        let start = self.program.starts().expect("map").get(&key, 0).ok()?;
+        Some((start.zero, start.first, start.known == 1))
     }
 
     pub fn total(&mut self, counter: Counter) -> u64 {

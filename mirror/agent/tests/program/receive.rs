@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use trunkline_mirror::layout::{Counter, Key, Rcv, RcvState, Reason};
+use trunkline_mirror::layout::{Counter, Key, REACH, Rcv, RcvState, Reason};
 
 use crate::{
     bench::{Bench, OK, SHOT, ends},
@@ -39,7 +39,7 @@ fn unarmed(mut bench: Bench, v6: bool, numbers: Numbers) -> Receiver {
         Rcv {
             state: RcvState::Started as u8,
             zero,
-            mirrored: zero,
+            ready: 1,
             ..Rcv::announced(0, None)
         },
     );
@@ -290,6 +290,74 @@ fn acks_bear_the_step_bit_only_for_what_the_mirror_brought() {
     let copy = r.copy(2_000, 1_000);
     r.bench.in_segment(&copy);
     assert!(ack(&mut r, 2_000));
+}
+
+/// Numbers wrap: an ACK two gigabytes on would be before what the mirror brought, once more.
+#[test]
+fn acks_that_have_passed_the_mirror_bear_no_bit_however_far() {
+    let mut r = receiver(bench_or_skip!(), false, Numbers::default());
+    let copy = r.copy(0, 1_000);
+    r.bench.in_segment(&copy);
+    for at in [2_000, 1 << 30, (1 << 31) + 2_000] {
+        let ack = r.we_send().ack(ZERO + at);
+        assert!(!r.bench.out_segment(&ack).seen().step);
+    }
+}
+
+/// Our ACKs would be ahead of all that D_{j-1} has sent, and its stack, without the program, throws such away.
+#[test]
+fn copies_are_taken_while_the_previous_replica_stands_by() {
+    for v6 in [false, true] {
+        let mut r = receiver(bench_or_skip!(), v6, Numbers::default());
+        let flow = Rcv {
+            ready: 0,
+            ..r.bench.rcv(r.key)
+        };
+        r.bench.set_rcv(r.key, flow);
+        let copy = r.copy(500, 1_000);
+        assert_eq!(r.bench.in_segment(&copy).verdict, SHOT);
+        assert_eq!(r.counted(Counter::MirrorUnarmed), 1);
+
+        let data = r.upstream_sends().seq(ZERO).data(100);
+        let signals = [
+            (
+                "an ACK",
+                Segment {
+                    step: true,
+                    ..r.upstream_sends().seq(ZERO)
+                },
+            ),
+            ("no bit", data.clone()),
+            (
+                "too old",
+                data.clone().seq(ZERO.wrapping_sub(REACH + 1)).step(),
+            ),
+            (
+                "beyond the window",
+                data.clone().seq(ZERO + (1 << 20) + 1).step(),
+            ),
+        ];
+        for (what, signal) in signals {
+            assert_eq!(r.bench.in_segment(&signal).verdict, OK);
+            assert_eq!(r.bench.in_segment(&copy).verdict, SHOT, "{what}");
+        }
+
+        let standing_by = data.clone().step();
+        let frame = standing_by.frame();
+        let out = r.bench.ingress(&frame);
+        assert_eq!((out.verdict, out.frame), (OK, frame), "its data passes");
+        assert_eq!(r.bench.in_segment(&copy).verdict, OK);
+        let ack = r.we_send().ack(ZERO);
+        assert!(r.bench.out_segment(&ack).seen().step);
+
+        r.bench.in_segment(&data);
+        assert_eq!(
+            r.bench.in_segment(&copy).verdict,
+            SHOT,
+            "its program was switched off"
+        );
+        assert!(!r.bench.out_segment(&ack).seen().step);
+    }
 }
 
 #[test]

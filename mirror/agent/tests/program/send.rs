@@ -7,7 +7,7 @@ use crate::{
     bench_or_skip,
     packets::{ACK, CWR, FIN, PSH, RST, Segment, URG},
     sender::{OURS, Sender, THEIRS, confirmed, sender},
-    sockets::{Numbers, established},
+    sockets::{Numbers, established, in_flight},
 };
 
 const MARK: u32 = 0x4d52;
@@ -22,6 +22,7 @@ fn no_suppression(s: &mut Sender) {
             Config {
                 off: 0,
                 repeat_ms: 0,
+                ..Config::default()
             },
             0,
         )
@@ -32,10 +33,7 @@ fn no_suppression(s: &mut Sender) {
 fn all_goes_really_until_the_next_replica_has_confirmed() {
     for v6 in [false, true] {
         let mut s = sender(bench_or_skip!(), v6, Numbers::default());
-        let segment = s.data(0, 1_000);
-        let frame = segment.frame();
-        let out = s.bench.egress(&frame);
-        assert_eq!((out.verdict, out.frame), (OK, frame));
+        assert_eq!(s.send(0, 1_000).verdict, OK);
         s.hear(s.ack(1_000));
         assert_eq!(
             s.send(1_000, 1_000).verdict,
@@ -51,6 +49,57 @@ fn all_goes_really_until_the_next_replica_has_confirmed() {
         assert_eq!(s.counted(Counter::VirtualBytes), 1_000);
         assert_eq!(s.bench.total(Counter::Virtual), 1);
         assert_eq!(s.flow().sent, s.number(3_000));
+    }
+}
+
+/// A segment really goes, as it is but for the step bit where it is `told`: only by that does D_j take copies.
+fn goes(s: &mut Sender, at: u32, flags: u8, told: bool) {
+    let segment = Segment {
+        partial: false,
+        flags,
+        ..s.data(at, 500)
+    };
+    let out = s.bench.out_segment(&segment);
+    let wanted = Segment {
+        step: told,
+        ..segment
+    };
+    assert_eq!((out.verdict, out.frame), (OK, wanted.frame()), "at {at}");
+}
+
+#[test]
+fn what_goes_says_that_the_program_stands_by() {
+    const DATA: u8 = ACK | PSH;
+    for v6 in [false, true] {
+        let mut s = sender(bench_or_skip!(), v6, Numbers::default());
+        no_suppression(&mut s);
+        goes(&mut s, 0, DATA, true);
+        goes(&mut s, 0, DATA, true);
+        s.hear(s.sack(0, &[(2_000, 3_000)]).step());
+        goes(&mut s, 500, DATA, true);
+        assert_eq!(s.counted(Counter::RealHole), 1);
+        s.hear(s.ack(1_000).step());
+        s.send(1_000, 500);
+        goes(&mut s, 1_000, DATA, true);
+        assert_eq!(s.state(), SndState::Recovery as u8);
+
+        let ack = Segment {
+            partial: false,
+            ..s.data(1_500, 0).flags(ACK)
+        };
+        assert!(!s.bench.out_segment(&ack).seen().step, "not without data");
+
+        s.bench.configure(Config {
+            off: 1,
+            ..Config::default()
+        });
+        goes(&mut s, 1_500, DATA, false);
+        s.bench.configure(Config::default());
+        goes(&mut s, 2_000, DATA, true);
+        let gap = s.data(4_000, 500);
+        s.bench.out_segment(&gap);
+        assert_eq!(s.state(), SndState::Fallen as u8);
+        goes(&mut s, 4_500, DATA, false);
     }
 }
 
@@ -128,6 +177,7 @@ fn a_retransmission_is_not_repeated_at_once() {
             Config {
                 off: 0,
                 repeat_ms: 600_000,
+                ..Config::default()
             },
             0,
         )
@@ -184,7 +234,7 @@ fn switched_off_nothing_new_is_virtual() {
             0,
             Config {
                 off: 1,
-                repeat_ms: 8,
+                ..Config::default()
             },
             0,
         )
@@ -397,10 +447,7 @@ fn a_reduced_window_is_told_with_data() {
 fn the_end_of_the_stream_goes_really() {
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
     s.send(0, 1_000);
-    let last = s.data(1_000, 500).flags(ACK | PSH | FIN);
-    let frame = last.frame();
-    let out = s.bench.egress(&frame);
-    assert_eq!((out.verdict, out.frame), (OK, frame));
+    goes(&mut s, 1_000, ACK | PSH | FIN, true);
     assert_eq!(s.flow().sent, s.number(1_501), "a FIN takes a number");
     let seen = s.hear(s.ack(1_501).step()).seen();
     assert_eq!(seen.ack, s.number(1_501));
@@ -528,6 +575,59 @@ fn a_flow_announced_in_mid_stream_goes_by_its_socket() {
             numbers.snd + 1_000,
             numbers.scales.0
         )
+    );
+}
+
+/// Announced in mid-stream, when a loss is just being made good.
+#[test]
+fn the_first_segment_that_is_seen_may_be_a_retransmission() {
+    let mut bench = bench_or_skip!();
+    let (up, down) = ends(false);
+    let numbers = Numbers {
+        snd: 0xffff_fa00,
+        ..Numbers::default()
+    };
+    let socket = established(up, down, numbers).expect("a socket under repair");
+    in_flight(&socket, 3_000).expect("octets in flight");
+    let key = Key::new(up, down);
+    bench.set_snd(key, Snd::announced(0));
+    let number = |at: u32| numbers.snd.wrapping_add(at);
+    let data = |at: u32| {
+        Segment::new(up, down)
+            .seq(number(at))
+            .ack(numbers.rcv)
+            .data(1_000)
+    };
+    let ack = |at: u32| Segment::new(down, up).seq(numbers.rcv).ack(number(at));
+    let early = ack(1_000).step().frame();
+    assert_eq!(
+        bench.ingress(&early).frame,
+        early,
+        "an ACK before any segment is none of ours yet"
+    );
+    assert_eq!(bench.out_segment(&data(0)).verdict, OK);
+    let flow = bench.snd(key);
+    assert_eq!(
+        (flow.state, flow.acked, flow.sent),
+        (SndState::Real as u8, number(0), number(3_000))
+    );
+    assert_eq!(flow.counters[Counter::Retransmitted as usize], 1);
+    assert_eq!(
+        bench.out_segment(&data(3_000)).verdict,
+        OK,
+        "fresh data is no gap"
+    );
+    assert_eq!(bench.snd(key).reason, Reason::None as u8);
+    bench.in_segment(&ack(4_000).step());
+    assert_eq!(
+        bench.out_segment(&data(4_000)).verdict,
+        STOLEN,
+        "by its step bit, all as if announced in time"
+    );
+    assert_eq!(
+        bench.in_segment(&ack(9_000).step()).seen().ack,
+        number(5_000),
+        "held across the wrap"
     );
 }
 

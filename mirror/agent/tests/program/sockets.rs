@@ -85,7 +85,7 @@ pub fn established(local: SocketAddr, remote: SocketAddr, numbers: Numbers) -> i
     Ok(socket)
 }
 
-fn set<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+fn set<T>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     // SAFETY: the value lives through the call, and its size is its own.
     let done = unsafe {
         libc::setsockopt(
@@ -143,6 +143,44 @@ fn with_address(
         }
     };
     outcome(done)
+}
+
+/// Octets that are sent, as the kernel sees it, and not acknowledged; none goes. For a socket of [`established`].
+pub fn in_flight(socket: &OwnedFd, octets: usize) -> io::Result<()> {
+    set(
+        socket,
+        libc::IPPROTO_TCP,
+        libc::TCP_REPAIR_QUEUE,
+        &SEND_QUEUE,
+    )?;
+    let data = vec![0u8; octets];
+    // SAFETY: the data lives through the call.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), data.as_ptr().cast(), octets, 0) };
+    outcome(if sent == octets as isize { 0 } else { -1 })
+}
+
+/// The numbers of the next octets that a connection sends and receives.
+pub fn numbers_of(socket: &impl AsRawFd) -> io::Result<(u32, u32)> {
+    const OFF_WITHOUT_PROBE: i32 = -1;
+    let tcp = libc::IPPROTO_TCP;
+    set(socket, tcp, libc::TCP_REPAIR, &1i32)?;
+    let mut numbers = [0u32; 2];
+    for (number, queue) in numbers.iter_mut().zip([SEND_QUEUE, RECEIVE_QUEUE]) {
+        set(socket, tcp, libc::TCP_REPAIR_QUEUE, &queue)?;
+        let mut octets = size_of_val(number) as libc::socklen_t;
+        // SAFETY: the number has room for what is asked, and lives through the call.
+        outcome(unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                tcp,
+                libc::TCP_QUEUE_SEQ,
+                std::ptr::from_mut(number).cast(),
+                &mut octets,
+            )
+        })?;
+    }
+    set(socket, tcp, libc::TCP_REPAIR, &OFF_WITHOUT_PROBE)?;
+    Ok((numbers[0], numbers[1]))
 }
 
 /// A network namespace for this thread, with nothing but its loopback, up.
