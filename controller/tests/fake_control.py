@@ -33,9 +33,13 @@ from trunkline_controller.flows.entry import (
     cookie,
     owner_name,
 )
+from trunkline_controller.loop import LoopThread
+from trunkline_controller.mirror.agents import AgentState, Poll, Told
 from trunkline_controller.mirror.counts import MirrorCounts
+from trunkline_controller.mirror.mirrors import Mirrors
 from trunkline_controller.mirror.model import Hop, Limits, Pipeline
 from trunkline_controller.mirror.pipelines import Pipelines
+from trunkline_controller.mirror.settings import MirrorSettings
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology
 from trunkline_controller.policy.model import (
     Category,
@@ -140,6 +144,7 @@ class FakeControl:
         self.reports: list[QueuesReport] = []
         self.mirrors_enabled = True
         self.pipelines = Pipelines(Limits())
+        self.agents: tuple[AgentState, ...] = ()
         self.waited_s: list[float] = []
         self.watchers: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -298,6 +303,9 @@ class FakeControl:
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
         answer: Future[Pipeline] = Future()
         self.waited_s.append(wait_s)
+        self.pipelines.served(
+            frozenset(a for host in self.known.hosts.values() for a in host.addresses), frozenset(), 0.0
+        )
         self.pipelines.network(self.known, 0.0)
         try:
             if not self.mirrors_enabled:
@@ -310,10 +318,54 @@ class FakeControl:
     def mirror_close(self, identity: str) -> None:
         self.pipelines.close(identity)
 
+    def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
+        answer: Future[Told] = Future()
+        answer.set_exception(NotNow("mirroring is off", "set mirror.enabled = true in the controller's configuration"))
+        return answer
+
     def mirrors(self) -> tuple[Pipeline, ...]:
         return self.pipelines.all()
+
+    def mirror_agents(self) -> tuple[AgentState, ...]:
+        return self.agents
 
     def mirror_counts(self) -> MirrorCounts:
         return MirrorCounts(
             self.mirrors_enabled, 60.0, {"announced": len(self.mirrors())}, refused={"one_replica": 2}, late=3
         )
+
+
+class MirroringControl(FakeControl):
+    """The same with mirroring as it is, but for switches: nothing is ever confirmed. `stop` ends its thread."""
+
+    def __init__(self, **settings: float) -> None:
+        super().__init__()
+        self._loop = LoopThread()
+        self.mirroring = Mirrors(MirrorSettings(enabled=True, **settings), dict)
+        self._loop.start()
+        self._loop.call(self._begin)
+
+    def _begin(self) -> None:
+        self.mirroring.role_changed(True)
+        self.mirroring.network(self.known)
+
+    def stop(self) -> None:
+        self._loop.stop()
+
+    def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
+        return self._loop.submit(self.mirroring.announce(hop, wait_s))
+
+    def mirror_close(self, identity: str) -> None:
+        self._loop.call(lambda: self.mirroring.close(identity))
+
+    def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
+        return self._loop.submit(self.mirroring.poll(poll, wait_s))
+
+    def mirrors(self) -> tuple[Pipeline, ...]:
+        return self.mirroring.all()
+
+    def mirror_agents(self) -> tuple[AgentState, ...]:
+        return self.mirroring.agents()
+
+    def mirror_counts(self) -> MirrorCounts:
+        return self.mirroring.counts()

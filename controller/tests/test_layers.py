@@ -17,6 +17,8 @@ PURE = (
     "queues.wanted",
     "jobs.progress",
     "jobs.lifting",
+    "mirror.agents",
+    "mirror.places",
     "mirror.tree",
     "mirror.entries",
     "mirror.counts",

@@ -11,6 +11,7 @@ from test_desired import peopled
 from test_paths import leaf_spine
 
 from trunkline_controller.flows.entry import Output, SetField
+from trunkline_controller.mirror.agents import flows_of
 from trunkline_controller.mirror.entries import MAX_REPLICAS, Connection, guard
 from trunkline_controller.mirror.model import Hop, Limits, Refused, State, Why
 from trunkline_controller.mirror.pipelines import Pipelines
@@ -18,6 +19,7 @@ from trunkline_controller.net.topology import Topology
 
 POOL = "BP-1-10.0.0.1-1790000000000"
 LIMITS = Limits(pipelines=4, per_host=2, lease_s=10.0)
+EVERYWHERE = frozenset(f"{net}{n}" for n in range(1, 10) for net in ("10.0.0.", "fd00::"))  # agents
 
 
 def network(hosts=(3, 3, 4, 5, 6, 6)):
@@ -43,9 +45,21 @@ def hops(hosts, block=1, generation=1001, port=40000, **others):
 
 
 def made(limits=LIMITS, of=None):
+    """With an agent at each host."""
     found = Pipelines(limits)
+    found.served(EVERYWHERE, frozenset(), 0.0)
     found.network(network() if of is None else of, 0.0)
     return found
+
+
+def at(*hosts):
+    """Their addresses."""
+    return frozenset(f"10.0.0.{n}" for n in hosts)
+
+
+def told(pipelines, host):
+    """Position, lead and head of each flow that the agent at a host is told."""
+    return [(flow.position, flow.lead, flow.head) for flow in flows_of(pipelines.of(at(host)), at(host))]
 
 
 def announce(pipelines, some, now=0.0):
@@ -312,6 +326,126 @@ def test_another_controller_makes_the_same_entries():
     assert present(one) < present(two)
 
 
+def test_each_replicas_agent_is_told_its_connections_as_soon_as_switches_are_given_entries():
+    pipelines = made()
+    one, two, three = hops([1, 2, 3, 4])
+    announce(pipelines, [one, two])
+    assert [told(pipelines, host) for host in (1, 2, 3, 4)] == [[]] * 4
+    found = announce(pipelines, [three])
+    assert (found.state, pipelines.take_touched()) == (State.ARMING, at(2, 3, 4))
+    assert [told(pipelines, host) for host in (1, 2, 3, 4)] == [
+        [], [(1, True, None)], [(2, False, None)], [(3, False, None)],
+    ]  # fmt: skip
+    (flow,) = flows_of(pipelines.of(at(3)), at(3))
+    assert (flow.id, flow.receive, flow.send) == (found.id, two.connection, three.connection)
+    (last,) = flows_of(pipelines.of(at(4)), at(4))
+    assert (last.receive, last.send) == (three.connection, None)
+    # A host of two addresses is told each flow once; one of two replicas has both.
+    assert flows_of(pipelines.of(at(3) | {"fd00::3"}), at(3) | {"fd00::3"}) == (flow,)
+    both = frozenset((*at(3), *at(4)))
+    assert flows_of(pipelines.of(both), both) == (flow, last)
+    confirm(pipelines)
+    assert pipelines.take_touched() == frozenset()
+    pipelines.close(found.id)
+    assert (pipelines.take_touched(), told(pipelines, 3)) == (at(2, 3, 4), [])
+
+
+def test_the_second_replica_leads_where_the_client_is_on_the_first_ones_host():
+    pipelines = Pipelines(LIMITS)
+    pipelines.network(network(), 0.0)
+    pipelines.served(at(3, 4), frozenset(), 0.0)  # the first one takes no part, and needs no agent
+    found = announce(pipelines, hops([2, 2, 3, 4]))
+    assert (found.state, found.lead) == (State.ARMING, 2)
+    assert [told(pipelines, host) for host in (2, 3, 4)] == [[], [(2, True, None)], [(3, False, None)]]
+    pipelines.head(found.id, 7, at(2))
+    pipelines.head(found.id, 8, at(3))
+    assert [told(pipelines, host) for host in (3, 4)] == [[(2, True, None)], [(3, False, 8)]]
+
+
+def test_where_the_stream_begins_comes_from_the_lead_alone_and_goes_to_the_others():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    pipelines.take_touched()
+    for stranger in (at(1), at(3), at(4), at(7), frozenset()):
+        pipelines.head(found.id, 5, stranger)
+    for other in (f"{POOL}~1~1002", f"{POOL}~2~1001", "x", "", "a~b~c"):
+        pipelines.head(other, 5, at(2))
+    assert (pipelines.take_touched(), pipelines.get(found.id).head) == (frozenset(), None)
+    pipelines.head(found.id, 0, at(2))
+    assert (pipelines.take_touched(), told(pipelines, 4)) == (at(3, 4), [(3, False, 0)])
+    pipelines.head(found.id, 0, at(2))
+    assert pipelines.take_touched() == frozenset()
+    # Two starts can't both be right.
+    pipelines.head(found.id, 1, at(2))
+    refused = pipelines.get(found.id)
+    assert (refused.why, pipelines.refused[Why.TWO_HEADS], present(pipelines)) == (Why.TWO_HEADS, 1, set())
+    assert pipelines.take_touched() == at(2, 3, 4)
+    assert told(pipelines, 3) == []
+    for again in (0, 1, 2):
+        pipelines.head(found.id, again, at(2))
+    pipelines.served(frozenset(), at(3), 1.0)
+    pipelines.served(at(3), frozenset(), 2.0)
+    assert pipelines.get(found.id) == refused
+
+
+def test_a_start_is_forgotten_with_its_connection():
+    pipelines = made()
+    one, two = hops([1, 2, 3])
+    found = announce(pipelines, [one, two])
+    pipelines.head(found.id, 5, at(2))
+    pipelines.announce(replace(one, connection=replace(one.connection, source_port=50000)), 1.0)
+    assert told(pipelines, 3) == [(2, False, None)]
+    pipelines.head(found.id, 6, at(2))
+    assert told(pipelines, 3) == [(2, False, 6)]
+    new = announce(pipelines, hops([1, 2, 3], generation=1002, port=41000))
+    assert pipelines.take_touched() == at(2, 3)
+    assert [flow.id for flow in flows_of(pipelines.of(at(3)), at(3))] == [new.id]
+    assert told(pipelines, 3) == [(2, False, None)]
+
+
+def test_a_pipeline_waits_for_agents_at_all_replicas_that_take_part():
+    pipelines = Pipelines(LIMITS)
+    pipelines.network(network(), 0.0)
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    assert (found.state, found.why) == (State.REFUSED, Why.NO_AGENT)
+    assert found.what == "no agent on hosts 10.0.0.2, 10.0.0.3, 10.0.0.4: start `trunkline mirror run` there"
+    pipelines.served(at(2, 4), frozenset(), 1.0)
+    assert pipelines.get(found.id).what == "no agent on host 10.0.0.3: start `trunkline mirror run` there"
+    assert (present(pipelines), pipelines.take_touched(), pipelines.refused[Why.NO_AGENT]) == (set(), frozenset(), 1)
+    pipelines.served(at(3), frozenset(), 2.0)
+    assert pipelines.get(found.id).state is State.ARMING
+    confirm(pipelines, 2.5)
+    armed = pipelines.get(found.id)
+    assert (armed.state, armed.armed_s - armed.complete_s) == (State.ARMED, 0.5)  # the agent's coming is not counted
+
+
+def test_copies_end_when_an_agent_goes_and_begin_again_when_it_comes():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    other = announce(pipelines, hops([1, 5, 6], block=2, port=2))
+    confirm(pipelines)
+    pipelines.head(found.id, 5, at(2))
+    pipelines.take_changes()
+    pipelines.take_touched()
+    pipelines.served(frozenset(), at(3, 7), 1.0)
+    assert (pipelines.get(found.id).why, pipelines.take_touched()) == (Why.NO_AGENT, at(2, 3, 4))
+    assert present(pipelines) == set(pipelines.get(other.id).entries.items())
+    assert {d for d, some in pipelines.take_changes().removed.items() if some} == set(found.entries)
+    pipelines.served(at(3), frozenset(), 2.0)
+    again = pipelines.get(found.id)
+    assert (again.state, dict(again.entries), pipelines.take_touched()) == (
+        State.ARMING,
+        dict(found.entries),
+        at(2, 3, 4),
+    )
+    assert told(pipelines, 4) == [(3, False, 5)]  # the connection is the same
+    confirm(pipelines, 3.0)
+    assert (pipelines.get(found.id).state, pipelines.armed) == (State.ARMED, 2)
+    # A client's host and one that has no part need none.
+    pipelines.served(frozenset(), at(1, 8), 4.0)
+    assert pipelines.get(found.id).state is State.ARMED
+
+
 class Anything(RuleBasedStateMachine):
     """Whatever happens in whatever order: what is told by changes is what should be there, and bounds hold."""
 
@@ -320,6 +454,8 @@ class Anything(RuleBasedStateMachine):
         self.now = 0.0
         self.pipelines = made()
         self.told = set()
+        self.agents = EVERYWHERE
+        self.flows = {}
 
     @rule(
         hosts=st.lists(st.integers(1, 7), min_size=2, max_size=5),
@@ -359,6 +495,18 @@ class Anything(RuleBasedStateMachine):
         whole = network(hosts)
         self.pipelines.network(replace(whole, links=frozenset(sorted(whole.links)[:kept])), self.now)
 
+    @rule(hosts=st.frozensets(st.integers(1, 7), max_size=3), come=st.booleans())
+    def agents_move(self, hosts, come):
+        nowhere = frozenset()
+        self.pipelines.served(*((at(*hosts), nowhere) if come else (nowhere, at(*hosts))), self.now)
+        self.agents = self.agents | at(*hosts) if come else self.agents - at(*hosts)
+
+    @rule(index=st.integers(0, 5), zero=st.integers(1, 2), host=st.integers(1, 7))
+    def tells_head(self, index, zero, host):
+        there = self.pipelines.all()
+        if there:
+            self.pipelines.head(there[index % len(there)].id, zero, at(host))
+
     @rule(dpid=st.integers(1, 6))
     def confirms(self, dpid):
         self.pipelines.confirmed(dpid, self.pipelines.waiting(dpid), self.now)
@@ -395,7 +543,18 @@ class Anything(RuleBasedStateMachine):
             assert (pipeline.state is State.ARMING) == bool(pipeline.waits_for)
             assert (pipeline.state is State.ARMED) <= bool(pipeline.entries)
             assert (pipeline.state in (State.ANNOUNCED, State.REFUSED)) == (not pipeline.entries)
-        assert set(self.pipelines._on_host) == set().union(*hosts)
+        assert set(self.pipelines._of_host) == set().union(*hosts)
+        assert self.pipelines._waiting == {
+            dpid: {(p.pool, p.block) for p in there if dpid in p.waits_for} for p in there for dpid in p.waits_for
+        }
+        # Agents that are told something else are named; who is told of a pipeline is there, and nobody leads twice.
+        touched = self.pipelines.take_touched()
+        for n in range(1, 8):
+            now = flows_of(self.pipelines.of(at(n)), at(n))
+            assert now == self.flows.get(n, ()) or at(n) <= touched
+            assert not now or at(n) <= self.agents
+            assert all((flow.head is None) >= flow.lead for flow in now)
+            self.flows[n] = now
         assert set(self.pipelines._of_connection) == {c for p in there for c in p.hops.values()}
         settled = self.pipelines.take_settled()
         assert all(p.settled or p not in there for p in settled)

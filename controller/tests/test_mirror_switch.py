@@ -193,7 +193,15 @@ class Pipeline:
         self.addresses = [six(host) if ipv6 else host.address for host in hosts]
         self.port = port
 
+    def poll(self, controller, position: int, **others: object):
+        """As the agent at a replica's host."""
+        body = {"run": "1", "addresses": [self.addresses[position]]} | others
+        return ask(controller, "POST", f"v1/mirror-agents/d{position}", body)
+
     def announce(self, controller, wait_ms: int = 0):
+        """With agents at all replicas' hosts."""
+        for position in range(1, len(self.hosts)):
+            self.poll(controller, position)
         for position in range(1, len(self.hosts)):
             found = ask(
                 controller,
@@ -306,6 +314,62 @@ def test_a_segment_arrives_at_all_replicas_as_if_it_had_come_down_the_pipeline_u
             assert server.lines == ["ready", "before", "mirrored", "after"]
 
 
+def test_copies_end_when_an_agent_leaves_and_begin_again_when_it_comes(tmp_path):
+    with openvswitch.network(tmp_path) as net, controllers.running(tmp_path / "c", more=SHORT_LEASE) as controller:
+        client, d1, d2, d3 = hosts = three_racks(net, controller)
+        pipeline = Pipeline(hosts)
+        with contextlib.ExitStack() as stack:
+            server = stack.enter_context(program(d1, LISTEN, pipeline.addresses[1]))
+            seen = {host: stack.enter_context(program(host, LOOK)) for host in (d2, d3)}
+            sending = stack.enter_context(program(client, CONNECT, pipeline.addresses[1], str(pipeline.port)))
+            identity = pipeline.armed(controller)["id"]
+            had = mirrors_of(net)
+
+            def state():
+                (found,) = ask(controller, "GET", "v1/mirrors")["mirrors"]
+                return found["state"], found["why"]
+
+            def keeps(*positions):
+                """Their agents poll on."""
+                for position in positions:
+                    pipeline.poll(controller, position)
+                return True
+
+            def sends(word, *to):
+                sending.say(word)
+                until("the first replica has it", lambda: keeps(1, 2) and word in server.lines)
+                for host in (d2, d3):
+                    if host in to:
+                        until("a replica has it", lambda host=host: keeps(1, 2) and word in payloads(host))
+                    else:
+                        fence(client, host, seen[host])
+                        assert word not in payloads(host)
+
+            def payloads(host):
+                return {one.payload for one in seen[host].segments()}
+
+            # It says so: when it is told that copies have stopped, the switches have nothing of it any more.
+            answer = pipeline.poll(controller, 3, leaving=True, wait_ms=30_000)
+            assert (answer["stopped"], mirrors_of(net), state()) == (True, [], ("refused", "no_agent"))
+            sends("without")
+            # It is back, and the pipeline is mirrored by itself.
+            keeps(3)
+            until("it is armed again", lambda: keeps(1, 2, 3) and state() == ("armed", None))
+            assert mirrors_of(net) == had
+            (flow,) = pipeline.poll(controller, 3)["flows"]
+            assert (flow["id"], flow["position"], flow["lead"], flow["send"]) == (identity, 3, False, None)
+            keeps(1, 2, 3)
+            sending.say("with")
+            for host in (d2, d3):
+                until("a replica has it", lambda host=host: keeps(1, 2, 3) and "with" in payloads(host))
+            # It is killed: it says nothing.
+            until("its lease is over", lambda: keeps(1, 2) and state() == ("refused", "no_agent"))
+            until("switches have no entries for it", lambda: keeps(1, 2) and not mirrors_of(net))
+            sends("silent")
+            agents = ask(controller, "GET", "v1/mirror-agents")["agents"]
+            assert [agent["name"] for agent in agents] == ["d1", "d2"]
+
+
 def test_a_mark_that_a_host_made_goes_nowhere(tmp_path):
     with openvswitch.network(tmp_path) as net, controllers.running(tmp_path / "c", more=ENABLED) as controller:
         client, d1, _, d3 = hosts = three_racks(net, controller)
@@ -380,4 +444,5 @@ def test_where_mirroring_is_off_nothing_is_taken(tmp_path):
         assert not [line for line in net.flows("s1") if MARK in line]
 
 
-ENABLED = "[mirror]\nenabled = true\n"
+ENABLED = "[mirror]\nenabled = true\nagent_lease_s = 600\n"
+SHORT_LEASE = "[mirror]\nenabled = true\nagent_lease_s = 3\n"

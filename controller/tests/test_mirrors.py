@@ -3,10 +3,12 @@
 import asyncio
 
 import pytest
-from test_mirror_pipelines import hops, network
+from test_mirror_pipelines import EVERYWHERE, at, hops, network
 
 from trunkline_controller.control import NotNow
-from trunkline_controller.flows.entry import FlowEntry, Match, Owner, Table, cookie
+from trunkline_controller.flows.entry import FlowEntry, Match, Owner, SetField, Table, cookie
+from trunkline_controller.mirror import agents
+from trunkline_controller.mirror.agents import Poll, TooMany
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
 from trunkline_controller.mirror.mirrors import Mirrors
@@ -23,6 +25,7 @@ class FakeSwitch:
         self.dpid, self.name = dpid, f"s{dpid}"
         self.flows = set()
         self.refuses = {}
+        self.unanswered = frozenset()  # of what it was told to remove
         self.sent = []
 
     def amend(self, added, removed):
@@ -35,15 +38,29 @@ class FakeSwitch:
     def refused(self, entries):
         return {entry: why for entry, why in self.refuses.items() if entry in entries}
 
+    def leaving(self):
+        return self.unanswered
+
 
 class Network:
-    def __init__(self, **settings):
+    """With an agent at each host, unless `served` says otherwise."""
+
+    def __init__(self, served=EVERYWHERE, **settings):
         self.switches = {dpid: FakeSwitch(dpid) for dpid in range(1, 7)}
-        self.mirrors = Mirrors(MirrorSettings(**({"enabled": True} | settings)), lambda: self.switches)
-        self.mirrors.role_changed(True)
+        wanted = {"enabled": True, "agent_lease_s": 3600.0} | settings
+        self.mirrors = Mirrors(MirrorSettings(**wanted), lambda: self.switches)
+        self.served = served
+        self.begin()
         for switch in self.switches.values():
             self.mirrors.switch_ready(switch)
         self.mirrors.network(network())
+
+    def begin(self):
+        self.mirrors.role_changed(True)
+        if self.served and self.mirrors.settings.enabled:
+            poll = self.mirrors.poll(Poll("everywhere", "1", self.served), 0.0)
+            with pytest.raises(StopIteration):
+                poll.send(None)
 
     def answer(self):
         for switch in self.switches.values():
@@ -167,7 +184,7 @@ def test_what_another_controller_left_stays_for_one_lease_and_is_taken_over_wher
 
         net = Network(lease_s=30.0)
         net.mirrors = Mirrors(net.mirrors.settings, lambda: net.switches)
-        net.mirrors.role_changed(True)
+        net.begin()
         begun = asyncio.get_running_loop().time()
         for dpid, switch in net.switches.items():
             switch.flows = {entry for at, entry in left if at == dpid}
@@ -198,7 +215,7 @@ def test_a_held_entry_in_the_place_of_a_new_one_gives_way():
         for hop in hops([1, 2, 3]):
             found = await before.mirrors.announce(hop, 0.0)
         net.mirrors = Mirrors(net.mirrors.settings, lambda: net.switches)
-        net.mirrors.role_changed(True)
+        net.begin()
         for dpid, entry in found.entries.items():
             net.switches[dpid].flows = {entry}
             net.mirrors.switch_ready(net.switches[dpid])
@@ -287,3 +304,168 @@ def test_only_entries_of_mirrors_are_held():
     net.switches[1].flows = {mirror, other}
     net.mirrors.switch_ready(net.switches[1])
     assert net.mirrors.entries(1) - guard(network())[1] == {mirror}
+
+
+def poll(name, *hosts, seen=-1, **others):
+    return Poll(name, "1", at(*hosts), seen, **others)
+
+
+async def settle():
+    """All that can go on has gone on."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def copied_to(net, host):
+    """Entries that make copies for a host."""
+    return {one for one in net.carried() if SetField("ipv4_dst", f"10.0.0.{host}") in one[1].actions}
+
+
+def test_an_agents_poll_is_answered_when_something_of_its_own_changes_and_then_alone():
+    async def run():
+        net = Network(served=frozenset())
+        for hop in hops([1, 2, 3, 4]):
+            found = await net.mirrors.announce(hop, 0.0)
+        assert (found.why, net.carried()) == (Why.NO_AGENT, set())
+        seen = {}
+        for n in (2, 3, 4, 5):
+            told = await net.mirrors.poll(poll(f"d{n}", n), LONG_S)  # a first one is answered at once
+            seen[n] = told.version
+            assert told.lease_s == 3600.0
+        # With the last of them the pipeline was armed, and all are told.
+        assert net.carried()
+        told = [await net.mirrors.poll(poll(f"d{n}", n, seen=seen[n]), LONG_S) for n in (2, 3)]
+        assert [(flow.position, flow.lead) for answer in told for flow in answer.flows] == [(1, True), (2, False)]
+        waits = {
+            n: asyncio.create_task(net.mirrors.poll(poll(f"d{n}", n, seen=version), LONG_S))
+            for n, version in {2: told[0].version, 3: told[1].version, 4: seen[4], 5: seen[5]}.items()
+        }
+        await settle()
+        net.answer()
+        await settle()
+        assert not any(wait.done() for wait in waits.values())  # that switches have confirmed is nothing of theirs
+        waits[2] = await again(net, waits[2], poll("d2", 2, seen=told[0].version, heads={found.id: 7}))
+        await settle()
+        assert [n for n, wait in waits.items() if wait.done()] == [3, 4]
+        assert [waits[n].result().flows[0].head for n in (3, 4)] == [7, 7]
+        net.mirrors.close(found.id)
+        await settle()
+        assert (waits[2].result().flows, waits[5].done()) == ((), False)
+        waits[5].cancel()
+        await settle()
+        assert not net.mirrors._polls
+
+    asyncio.run(run())
+
+
+async def again(net, before, poll):
+    """The agent polls anew while its earlier poll waits, which ends that."""
+    wait = asyncio.create_task(net.mirrors.poll(poll, LONG_S))
+    with pytest.raises(NotNow, match="has polled again"):
+        await before
+    return wait
+
+
+def test_a_poll_that_hears_nothing_new_is_told_so_in_the_end():
+    async def run():
+        net = Network(agent_lease_s=0.04)
+        first = await net.mirrors.poll(poll("d2", 2), LONG_S)
+        for wait_s in (0.0, 0.001, LONG_S):  # half a lease at most, so that it polls again in time
+            told = await net.mirrors.poll(poll("d2", 2, seen=first.version), wait_s)
+            assert (told, told.stopped) == (first, None)
+        assert not net.mirrors._polls
+
+    asyncio.run(run())
+
+
+def test_an_agent_whose_lease_ends_has_copies_to_its_host_end_and_begin_again_when_it_polls():
+    async def run():
+        net = Network(served=at(2, 4))
+        now = asyncio.get_running_loop().time()
+        net.mirrors._agents.lease_s = 10.0  # of the agent at 2 and 4, which polls in between
+        await net.mirrors.poll(poll("d3", 3), 0.0)
+        for hop in hops([1, 2, 3, 4]):
+            found = await net.mirrors.announce(hop, 0.0)
+        net.answer()
+        carried = net.carried()
+        assert carried
+        net.mirrors._agents.polled(Poll("everywhere", "1", at(2, 4)), now + 8.0)
+        net.mirrors.tick(now + 11.0)
+        assert (net.carried(), net.mirrors.all()[0].why) == (set(), Why.NO_AGENT)
+        assert [agent.name for agent in net.mirrors.agents()] == ["everywhere"]
+        await net.mirrors.poll(poll("d3", 3), 0.0)
+        assert (net.carried(), net.mirrors.all()[0].state) == (carried, State.ARMING)
+        assert [(agent.name, agent.pipelines) for agent in net.mirrors.agents()] == [("everywhere", 2), ("d3", 1)]
+        assert (net.mirrors.counts().agents, found.id) == (2, net.mirrors.all()[0].id)
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_leaves_is_told_when_switches_have_confirmed_that_no_copies_come():
+    async def run():
+        net = Network(served=at(2, 4))
+        waits = asyncio.create_task(net.mirrors.poll(poll("d3", 3, seen=2), LONG_S))
+        await settle()
+        for hop in hops([1, 2, 3, 4]):
+            await net.mirrors.announce(hop, 0.0)
+        assert (await waits).flows
+        ((dpid, entry),) = copied_to(net, 3)
+        waits = asyncio.create_task(net.mirrors.poll(poll("d3", 3, seen=waits.result().version), LONG_S))
+        await settle()
+        net.switches[dpid].unanswered = frozenset({entry})
+        leaves = asyncio.create_task(net.mirrors.poll(poll("d3", 3, leaving=True), LONG_S))
+        with pytest.raises(NotNow, match="has left"):
+            await waits
+        assert net.carried() == set()
+        net.answer()  # other switches, and an earlier answer of this one
+        await settle()
+        assert not leaves.done()
+        quick = await net.mirrors.poll(poll("d3", 3, leaving=True), 0.001)
+        assert (quick.stopped, quick.flows) == (False, ())
+        net.switches[dpid].unanswered = frozenset()
+        net.answer()
+        assert (await leaves).stopped is True
+        assert (await net.mirrors.poll(poll("d3", 3, leaving=True), 0.0)).stopped is True
+        assert [agent.name for agent in net.mirrors.agents()] == ["everywhere"]
+        assert not net.mirrors._answers
+
+    asyncio.run(run())
+
+
+def test_of_a_switch_that_is_gone_nobody_knows_whether_it_has_stopped():
+    async def run():
+        net = Network(served=at(2, 3))
+        for hop in hops([1, 2, 3]):
+            await net.mirrors.announce(hop, 0.0)
+        ((dpid, entry),) = copied_to(net, 3)
+        net.switches[dpid].unanswered = frozenset({entry})
+        leaves = asyncio.create_task(net.mirrors.poll(Poll("everywhere", "1", at(2, 3), leaving=True), 0.01))
+        await settle()
+        del net.switches[dpid]
+        net.answer()
+        assert (await leaves).stopped is False
+
+    asyncio.run(run())
+
+
+def test_agents_are_told_where_it_is_off_or_another_controller_is_master_and_when_there_are_too_many(monkeypatch):
+    async def run():
+        with pytest.raises(NotNow, match="mirroring is off"):
+            await Network(enabled=False).mirrors.poll(poll("d2", 2), LONG_S)
+        net = Network()
+        first = await net.mirrors.poll(poll("d2", 2), LONG_S)
+        waits = asyncio.create_task(net.mirrors.poll(poll("d2", 2, seen=first.version), LONG_S))
+        await settle()
+        net.mirrors.role_changed(False)
+        with pytest.raises(NotNow):
+            await waits
+        with pytest.raises(NotNow, match="master"):
+            await net.mirrors.poll(poll("d2", 2), LONG_S)
+        assert net.mirrors.agents() == ()
+        net.mirrors.role_changed(True)
+        monkeypatch.setattr(agents, "MAX_AGENTS", 0)
+        with pytest.raises(TooMany):
+            await net.mirrors.poll(poll("d2", 2), LONG_S)
+        assert not net.mirrors._polls
+
+    asyncio.run(run())

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from .flows.entry import FlowEntry
+from .mirror.agents import AgentState, Poll, Told
 from .mirror.counts import MirrorCounts
 from .mirror.model import Hop, Pipeline
 from .net.topology import Dpid, End, Link, Topology
@@ -208,7 +209,7 @@ class AgentControl(Protocol):
 
 
 class MirrorControl(Protocol):
-    """What those who open the connections of a pipeline, and operators, ask of mirroring."""
+    """What those who open the connections of a pipeline, agents at replicas' hosts, and operators ask of mirroring."""
 
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
         """Takes a hop, or renews its pipeline's lease. The answer is there when the pipeline is armed or refused, or
@@ -220,6 +221,14 @@ class MirrorControl(Protocol):
         """Its switches copy nothing more. Raises KeyError or NotNow."""
         ...
 
+    def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
+        """Takes what an agent says. The answer is there when the agent should be told something else than it has seen,
+        or after `wait_s`, at most half of its lease; it raises mirror.agents.TooMany or NotNow.
+        """
+        ...
+
     def mirrors(self) -> tuple[Pipeline, ...]: ...
+
+    def mirror_agents(self) -> tuple[AgentState, ...]: ...
 
     def mirror_counts(self) -> MirrorCounts: ...

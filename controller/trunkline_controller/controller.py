@@ -20,6 +20,7 @@ from .fabric import Fabric, FabricSettings
 from .flows.entry import FlowEntry
 from .in_force import PolicyInForce
 from .loop import LoopThread
+from .mirror.agents import AgentState, Poll, Told
 from .mirror.counts import MirrorCounts
 from .mirror.model import Hop, Pipeline
 from .monitor import Monitor
@@ -208,8 +209,14 @@ class Controller:
     def mirror_close(self, identity: str) -> None:
         self._loop.call(lambda: self._fabric.mirrors.close(identity))
 
+    def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
+        return self._loop.submit(self._fabric.mirrors.poll(poll, wait_s))
+
     def mirrors(self) -> tuple[Pipeline, ...]:
         return self._fabric.mirrors.all()
+
+    def mirror_agents(self) -> tuple[AgentState, ...]:
+        return self._fabric.mirrors.agents()
 
     def mirror_counts(self) -> MirrorCounts:
         return self._fabric.mirrors.counts()

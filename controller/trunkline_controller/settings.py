@@ -136,6 +136,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "mirror.max_pipelines": (1, 65_536),
     "mirror.max_pipelines_per_host": (1, 65_536),
     "mirror.lease_s": (1, 86_400),
+    "mirror.agent_lease_s": (1, 3600),
     "agent.check_s": (1, 3600),
 }
 

@@ -50,6 +50,14 @@ def test_hops_are_announced_one_by_one_listed_and_ended(client: Client, control:
     listed = client.get("/v1/mirrors").json
     assert (listed["enabled"], listed["total"], listed["mirrors"][0]["state"]) == (True, 1, "armed")
     assert listed["mirrors"][0]["arm_ms"] == 1.5
+    # Up from the client's leaf, and down to each of the three hosts; the second and third share a leaf.
+    links = listed["mirrors"][0]["links"]
+    assert links[0] == "0000000000000011:3"
+    assert {"0000000000000011:4", "0000000000000012:3", "0000000000000012:4"} < set(links)
+    between = [link for link in links if "-" in link]
+    assert len(between) == 2
+    assert set(links) <= {link["id"] for link in client.get("/v1/links").json["links"]}
+    assert (listed["mirrors"][0]["lead"], listed["mirrors"][0]["head"]) == (1, None)
     assert client.get("/v1/mirrors?state=refused").json["mirrors"] == []
     identity = last["id"]
     assert identity == f"{POOL}~1073741825~1001"

@@ -30,14 +30,28 @@ class Polls:
     def __init__(self) -> None:
         self.run = secrets.token_hex(8)
         self._waiting: set[Callable[[], None]] = set()
+        self._told: set[Callable[[], None]] = set()
         self._lock = threading.Lock()
         self.ended = False
 
     def end(self) -> None:
         with self._lock:
             self.ended = True
-            for wake in self._waiting:
+            for wake in self._waiting | self._told:
                 wake()
+
+    @contextmanager
+    def until_end(self, wake: Callable[[], None]) -> Iterator[None]:
+        """For polls whose number is bounded elsewhere. `wake` is called when no poll may wait any more."""
+        with self._lock:
+            self._told.add(wake)
+            if self.ended:
+                wake()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._told.discard(wake)
 
     @contextmanager
     def waiting(self, wake: Callable[[], None]) -> Iterator[None]:

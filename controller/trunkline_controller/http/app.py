@@ -16,6 +16,7 @@ from .agent import Polls, agent
 from .assets import assets
 from .gate import MAX_BODY_BYTES, Gate
 from .metrics import NetworkCollector, Requests
+from .mirror_agents import mirror_agents
 from .mirror_metrics import MirrorCollector
 from .mirrors import mirrors
 from .routes import routes
@@ -47,8 +48,10 @@ def create_app(control: Served, settings: HttpSettings, polls: Polls | None = No
     )
     problem.install(app, MAX_BODY_BYTES)
     app.include_router(routes(control))
-    app.include_router(agent(control, polls or Polls()))
-    app.include_router(mirrors(control))
+    polls = polls or Polls()
+    app.include_router(agent(control, polls))
+    app.include_router(mirrors(control, control.topology))
+    app.include_router(mirror_agents(control, polls))
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> HealthView:

@@ -23,6 +23,7 @@ class MirrorCollector(Collector):
         for state, count in counts.by_state.items():
             pipelines.add_metric([state], count)
         yield pipelines
+        yield GaugeMetricFamily("trunkline_mirror_agents", "Agents at DataNodes' hosts", value=float(counts.agents))
         for name, says, count in (
             ("armed", "Pipelines that all switches had confirmed", counts.armed),
             ("closed", "Pipelines that were closed by their owners", counts.closed),

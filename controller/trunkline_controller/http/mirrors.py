@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -11,12 +12,14 @@ from pydantic import BaseModel, Field
 from ..control import MirrorControl
 from ..mirror.entries import Connection
 from ..mirror.model import WRITES, Hop, Pipeline, Refused, State, Why
-from ..net.topology import dpid_text
+from ..mirror.tree import Tree
+from ..net.topology import End, Link, Topology, dpid_text
 from . import problem
 from .problem import Stop
-from .views.network import DpidText
+from .views.network import DpidText, end_id, link_id
 
 MAX_WAIT_MS = 1000
+MAX_ID = 320  # letters of a mirror's id
 _REMEDIES = {
     Why.ALL_PIPELINES: "raise mirror.max_pipelines, or write unmirrored",
     Why.HOST_PIPELINES: "raise mirror.max_pipelines_per_host, or write unmirrored",
@@ -84,7 +87,13 @@ class MirrorView(BaseModel):
     hops: list[HopView]
     missing: list[int] = Field(description="Positions that nobody has announced")
     switches: list[DpidText] = Field(description="Those with flow entries for it")
-    arm_ms: float | None = Field(description="From the last hop's announcement until all switches had confirmed")
+    lead: int = Field(description="Position of the first replica that segments come to over the network")
+    head: int | None = Field(
+        description="Sequence number at which the stream begins in the connection to that replica, as its agent says"
+    )
+    arm_ms: float | None = Field(
+        description="From the last hop's announcement, or when what was in the way ended, until switches had confirmed"
+    )
 
     @staticmethod
     def of(pipeline: Pipeline) -> MirrorView:
@@ -101,6 +110,8 @@ class MirrorView(BaseModel):
             hops=[HopView.of(position, hop) for position, hop in sorted(pipeline.hops.items())],
             missing=list(pipeline.missing),
             switches=[dpid_text(dpid) for dpid in sorted(pipeline.entries)],
+            lead=pipeline.lead,
+            head=pipeline.head,
             arm_ms=round((pipeline.armed_s - pipeline.complete_s) * 1000, 3) if measured else None,
         )
 
@@ -111,15 +122,35 @@ class AnnouncedView(MirrorView):
     lease_s: float = Field(description="After so long it is removed, unless one of its hops is announced again")
 
 
+class ListedMirrorView(MirrorView):
+    """A pipeline, and its way through the network."""
+
+    links: list[str] = Field(
+        description="Ids of the links that its segments and their copies cross, as /v1/links has them"
+    )
+
+    @staticmethod
+    def listed(pipeline: Pipeline, far: Mapping[End, End]) -> ListedMirrorView:
+        """`far`: the other ends of links between switches."""
+        links = [] if pipeline.tree is None else _links(pipeline.tree, far)
+        return ListedMirrorView(**dict(MirrorView.of(pipeline)), links=links)
+
+
 class MirrorsView(BaseModel):
     """Pipelines that were announced and have not ended."""
 
     enabled: bool
     total: int
-    mirrors: list[MirrorView]
+    mirrors: list[ListedMirrorView]
 
 
-def mirrors(control: MirrorControl) -> APIRouter:
+def _links(tree: Tree, far: Mapping[End, End]) -> list[str]:
+    ends = (sender if isinstance(sender, End) else tree.client.at for sender in tree.senders())
+    found = (link_id(Link.between(end, far[end])) if end in far else end_id(end) for end in ends)
+    return list(dict.fromkeys(found))
+
+
+def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRouter:
     """The paths of mirrored pipelines."""
     router = APIRouter(prefix="/v1/mirrors", tags=["mirrors"], responses=problem.responses(401, 403, 422))
 
@@ -147,12 +178,13 @@ def mirrors(control: MirrorControl) -> APIRouter:
         """Pipelines that were announced, the newest first."""
         found = [pipeline for pipeline in control.mirrors() if state is None or pipeline.state in state]
         found.sort(key=lambda pipeline: (-pipeline.announced_s, pipeline.id))
-        shown = [MirrorView.of(pipeline) for pipeline in found[offset : offset + limit]]
+        far = topology().link_ends()
+        shown = [ListedMirrorView.listed(pipeline, far) for pipeline in found[offset : offset + limit]]
         return MirrorsView(enabled=control.mirror_counts().enabled, total=len(found), mirrors=shown)
 
     @router.delete("/{identity}", status_code=204, responses=problem.responses(404, 409))
     def end_mirror(
-        identity: Annotated[str, Path(max_length=320, description="The id of a mirror, from its announcement")],
+        identity: Annotated[str, Path(max_length=MAX_ID, description="The id of a mirror, from its announcement")],
     ) -> None:
         """The pipeline has closed: switches copy nothing more for it."""
         try:

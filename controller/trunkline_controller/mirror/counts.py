@@ -31,7 +31,7 @@ class ArmTimes:
 
 @dataclass(frozen=True)
 class MirrorCounts:
-    """`by_state` is of now. `late`: announcements that waited, and whose time was over before their
+    """`by_state` and `agents` are of now. `late`: announcements that waited, and whose time was over before their
     pipeline was armed or refused."""
 
     enabled: bool
@@ -45,3 +45,4 @@ class MirrorCounts:
     refused: Mapping[str, int] = field(default_factory=dict)
     arm_times: tuple[tuple[str, int], ...] = field(default_factory=lambda: ArmTimes().cumulative())
     arm_sum_s: float = 0.0
+    agents: int = 0

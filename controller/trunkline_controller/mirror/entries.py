@@ -43,14 +43,15 @@ class Connection:
     @staticmethod
     def of(source: str, source_port: int, destination: str, destination_port: int) -> Connection:
         """From addresses however they are written, IPv4 in IPv6 as well. Raises ValueError."""
-        return Connection(_address(source), source_port, _address(destination), destination_port)
+        return Connection(address_text(source), source_port, address_text(destination), destination_port)
 
     @property
     def is_ipv6(self) -> bool:
         return ":" in self.source
 
 
-def _address(text: str) -> str:
+def address_text(text: str) -> str:
+    """An IP address as `ipaddress` writes it, IPv4 in IPv6 as IPv4. Raises ValueError."""
     found = ipaddress.ip_address(text)
     if isinstance(found, ipaddress.IPv6Address):
         if found.scope_id is not None:

@@ -1,26 +1,26 @@
-"""Pipelines between those who announce them and the switches: what is announced goes to switches at once, and who waits
-is told when all of them have confirmed.
+"""Pipelines between those who announce them, the switches, and the agents at replicas' hosts: what is announced goes to
+switches and agents at once, and who waits is told when all switches have confirmed.
 
-All of it runs on the loop's thread, but for `all` and `counts`.
+All of it runs on the loop's thread, but for `all`, `agents` and `counts`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from ..control import NotNow
-from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner
+from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner, SetField
 from ..net.topology import Dpid, Topology
+from .agents import Agents, AgentState, Poll, Told, flows_of
 from .counts import MirrorCounts
 from .model import Hop, Pipeline, State
 from .pipelines import Pipelines
 from .settings import MirrorSettings
+from .waiting import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,10 @@ class Switch(Protocol):
         """Those of them that it does not take, and why."""
         ...
 
+    def leaving(self) -> frozenset[FlowEntry]:
+        """Those that it was told to remove, and has not answered."""
+        ...
+
 
 class Mirrors:
     """`switches()`: those that this controller is master of, by datapath id. Where mirroring is off it does nothing."""
@@ -56,7 +60,10 @@ class Mirrors:
         self.settings = settings
         self._switches = switches
         self._pipelines = Pipelines(settings.limits)
-        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._agents = Agents(settings.agent_lease_s)
+        self._waiting = Waiting()  # by pipeline's id
+        self._polls = Waiting()  # by agent's name
+        self._answers = Waiting()  # of switches
         self._late = 0
         self._is_master = False
         self._held_until = 0.0
@@ -90,13 +97,7 @@ class Mirrors:
             if left <= 0:
                 self._late += 1
                 return pipeline
-            told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(identity, set()).add(told)
-            with contextlib.suppress(TimeoutError):
-                try:
-                    await asyncio.wait_for(told, left)
-                finally:
-                    self._forget(identity, told)
+            await self._waiting.news(identity, left)
 
     def close(self, identity: str) -> None:
         """Raises KeyError or NotNow."""
@@ -106,6 +107,71 @@ class Mirrors:
 
     def all(self) -> tuple[Pipeline, ...]:
         return self._pipelines.all()
+
+    # What agents ask.
+
+    async def poll(self, poll: Poll, wait_s: float) -> Told:
+        """Takes what an agent says, and answers when it should be told something else than it has seen, or after
+        `wait_s`, at most half of its lease. Raises TooMany or NotNow.
+        """
+        self._check()
+        begun = time.monotonic()
+        if poll.leaving:
+            return await self._leave(poll, begun + wait_s)
+        is_new = self._agents.get(poll.name) is None
+        polls = self._agents.polled(poll, begun).polls
+        if is_new:
+            log.info("mirror: agent %s is there, at %s", poll.name, ", ".join(sorted(poll.addresses)))
+        self._polls.wake(poll.name)  # an earlier one of it
+        self._flush()
+        for identity, zero in poll.heads.items():
+            self._pipelines.head(identity, zero, poll.addresses)
+        self._flush()
+        until = begun + min(wait_s, self.settings.agent_lease_s / 2)
+        while True:
+            agent = self._agents.get(poll.name)
+            if agent is None:
+                raise NotNow(f"agent {poll.name} has left meanwhile", "poll again if it runs still")
+            if agent.polls != polls:
+                raise NotNow(
+                    f"agent {poll.name} has polled again meanwhile",
+                    "poll once at a time, and give agents of two hosts two names",
+                )
+            left = until - time.monotonic()
+            if agent.version != poll.seen or left <= 0:
+                flows = flows_of(self._pipelines.of(agent.addresses), agent.addresses)
+                return Told(agent.version, self.settings.agent_lease_s, flows)
+            await self._polls.news(poll.name, left)
+
+    async def _leave(self, poll: Poll, until: float) -> Told:
+        """Copies to its host end; waits for the switches' word on that."""
+        if self._agents.leave(poll.name):
+            log.info("mirror: agent %s leaves", poll.name)
+        self._flush()
+        self._polls.wake(poll.name)
+        switches = self._switches()
+        copying = {dpid for dpid in switches if _copies_to(poll.addresses, switches[dpid])}
+        while copying and (left := until - time.monotonic()) > 0:
+            await self._answers.news("", left)
+            switches = self._switches()
+            copying = {d for d in copying if d not in switches or _copies_to(poll.addresses, switches[d])}
+        return Told(0, self.settings.agent_lease_s, stopped=not copying)
+
+    def agents(self) -> tuple[AgentState, ...]:
+        now = time.monotonic()
+        there: Counter[str] = Counter()
+        for pipeline in self.all():
+            if pipeline.is_live:
+                there.update(hop.destination for hop in pipeline.mirrored.values())
+        return tuple(
+            AgentState(
+                agent.name,
+                tuple(sorted(agent.addresses)),
+                sum(there[address] for address in agent.addresses),
+                max(0.0, now - agent.polled_s),
+            )
+            for agent in self._agents.all()
+        )
 
     def counts(self) -> MirrorCounts:
         there, pipelines = self.all(), self._pipelines
@@ -122,6 +188,7 @@ class Mirrors:
             {str(why): count for why, count in pipelines.refused.copy().items()},
             pipelines.arm_times.cumulative(),
             pipelines.arm_times.sum_s,
+            len(self._agents.all()),
         )
 
     # What the fabric says and asks.
@@ -135,7 +202,10 @@ class Mirrors:
         if not is_master:
             self._pipelines.clear()
             self._held.clear()
+            gone = self._agents.clear()
             self._flush()
+            for name in gone:
+                self._polls.wake(name)
         self._is_master = is_master
 
     def switch_ready(self, switch: Switch) -> None:
@@ -163,6 +233,7 @@ class Mirrors:
 
     def answered(self, switch: Switch) -> None:
         """A switch has answered all that it was sent before."""
+        self._answers.wake("")
         waiting = self._pipelines.waiting(switch.dpid)
         if not waiting:
             return
@@ -181,9 +252,15 @@ class Mirrors:
         swept = self._pipelines.sweep(now)
         if swept:
             log.info("mirror: %d pipelines that nobody announced again are removed", swept)
+        for name in self._agents.sweep(now):
+            log.warning(
+                "mirror: agent %s is silent for %g s; its host gets no copies until it polls again",
+                name, self.settings.agent_lease_s,
+            )  # fmt: skip
+            self._polls.wake(name)
         self._flush()
         switches = self._switches()
-        for dpid in {dpid for pipeline in self._pipelines.all() for dpid in pipeline.waits_for} & switches.keys():
+        for dpid in self._pipelines.waited_for() & switches.keys():
             self.answered(switches[dpid])  # what it has had already is not sent, nor answered
         self._sought = self._pipelines.take_unknown()
         if self._held and now >= self._held_until:
@@ -208,6 +285,9 @@ class Mirrors:
 
     def _flush(self) -> None:
         """Gives switches what changed, and tells who waits."""
+        came, gone = self._agents.take_moved()
+        if came or gone:
+            self._pipelines.served(came, gone, time.monotonic())
         changes = self._pipelines.take_changes()
         switches = self._switches()
         for dpid in changes.added.keys() | changes.removed.keys():
@@ -220,16 +300,20 @@ class Mirrors:
                 switches[dpid].amend(frozenset(added), frozenset(removed))
         for pipeline in self._pipelines.take_settled():
             log.debug("mirror %s: %s", pipeline.id, pipeline.what or pipeline.state)
-            for told in self._waiting.get(pipeline.id, ()):
-                if not told.done():
-                    told.set_result(None)
-
-    def _forget(self, identity: str, told: asyncio.Future[None]) -> None:
-        waiting = self._waiting[identity]
-        waiting.discard(told)
-        if not waiting:
-            del self._waiting[identity]
+            self._waiting.wake(pipeline.id)
+        for name in self._agents.touch(self._pipelines.take_touched()):
+            self._polls.wake(name)
 
 
 def _is_mirror(entry: FlowEntry) -> bool:
     return entry.cookie & COOKIE_MASK == COOKIE and entry.cookie >> 32 & 0xFFFF == Owner.MIRROR
+
+
+def _copies_to(addresses: Collection[str], switch: Switch) -> bool:
+    """Whether a switch may still send copies to a host with one of these addresses."""
+    return any(
+        isinstance(action, SetField) and action.field in ("ipv4_dst", "ipv6_dst") and action.value in addresses
+        for entry in switch.flows | switch.leaving()
+        if _is_mirror(entry)
+        for action in entry.actions
+    )

@@ -35,6 +35,8 @@ class Why(StrEnum):
     BROKEN_CHAIN = "broken_chain"
     MIXED_VERSIONS = "mixed_ip_versions"
     NO_PATH = "no_path"
+    NO_AGENT = "no_agent"
+    TWO_HEADS = "two_heads"
     SWITCH = "switch_refused"
 
 
@@ -86,7 +88,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What is known of one; `hops` by position. Times are of the caller's clock, in seconds."""
+    """What is known of one; `hops` by position. Times are of the caller's clock, in seconds.
+
+    `lead` is the position of the first replica that the network's segments come to: the second where the client is on
+    the first one's host. `head` is the sequence number at which the stream begins in the connection to it.
+    """
 
     pool: str
     block: int
@@ -98,11 +104,13 @@ class Pipeline:
     state: State = State.ANNOUNCED
     why: Why | None = None
     what: str = ""  # of a refused one, for people
-    complete_s: float | None = None  # when its last hop was announced
+    complete_s: float | None = None  # when its last hop was announced, or what was in the way had ended
     armed_s: float | None = None  # when all switches had confirmed first
     tree: Tree | None = None
     entries: Mapping[Dpid, FlowEntry] = field(default_factory=lambda: MappingProxyType({}))
     waits_for: frozenset[Dpid] = frozenset()  # switches that have not confirmed
+    lead: int = 1
+    head: int | None = None
 
     @property
     def id(self) -> str:
@@ -115,6 +123,16 @@ class Pipeline:
     @property
     def settled(self) -> bool:
         return self.state in (State.ARMED, State.REFUSED)
+
+    @property
+    def is_live(self) -> bool:
+        """Switches have its entries, or are being given them."""
+        return self.state in (State.ARMING, State.ARMED)
+
+    @property
+    def mirrored(self) -> Mapping[int, Connection]:
+        """Connections to replicas whose hosts take copies, or the segments that are copied; by position."""
+        return {position: hop for position, hop in self.hops.items() if position >= self.lead}
 
 
 def pipeline_id(pool: str, block: int, generation: int) -> str:

@@ -1,30 +1,30 @@
 """Pipelines that are mirrored: hops are announced one by one, and what switches should have of each follows.
 
-    announced --(all hops are known, a tree is found)--> arming --(its switches have confirmed)--> armed
-        |                                                  |  ^                                      |
-        |                                                  |  +--(the tree changed, a switch is new)-+
-        +--(no tree, a limit, a broken chain)--> refused <-+--(a switch refuses)                     |
-        |                                           |                                                |
-        +------(closed, superseded, lease over)-----+------------------------------------------------+--> gone
+    announced --(all hops are known, a tree and agents are found)--> arming --(switches have confirmed)--> armed
+        |                                                  |  ^                                             |
+        |                                                  |  +--(the tree changed, a switch is new)--------+
+        +--(no tree, no agent, a broken chain)-> refused <-+--(a switch refuses, an agent leaves)-----------+
+        |                                           |                                                       |
+        +------(closed, superseded, lease over)-----+-------------------------------------------------------+--> gone
 
 No clock and no I/O: time comes in with what happens, entries come out by `take_changes`. Memory is bounded by `Limits`.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from ..flows.entry import FlowEntry
-from ..net.topology import Dpid, Host, Topology
+from ..net.topology import Dpid, Topology
 from .counts import ArmTimes
-from .entries import MAX_REPLICAS, Connection, entries, guard
+from .entries import MAX_REPLICAS, Connection, entries
 from .model import OF_THE_NETWORK, WRITES, Changes, Hop, Limits, Pipeline, Refused, State, Why, parsed_id
-from .tree import NoTree, Paths, Tree
+from .places import Places, number
+
+Key = tuple[str, int]  # block pool and block id
 
 
 class Pipelines:
@@ -35,17 +35,16 @@ class Pipelines:
         self.armed = self.swept = self.closed = self.superseded = 0
         self.refused: Counter[Why] = Counter()
         self.arm_times = ArmTimes()
-        self._blocks: dict[tuple[str, int], Pipeline] = {}
-        self._of_connection: dict[Connection, tuple[str, int]] = {}
-        self._on_host: Counter[str] = Counter()  # pipelines by address
+        self._blocks: dict[Key, Pipeline] = {}
+        self._of_connection: dict[Connection, Key] = {}
+        self._of_host: dict[str, set[Key]] = {}  # by address
+        self._waiting: dict[Dpid, set[Key]] = {}  # those for which a switch has not confirmed
         self._entries: dict[Dpid, set[FlowEntry]] = {}
         self._changes = Changes()
         self._settled: list[Pipeline] = []
-        self._topology: Topology | None = None
-        self._paths: Paths | None = None
-        self._guard: dict[Dpid, frozenset[FlowEntry]] = {}
-        self._hosts: dict[str, Host] = {}
-        self._unknown: set[str] = set()
+        self._touched: set[str] = set()
+        self._served: frozenset[str] = frozenset()  # addresses of hosts with an agent
+        self._places = Places(limits.pipelines)
 
     # What is there.
 
@@ -63,7 +62,12 @@ class Pipelines:
 
     def entries(self, dpid: Dpid) -> frozenset[FlowEntry]:
         """All that a switch should have for mirrors."""
-        return frozenset(self._entries.get(dpid, ())) | self._guard.get(dpid, frozenset())
+        return frozenset(self._entries.get(dpid, ())) | self._places.guard.get(dpid, frozenset())
+
+    def of(self, addresses: Collection[str]) -> tuple[Pipeline, ...]:
+        """Those that have an end of a hop at one of these addresses."""
+        keys = {key for address in addresses for key in self._of_host.get(address, ())}
+        return tuple(self._blocks[key] for key in sorted(keys))
 
     def take_changes(self) -> Changes:
         """Of pipelines' entries, since it was last called; those that keep marks true come by `entries` alone."""
@@ -72,8 +76,12 @@ class Pipelines:
 
     def take_unknown(self) -> frozenset[str]:
         """Addresses of no known host that pipelines had, since it was last called."""
-        unknown, self._unknown = self._unknown, set()
-        return frozenset(unknown)
+        return self._places.take_unknown()
+
+    def take_touched(self) -> frozenset[str]:
+        """Addresses of replicas whose agents are told something else since it was last called."""
+        touched, self._touched = self._touched, set()
+        return frozenset(touched)
 
     def take_settled(self) -> list[Pipeline]:
         """Those that were armed, refused or removed since it was last called; the latter as they were."""
@@ -125,33 +133,35 @@ class Pipelines:
 
     def _check_hosts(self, connection: Connection, counted: tuple[str, ...]) -> None:
         for address in _addresses(connection):
-            if address not in counted and self._on_host[address] >= self.limits.per_host:
+            if address not in counted and len(self._of_host.get(address, ())) >= self.limits.per_host:
                 raise Refused(
                     Why.HOST_PIPELINES,
                     f"{self.limits.per_host} pipelines of host {address} are announced, as many as "
                     "mirror.max_pipelines_per_host",
                 )
 
-    def _put(self, key: tuple[str, int], known: Pipeline, hop: Hop, now: float) -> None:
+    def _put(self, key: Key, known: Pipeline, hop: Hop, now: float) -> None:
         """A hop that is new, or has another connection than before."""
-        before = _hosts_of(known)
         try:
-            self._check_hosts(hop.connection, before)
+            self._check_hosts(hop.connection, _hosts_of(known))
         except Refused:
             if key in self._blocks:
                 self._remove(key)
             raise
         if (old := known.hops.get(hop.position)) is not None:
             self._of_connection.pop(old, None)
-        self._withdraw(known)
+        if key in self._blocks:
+            self._withdraw(known)
+            self._wait(key, frozenset())
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
         made = replace(
             known, hops=hops, until_s=now + self.limits.lease_s, state=State.ANNOUNCED, why=None, what="",
             complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(),
+            lead=1, head=None,
         )  # fmt: skip
-        self._on_host.subtract(before)
-        self._on_host.update(_hosts_of(made))
-        self._forget_hosts(before)
+        self._unlist(key, known)
+        for address in _hosts_of(made):
+            self._of_host.setdefault(address, set()).add(key)
         self._of_connection[hop.connection] = key
         self._blocks[key] = made
         if not made.missing:
@@ -174,68 +184,95 @@ class Pipelines:
         return len(over)
 
     def clear(self) -> None:
-        """Another controller is master: all are its own."""
+        """Another controller is master: all are its own, and so are agents."""
+        self._served = frozenset()
         for key in list(self._blocks):
             self._remove(key)
 
+    # What agents say.
+
+    def served(self, came: frozenset[str], gone: frozenset[str], now: float) -> None:
+        """At these addresses there is an agent now, at those none any more."""
+        self._served = (self._served | came) - gone
+        for pipeline in self.of(came | gone):
+            if pipeline.is_live or pipeline.why is Why.NO_AGENT:
+                self._arm((pipeline.pool, pipeline.block), now)
+
+    def head(self, identity: str, zero: int, addresses: Collection[str]) -> None:
+        """The agent at these addresses says with which sequence number the stream begins in the connection that is
+        copied. Of a pipeline that is not live, or that another host leads, nothing is taken.
+        """
+        try:
+            pipeline = self.get(identity)
+        except KeyError:
+            return
+        if not pipeline.is_live or pipeline.hops[pipeline.lead].destination not in addresses:
+            return
+        key = pipeline.pool, pipeline.block
+        if pipeline.head is None:
+            self._blocks[key] = replace(pipeline, head=zero)
+            self._touch(pipeline, after=pipeline.lead)
+        elif pipeline.head != zero:
+            what = f"its agent said that the stream begins at {pipeline.head}, then at {zero}"
+            self._refuse(key, Refused(Why.TWO_HEADS, what))
+
     # What the network says.
 
-    def network(self, topology: Topology, now: float) -> bool:
-        """It is now so. Trees that no longer fit are made anew; whether entries that keep marks true changed."""
-        if topology is self._topology:
-            return False
-        before, self._topology = self._topology, topology
-        changed = False
-        if before is None or (before.switches.keys(), before.links) != (topology.switches.keys(), topology.links):
-            self._paths = Paths(topology)
-            made = guard(topology)
-            changed, self._guard = made != self._guard, made
-        elif before.hosts == topology.hosts:
-            return False
-        self._hosts = {address: host for host in topology.hosts.values() for address in host.addresses}
+    def network(self, topology: Topology, now: float) -> None:
+        """It is now so: trees that no longer fit are made anew."""
+        if not self._places.network(topology):
+            return
         for key, pipeline in list(self._blocks.items()):
-            if not pipeline.missing and (pipeline.state is not State.REFUSED or pipeline.why in OF_THE_NETWORK):
+            if pipeline.is_live or pipeline.why in OF_THE_NETWORK:
                 self._arm(key, now)
-        return changed
 
     def confirmed(self, dpid: Dpid, has: frozenset[FlowEntry], now: float) -> None:
         """The switch has answered that it has these."""
-        for key, pipeline in list(self._blocks.items()):
-            if dpid in pipeline.waits_for and pipeline.entries[dpid] in has:
-                waits_for = pipeline.waits_for - {dpid}
-                self._blocks[key] = replace(pipeline, waits_for=waits_for)
-                if not waits_for:
+        for key in tuple(self._waiting.get(dpid, ())):
+            pipeline = self._blocks[key]
+            if pipeline.entries[dpid] in has:
+                self._wait(key, pipeline.waits_for - {dpid})
+                if not self._blocks[key].waits_for:
                     self._confirm(key, now)
 
     def waiting(self, dpid: Dpid) -> frozenset[FlowEntry]:
         """Entries that the switch has not confirmed."""
-        return frozenset(p.entries[dpid] for p in self._blocks.values() if dpid in p.waits_for)
+        return frozenset(self._blocks[key].entries[dpid] for key in self._waiting.get(dpid, ()))
+
+    def waited_for(self) -> frozenset[Dpid]:
+        """Switches that have not confirmed all."""
+        return frozenset(self._waiting)
 
     def switch_refused(self, dpid: Dpid, refused: frozenset[FlowEntry], what: str) -> None:
-        """The switch does not take these entries: what they belong to is not mirrored."""
-        for key, pipeline in list(self._blocks.items()):
-            if pipeline.entries.get(dpid) in refused:
+        """The switch does not take these entries, which it has not confirmed: what they belong to is not mirrored."""
+        for key in tuple(self._waiting.get(dpid, ())):
+            if self._blocks[key].entries[dpid] in refused:
                 self._refuse(key, Refused(Why.SWITCH, what))
 
     def switch_anew(self, dpid: Dpid) -> None:
         """The switch has connected, perhaps without what it had: it confirms once more."""
         for key, pipeline in list(self._blocks.items()):
             if dpid in pipeline.entries:
-                self._blocks[key] = replace(pipeline, state=State.ARMING, waits_for=pipeline.waits_for | {dpid})
+                self._blocks[key] = replace(pipeline, state=State.ARMING)
+                self._wait(key, pipeline.waits_for | {dpid})
 
     # Inside.
 
-    def _arm(self, key: tuple[str, int], now: float) -> None:
+    def _arm(self, key: Key, now: float) -> None:
         """Finds the tree of a pipeline whose hops are all known, and puts its entries where they belong."""
         pipeline = self._blocks[key]
         try:
-            tree, trunk = self._tree(pipeline)
+            tree, trunk = self._places.tree(pipeline)
+            self._check_agents(trunk)
         except Refused as error:
             if pipeline.why is not error.why:
                 self._refuse(key, error)
+            else:
+                self._blocks[key] = replace(pipeline, what=error.what)
             return
-        wanted = entries(tree, trunk, _number(pipeline))
-        if wanted == pipeline.entries:
+        wanted = entries(tree, trunk, number(pipeline))
+        lead = pipeline.replicas - len(trunk) + 1
+        if wanted == pipeline.entries and lead == pipeline.lead:
             self._blocks[key] = replace(pipeline, tree=tree)
             return
         self._withdraw(pipeline, keep=wanted)
@@ -243,15 +280,37 @@ class Pipelines:
         for dpid in fresh:
             self._entries.setdefault(dpid, set()).add(wanted[dpid])
             self._changes.add(dpid, wanted[dpid])
-        waits_for = (pipeline.waits_for & wanted.keys()) | fresh
-        self._blocks[key] = replace(
-            pipeline, state=State.ARMING, why=None, what="", tree=tree, entries=MappingProxyType(wanted),
-            waits_for=frozenset(waits_for),
+        made = replace(
+            pipeline, state=State.ARMING, why=None, what="", tree=tree, entries=MappingProxyType(wanted), lead=lead,
+            head=pipeline.head if lead == pipeline.lead else None,
+            complete_s=now if pipeline.state is State.REFUSED and pipeline.armed_s is None else pipeline.complete_s,
         )  # fmt: skip
-        if not waits_for:
+        self._blocks[key] = made
+        if not pipeline.is_live or lead != pipeline.lead:
+            self._touch(pipeline)
+            self._touch(made)
+        self._wait(key, (pipeline.waits_for & wanted.keys()) | fresh)
+        if not self._blocks[key].waits_for:
             self._confirm(key, now)
 
-    def _confirm(self, key: tuple[str, int], now: float) -> None:
+    def _check_agents(self, trunk: Collection[Connection]) -> None:
+        lacking = [hop.destination for hop in trunk if hop.destination not in self._served]
+        if lacking:
+            hosts = f"host{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
+            raise Refused(Why.NO_AGENT, f"no agent on {hosts}: start `trunkline mirror run` there")
+
+    def _wait(self, key: Key, waits_for: frozenset[Dpid] | set[Dpid]) -> None:
+        """Only when these switches have confirmed is it armed."""
+        pipeline = self._blocks[key]
+        for dpid in pipeline.waits_for - waits_for:
+            self._waiting[dpid].discard(key)
+            if not self._waiting[dpid]:
+                del self._waiting[dpid]
+        for dpid in waits_for:
+            self._waiting.setdefault(dpid, set()).add(key)
+        self._blocks[key] = replace(pipeline, waits_for=frozenset(waits_for))
+
+    def _confirm(self, key: Key, now: float) -> None:
         pipeline = self._blocks[key]
         if pipeline.armed_s is None and pipeline.complete_s is not None:
             self.armed += 1
@@ -261,74 +320,38 @@ class Pipelines:
         )
         self._settled.append(self._blocks[key])
 
-    def _tree(self, pipeline: Pipeline) -> tuple[Tree, tuple[Connection, ...]]:
-        """And the connections that are mirrored along it: without the first where it never leaves its host."""
-        hops = [pipeline.hops[position] for position in range(1, pipeline.replicas + 1)]
-        client: Host | None = None
-        if not _is_within_a_host(hops[0]):
-            client = self._host(hops[0].source)
-        hosts = [self._host(hop.destination) for hop in hops[1:]]
-        first = self._host(hops[1].source if client is None else hops[0].destination)
-        replicas = [first, *hosts]
-        for position, hop in enumerate(hops[1:], 1):
-            if self._host(hop.source).mac != replicas[position - 1].mac:
-                raise Refused(
-                    Why.BROKEN_CHAIN,
-                    f"hop {position + 1} comes from {hop.source}, which is not the host that hop {position} leads to, "
-                    f"{hops[position - 1].destination}",
-                )
-        if len({host.mac for host in replicas}) < len(replicas):
-            raise Refused(Why.SAME_HOST, "two replicas are on one host")
-        if client is None or client.mac == first.mac:
-            client, replicas, hops = first, replicas[1:], hops[1:]
-            if len(replicas) == 1:
-                raise Refused(Why.ONE_REPLICA, "only one replica is on another host than the client")
-        if len({hop.is_ipv6 for hop in hops}) > 1:
-            raise Refused(Why.MIXED_VERSIONS, "some of its connections are IPv4 and some IPv6")
-        if self._paths is None:
-            raise Refused(Why.NO_PATH, "no switch is connected")
-        try:
-            return self._paths.tree(client, replicas, _number(pipeline)), tuple(hops)
-        except NoTree as error:
-            raise Refused(Why.NO_PATH, str(error)) from error
-
-    def _host(self, address: str) -> Host:
-        try:
-            return self._hosts[address]
-        except KeyError:
-            if len(self._unknown) < self.limits.pipelines:
-                self._unknown.add(address)
-            raise Refused(Why.UNKNOWN_HOST, f"no host with address {address} is known at any switch") from None
-
-    def _refuse(self, key: tuple[str, int], why: Refused) -> None:
+    def _refuse(self, key: Key, why: Refused) -> None:
         self.refused[why.why] += 1
         pipeline = self._blocks[key]
         self._withdraw(pipeline)
+        self._wait(key, frozenset())
         self._blocks[key] = replace(
-            pipeline, state=State.REFUSED, why=why.why, what=why.what, tree=None, entries=MappingProxyType({}),
-            waits_for=frozenset(),
+            self._blocks[key], state=State.REFUSED, why=why.why, what=why.what, tree=None,
+            entries=MappingProxyType({}),
         )  # fmt: skip
         self._settled.append(self._blocks[key])
 
-    def _supersede(self, key: tuple[str, int]) -> None:
+    def _supersede(self, key: Key) -> None:
         self._remove(key)
         self.superseded += 1
 
-    def _remove(self, key: tuple[str, int]) -> None:
-        pipeline = self._blocks.pop(key)
+    def _remove(self, key: Key) -> None:
+        pipeline = self._blocks[key]
         self._withdraw(pipeline)
+        self._wait(key, frozenset())
+        del self._blocks[key]
         for connection in pipeline.hops.values():
             if self._of_connection.get(connection) == key:
                 del self._of_connection[connection]
-        hosts = _hosts_of(pipeline)
-        self._on_host.subtract(hosts)
-        self._forget_hosts(hosts)
+        self._unlist(key, pipeline)
         self._settled.append(pipeline)
 
-    def _forget_hosts(self, addresses: tuple[str, ...]) -> None:
-        for address in addresses:
-            if self._on_host[address] <= 0:
-                del self._on_host[address]
+    def _unlist(self, key: Key, pipeline: Pipeline) -> None:
+        for address in _hosts_of(pipeline):
+            of_host = self._of_host[address]
+            of_host.discard(key)
+            if not of_host:
+                del self._of_host[address]
 
     def _withdraw(self, pipeline: Pipeline, keep: Mapping[Dpid, FlowEntry] = MappingProxyType({})) -> None:
         """Takes its entries away, other than those to `keep`."""
@@ -339,6 +362,12 @@ class Pipelines:
                 if not of_switch:
                     del self._entries[dpid]
                 self._changes.remove(dpid, entry)
+        if pipeline.is_live and not keep:
+            self._touch(pipeline)
+
+    def _touch(self, pipeline: Pipeline, after: int = 0) -> None:
+        """Agents at its replicas, from the one after this position on, are told something else."""
+        self._touched.update(hop.destination for position, hop in pipeline.mirrored.items() if position > after)
 
 
 def _check(hop: Hop) -> None:
@@ -353,18 +382,9 @@ def _check(hop: Hop) -> None:
         raise Refused(Why.BROKEN_CHAIN, f"position {hop.position} is not one of 1 to {hop.replicas}")
 
 
-def _is_within_a_host(connection: Connection) -> bool:
-    return connection.source == connection.destination or ipaddress.ip_address(connection.destination).is_loopback
-
-
 def _addresses(connection: Connection) -> tuple[str, ...]:
     return (connection.source, connection.destination)
 
 
 def _hosts_of(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(address for hop in pipeline.hops.values() for address in _addresses(hop)))
-
-
-def _number(pipeline: Pipeline) -> int:
-    """Of a pipeline's name alone, so that another controller finds its entries the same."""
-    return zlib.crc32(pipeline.id.encode())

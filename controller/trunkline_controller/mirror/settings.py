@@ -20,6 +20,9 @@ class MirrorSettings:
     lease_s: float = 60.0
     """A pipeline that nobody has announced again for so long is removed, in seconds, 1 to 86400."""
 
+    agent_lease_s: float = 15.0
+    """An agent that has not polled for so long is taken for gone, and copies to its host end; in seconds, 1 to 3600."""
+
     @property
     def limits(self) -> Limits:
         return Limits(self.max_pipelines, self.max_pipelines_per_host, self.lease_s)

@@ -282,6 +282,12 @@ class Session:
         """Those of them that it does not take, and why."""
         return {entry: str(self.refusals[entry].error) for entry in entries if entry in self.refusals}
 
+    def leaving(self) -> frozenset[FlowEntry]:
+        """Those that it was told to remove or replace, and has not answered."""
+        pending = self._pending.values()
+        removed = {change.entry for change, _ in pending if isinstance(change, DeleteFlow)}
+        return frozenset(removed | {old for _, old in pending if old is not None})
+
     def failed(self, xid: int, error: OpenFlowError) -> None:
         """A change was refused; the barrier after it has not been answered yet."""
         pending = self._pending.pop(xid, None)

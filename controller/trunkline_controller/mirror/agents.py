@@ -1,0 +1,190 @@
+"""Agents at replicas' hosts: which are there, and what each is told of pipelines.
+
+    unknown --(it polls)--> there --(it polls again in time)--> there
+                              |
+                              +--(it says that it leaves, or is silent for a lease)--> unknown
+
+What an agent is told has a version; it has another one whenever what it should be told may be another. No clock and no
+I/O: time comes in with what happens. Memory is bounded by the constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from .entries import Connection
+from .model import Pipeline
+
+MAX_AGENTS = 1024
+MAX_ADDRESSES = 64  # of one agent
+
+
+class TooMany(ValueError):
+    """So many agents are there that no other is taken; nothing has changed."""
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What an agent says with a poll. `run` tells its runs apart; `seen` is the version that it has, -1 for none;
+    `heads` are sequence numbers with which streams begin in connections that it leads, by pipeline.
+    """
+
+    name: str
+    run: str
+    addresses: frozenset[str]
+    seen: int = -1
+    heads: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    leaving: bool = False
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One that is there. Times are of the caller's clock, in seconds."""
+
+    name: str
+    run: str
+    addresses: frozenset[str]
+    polled_s: float
+    polls: int  # so many times; a poll knows by it that another came after it
+    version: int
+
+
+@dataclass(frozen=True)
+class MirroredFlow:
+    """A pipeline as the host of one of its replicas has it. Copies arrive for `receive`, as if its source had sent
+    them; at the lead it is the connection whose segments are copied. By `send` the host's own DataNode goes on to the
+    next replica, which has copies too. `head` is where the stream begins in the copied connection, if that is known;
+    the lead is never told.
+    """
+
+    id: str
+    position: int
+    receive: Connection
+    send: Connection | None
+    lead: bool
+    head: int | None
+
+
+@dataclass(frozen=True)
+class Told:
+    """The answer to a poll: the whole list. `stopped`, of an agent that leaves: connected switches have confirmed that
+    they send its host no copies any more.
+    """
+
+    version: int
+    lease_s: float
+    flows: tuple[MirroredFlow, ...] = ()
+    stopped: bool | None = None
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """An agent as operators see it: the pipelines that it has a part in, and how long ago it polled."""
+
+    name: str
+    addresses: tuple[str, ...]
+    pipelines: int
+    polled_ago_s: float
+
+
+class Agents:
+    """All agents. `lease_s`: one that has not polled for so long is taken for gone."""
+
+    def __init__(self, lease_s: float) -> None:
+        self.lease_s = lease_s
+        self._agents: dict[str, Agent] = {}
+        self._at: dict[str, set[str]] = {}  # agents' names by address
+        self._came: set[str] = set()
+        self._gone: set[str] = set()
+        self._version = 0
+
+    def all(self) -> tuple[Agent, ...]:
+        """Any thread may ask."""
+        return tuple(self._agents.copy().values())
+
+    def get(self, name: str) -> Agent | None:
+        return self._agents.get(name)
+
+    def polled(self, poll: Poll, now: float) -> Agent:
+        """The agent is there. Raises TooMany."""
+        known = self._agents.get(poll.name)
+        if known is None and len(self._agents) >= MAX_AGENTS:
+            raise TooMany(f"{MAX_AGENTS} agents are there already")
+        if known is None or known.addresses != poll.addresses:
+            self._move(poll.name, known.addresses if known else frozenset(), poll.addresses)
+            known = replace(known, version=self._next()) if known else None
+        polls = known.polls + 1 if known else 1
+        version = known.version if known else self._next()
+        made = Agent(poll.name, poll.run, poll.addresses, now, polls, version)
+        self._agents[poll.name] = made
+        return made
+
+    def leave(self, name: str) -> bool:
+        """The agent is no longer there; whether it was."""
+        known = self._agents.pop(name, None)
+        if known is not None:
+            self._move(name, known.addresses, frozenset())
+        return known is not None
+
+    def sweep(self, now: float) -> tuple[str, ...]:
+        """Removes those whose lease is over; their names."""
+        over = tuple(agent.name for agent in self._agents.values() if agent.polled_s + self.lease_s <= now)
+        for name in over:
+            self.leave(name)
+        return over
+
+    def clear(self) -> tuple[str, ...]:
+        """Another controller is master, and has agents of its own; the names of those that were here."""
+        names = tuple(self._agents)
+        self._agents.clear()
+        self._at.clear()
+        self._came.clear()
+        self._gone.clear()
+        return names
+
+    def take_moved(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Addresses at which there is an agent now, and at which there is none any more, since it was last called."""
+        moved = frozenset(self._came), frozenset(self._gone)
+        self._came.clear()
+        self._gone.clear()
+        return moved
+
+    def touch(self, addresses: Iterable[str]) -> frozenset[str]:
+        """Agents at these addresses are told something else now; their names."""
+        names = frozenset(name for address in addresses for name in self._at.get(address, ()))
+        for name in names:
+            self._agents[name] = replace(self._agents[name], version=self._next())
+        return names
+
+    def _next(self) -> int:
+        self._version += 1
+        return self._version
+
+    def _move(self, name: str, before: frozenset[str], after: frozenset[str]) -> None:
+        for address in before - after:
+            here = self._at[address]
+            here.discard(name)
+            if not here:
+                del self._at[address]
+                self._gone.add(address)
+                self._came.discard(address)
+        for address in after - before:
+            if address not in self._at:
+                self._came.add(address)
+                self._gone.discard(address)
+            self._at.setdefault(address, set()).add(name)
+
+
+def flows_of(pipelines: Iterable[Pipeline], addresses: Collection[str]) -> tuple[MirroredFlow, ...]:
+    """What an agent with these addresses is told: all live pipelines in which one of them is a replica's."""
+    found = []
+    for pipeline in pipelines:
+        for position, hop in sorted(pipeline.mirrored.items()) if pipeline.is_live else ():
+            if hop.destination in addresses:
+                lead = position == pipeline.lead
+                after = pipeline.hops.get(position + 1)
+                head = None if lead else pipeline.head
+                found.append(MirroredFlow(pipeline.id, position, hop, after, lead, head))
+    return tuple(found)

@@ -1,0 +1,34 @@
+"""Who waits for news, of what."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+
+class Waiting:
+    """On one loop's thread."""
+
+    def __init__(self) -> None:
+        self._for: dict[str, set[asyncio.Future[None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._for)
+
+    async def news(self, of: str, seconds: float) -> None:
+        """Returns after the next `wake` of it, or when the time is over."""
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = self._for.setdefault(of, set())
+        waiting.add(told)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(told, seconds)
+        finally:
+            waiting.discard(told)
+            if not waiting and self._for.get(of) is waiting:
+                del self._for[of]
+
+    def wake(self, of: str) -> None:
+        for told in self._for.get(of, ()):
+            if not told.done():
+                told.set_result(None)
