@@ -366,6 +366,7 @@ def test_copies_end_when_an_agent_leaves_and_begin_again_when_it_comes(tmp_path)
             until("its lease is over", lambda: keeps(1, 2) and state() == ("refused", "no_agent"))
             until("switches have no entries for it", lambda: keeps(1, 2) and not mirrors_of(net))
             sends("silent")
+            keeps(1, 2)
             agents = ask(controller, "GET", "v1/mirror-agents")["agents"]
             assert [agent["name"] for agent in agents] == ["d1", "d2"]
 

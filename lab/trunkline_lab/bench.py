@@ -269,6 +269,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("hbase.put.",): lambda: hbase_puts(runs),
         ("repo.",): lambda: repo_bench.measure(runs, wanted),
         ("controller.",): lambda: controller_bench.measure(runs, wanted),
+        (controller_bench.ARM_PREFIX,): lambda: controller_bench.arming(runs),
     }
     # It explains a property that is set, and takes its time: only when it is asked for by name.
     if wanted.startswith("hdfs.packets"):

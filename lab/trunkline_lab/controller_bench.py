@@ -13,11 +13,14 @@ from .say import say
 CHANGES_FOR_EACH_RUN = 40  # of a policy; p99 is of all of them
 SCALE_PREFIXES = ("controller.2000hosts.", "controller.flow_mods")
 APPLY_PREFIX = "controller.apply."
+ARM_PREFIX = "mirror.arm."
+BLOCKS_FOR_EACH_RUN = 200  # whose mirrors are armed; p99 is of all of them
 GOALS = {
     "controller.apply.p99_ms": 100.0,
     "controller.flow_mods_per_s": 1000.0,
     "controller.2000hosts.rss_mib": 200.0,
     "controller.2000hosts.converge_s": 5.0,
+    "mirror.arm.p99_ms": 2.0,
 }
 
 
@@ -28,6 +31,12 @@ def measure(runs: int, wanted: str) -> Iterator[Figure]:
     if APPLY_PREFIX.startswith(wanted) or wanted.startswith(APPLY_PREFIX):
         changes = CHANGES_FOR_EACH_RUN * runs
         yield from _run("apply.py", ["--changes", str(changes)], changes)
+
+
+def arming(runs: int) -> Iterator[Figure]:
+    """How long a pipeline's mirror takes from its last hop's announcement until all switches have it."""
+    blocks = BLOCKS_FOR_EACH_RUN * runs
+    yield from _run("mirror.py", ["--blocks", str(blocks)], blocks)
 
 
 def _run(bench: str, arguments: list[str], runs: int) -> Iterator[Figure]:

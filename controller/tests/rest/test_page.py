@@ -13,9 +13,11 @@ from client import TOKEN, Client
 from fake_control import START_S, TEXT, FakeControl, leaf_spine
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
+from test_mirror_routes import hop, post
 
 from trunkline_controller.control import Alert, Decision
 from trunkline_controller.http import HttpServer
+from trunkline_controller.mirror.agents import AgentState
 from trunkline_controller.net.topology import Dpid, End, Host, Link, Mac, PortNo, Topology
 
 pytestmark = pytest.mark.browser
@@ -165,6 +167,79 @@ def test_what_changes_is_shown_and_focus_stays(page: Page, client: Client, contr
     control.alerts = (Alert(START_S, "table CLASSIFY of leaf1 is full", "drop rules"),)
     page.until(lambda: page.one("#alerts").is_displayed())
     page.until(lambda: "table CLASSIFY" in str(page.script("return document.getElementById('live').textContent")))
+    assert page.complaints() == []
+
+
+def test_mirrored_writes_are_listed_and_their_way_is_marked(page: Page, client: Client, control: FakeControl):
+    page.open(client.server.url)
+    page.until(lambda: "No agent is there" in page.one("#mirrors-body").text)
+    assert "trunkline mirror run" in page.one("#mirrors-body").text
+    control.agents = (AgentState("dn2", ("10.0.1.2", "fd00::2"), 1, 0.5), AgentState("dn7", ("10.0.3.1",), 0, 2.5))
+    for position in (1, 2, 3):
+        post(client, hop(position))
+    for dpid in range(0x11, 0x23):
+        control.pipelines.confirmed(dpid, control.pipelines.waiting(dpid), 0.0015)
+    post(client, hop(2, block=2, client="DFSClient_2", source={"address": "10.0.3.1", "port": 5}))
+    page.until(lambda: len(page.all("#mirrors tbody tr")) == 2)
+    assert [item.text for item in page.all("#mirrors .agents li")] == ["dn2 1 pipeline", "dn7"]
+    rows = {row.text.split()[0]: row.text for row in page.all("#mirrors tbody tr")}
+    assert "10.0.1.1 → 10.0.1.2 → 10.0.2.1 → 10.0.2.2" in rows["1073741825"]
+    assert "armed in 1.5 ms" in rows["1073741825"]
+    assert "? → 10.0.3.1 → 10.0.2.1 → ?" in rows["2"]
+    assert "waits for 2 connections: 1, 3" in rows["2"]
+    # By keyboard alone: chosen, marked in the drawing, said to those who listen, kept while all is drawn anew.
+    block = "#mirrors [data-mirror$='~1073741825~1001']"
+    page.script(f'document.querySelector("{block}").focus()')
+    page.focused().send_keys(Keys.ENTER)
+    ways = client.get("/v1/mirrors").json["mirrors"][-1]["links"]
+
+    def marked() -> set[str]:
+        return {link.get_attribute("data-id") for link in page.all("#drawing .link.way")}
+
+    page.until(lambda: marked() == set(ways))
+    said = "Block 1073741825: 6 links on its way, marked in the drawing"
+    assert page.script("return document.getElementById('live').textContent") == said
+    assert page.one(block).get_attribute("aria-pressed") == "true"
+    assert "on the way of the chosen block" in page.named(ways[0]).get_attribute("aria-label")
+    post(client, hop(1, block=3, source={"address": "10.0.4.1", "port": 6}))
+    page.until(lambda: len(page.all("#mirrors tbody tr")) == 3)
+    assert page.focused().get_attribute("data-mirror").endswith("~1073741825~1001")
+    # A link may be chosen besides, and the address has both.
+    page.script(f"document.querySelector('[data-id=\"{LINK}\"]').focus()")
+    page.focused().send_keys(Keys.ENTER)
+    page.until(lambda: page.one("#details").is_displayed())
+    assert marked() == set(ways)
+    address = page.driver.current_url
+    page.driver.get("about:blank")
+    page.driver.get(address)
+    page.until(lambda: marked() == set(ways) and page.one("#details").is_displayed())
+    page.one("body").send_keys(Keys.ESCAPE)
+    page.until(lambda: not page.one("#details").is_displayed())
+    assert marked() == set(ways)
+    page.one("body").send_keys(Keys.ESCAPE)
+    page.until(lambda: marked() == set())
+    page.one(block).send_keys(Keys.ENTER)
+    page.until(lambda: marked() == set(ways))
+    page.one(block).send_keys(Keys.ENTER)
+    page.until(lambda: marked() == set())
+    # It ends.
+    for mirror in client.get("/v1/mirrors").json["mirrors"]:
+        client.ask("DELETE", f"/v1/mirrors/{mirror['id']}")
+    page.until(lambda: "No write is announced now" in page.one("#mirrors-body").text)
+    assert page.complaints() == []
+
+
+def test_why_a_write_is_not_mirrored_is_told_and_off_is_not_shown(page: Page, client: Client, control: FakeControl):
+    control.agents = (AgentState(HOSTILE, (HOSTILE,), 0, 0.5),)
+    for position in (1, 2):
+        post(client, hop(position))
+    post(client, hop(3, destination={"address": "10.9.9.9", "port": 9866}))
+    page.open(client.server.url)
+    page.until(lambda: "no host with address 10.9.9.9 is known" in page.one("#mirrors tbody").text)
+    assert "not mirrored" in page.one("#mirrors tbody").text
+    assert HOSTILE in page.one("#mirrors .agents").text
+    control.mirrors_enabled = False
+    page.until(lambda: not page.one("#mirrors").is_displayed())
     assert page.complaints() == []
 
 

@@ -95,6 +95,21 @@ class Cable {
       ...this.labels,
     );
     this.element.addEventListener("click", () => choose({ link: link.id }));
+    this.text = "";
+    this.mark(false);
+  }
+
+  /** Whether it is on the way of the chosen pipeline. */
+  mark(isOnWay) {
+    this.isOnWay = isOnWay;
+    this.element.classList.toggle("way", isOnWay);
+    this.tell();
+  }
+
+  tell() {
+    const text = this.isOnWay ? `${this.text}; on the way of the chosen block` : this.text;
+    this.element.setAttribute("aria-label", text);
+    this.title.textContent = text;
   }
 
   show(link, isLabelled) {
@@ -115,9 +130,8 @@ class Cable {
       label.setAttribute("y", (point.y + 4).toFixed(1));
     });
     const [here, there] = link.b === null ? ["to", "from"] : ["forth", "back"];
-    const text = `Link ${this.name}: ${here} ${loadText(link.from_a)}; ${there} ${loadText(link.to_a)}`;
-    this.element.setAttribute("aria-label", text);
-    this.title.textContent = text;
+    this.text = `Link ${this.name}: ${here} ${loadText(link.from_a)}; ${there} ${loadText(link.to_a)}`;
+    this.tell();
   }
 }
 
@@ -130,6 +144,7 @@ export class Drawing {
     this.numbers = new Map(); // below hosts, by link
     this.known = "";
     this.chosen = {};
+    this.way = [];
     $("drawing").addEventListener("keydown", (event) => this.key(event));
     $("drawing").addEventListener("focusin", (event) => this.rove(event.target));
   }
@@ -177,7 +192,7 @@ export class Drawing {
     picture.classList.toggle("dense", cables.length > LABELLED);
     picture.style.setProperty("--drawn", `${places.width}px`);
     $("drawing").replaceChildren(picture);
-    this.mark(this.chosen);
+    this.mark(this.chosen, this.way);
     const again = had === undefined ? null : picture.querySelector(`[data-id="${CSS.escape(had)}"]`);
     again?.focus({ preventScroll: true });
     if (again === null) this.stops()[0]?.setAttribute("tabindex", "0");
@@ -234,10 +249,15 @@ export class Drawing {
     return [svg("path", { class: "stem", d: `M${from.x} ${from.y}L${group.x} ${group.y}` }), element];
   }
 
-  /** Marks what is chosen. */
-  mark(chosen) {
+  /** Marks what is chosen, and the links on the way of the chosen pipeline, by their ids. */
+  mark(chosen, way = []) {
     this.chosen = chosen;
-    for (const [id, cable] of this.cables) cable.element.setAttribute("aria-pressed", String(id === chosen.link));
+    this.way = way;
+    const onWay = new Set(way);
+    for (const [id, cable] of this.cables) {
+      cable.element.setAttribute("aria-pressed", String(id === chosen.link));
+      if (cable.isOnWay !== onWay.has(id)) cable.mark(onWay.has(id));
+    }
     for (const [dpid, element] of this.switches) element.setAttribute("aria-pressed", String(dpid === chosen.switch));
   }
 

@@ -3,6 +3,7 @@
 import { $, ask, counted, el, hostNames, linkName, now, say } from "/parts.js";
 import { Details, Past } from "/details.js";
 import { Drawing } from "/drawing.js";
+import { LISTED, Mirrors } from "/mirrors.js";
 import { History, Policy, showAlerts, showDecisions } from "/policy.js";
 import { showQueues } from "/queues.js";
 
@@ -13,6 +14,7 @@ const ROLES = { master: "master", standby: "standing by", none: "no role yet" };
 const past = new Past();
 const drawing = new Drawing(choose);
 const details = new Details(past, choose);
+const mirrors = new Mirrors(choose);
 const policy = new Policy();
 const history = new History();
 let topology = { switches: [], links: [], hosts: [] };
@@ -28,15 +30,18 @@ let options = "";
 
 function chosen() {
   const words = new URLSearchParams(location.hash.slice(1));
-  return { link: words.get("link") ?? undefined, switch: words.get("switch") ?? undefined };
+  const word = (name) => words.get(name) ?? undefined;
+  return { link: word("link"), switch: word("switch"), mirror: word("mirror") };
 }
 
+/** A link or a switch, or neither; besides, a pipeline: what is said of the one leaves the other as it is. */
 function choose(what) {
   const before = chosen();
-  const words = new URLSearchParams(what).toString();
+  const after = "mirror" in what ? { ...before, ...what } : { ...what, mirror: before.mirror };
+  const words = new URLSearchParams(Object.entries(after).filter(([, id]) => id !== undefined)).toString();
   window.history.replaceState(null, "", words === "" ? location.pathname : `#${words}`);
   showChosen(true);
-  if (words === "") {
+  if (Object.keys(what).length === 0) {
     const id = before.link ?? before.switch;
     const stop = $("drawing").querySelector(`[data-id="${CSS.escape(id ?? "")}"]`);
     (stop ?? $("choose")).focus({ preventScroll: true });
@@ -45,7 +50,8 @@ function choose(what) {
 
 function showChosen(hasMoved) {
   const what = chosen();
-  drawing.mark(what);
+  mirrors.mark(what.mirror);
+  drawing.mark(what, mirrors.marked?.links);
   $("choose").value = links.some((link) => link.id === what.link) ? what.link : "";
   return details.show(what, topology, links, hasMoved);
 }
@@ -93,13 +99,15 @@ async function look() {
   const status = await ask("status");
   const size = JSON.stringify([status.switches, status.links, status.hosts]);
   const isTurn = looked % 4 === 0;
-  const [loads, totals, graph, before, decisions] = await Promise.all([
+  const [loads, totals, graph, before, decisions, mirrored] = await Promise.all([
     ask("links"),
     ask("queues/totals"),
     isTurn || size !== seen ? ask("topology") : null,
     ask("policy/history?limit=50"),
     ask("decisions?limit=50"),
+    ask(`mirrors?limit=${LISTED}`),
   ]);
+  const agents = mirrored.enabled ? (await ask("mirror-agents")).agents : null;
   const newest = before.history[0]?.version ?? null;
   const inForce = isTurn || newest !== version ? await ask("policy") : null;
   looked += 1;
@@ -113,6 +121,7 @@ async function look() {
   offer();
   drawing.show(topology, links);
   showQueues(totals.queues, links, choose);
+  mirrors.show(mirrored, agents);
   if (inForce !== null && policy.show(inForce)) {
     say(inForce.policy === null ? "The policy was cleared" : `Policy ${inForce.policy.name} was put in force`);
   }
@@ -174,7 +183,9 @@ $("choose").addEventListener("change", (event) => {
 window.addEventListener("hashchange", () => showChosen(true));
 document.addEventListener("visibilitychange", () => document.hidden || go());
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !$("details").hidden) choose({});
+  if (event.key !== "Escape") return;
+  if (!$("details").hidden) choose({});
+  else if (chosen().mirror !== undefined) choose({ mirror: undefined });
 });
 for (const [name, text] of [["0", "idle"], ["1", "under 25%"], ["2", "under 50%"], ["3", "under 80%"], ["4", "80% and more"]]) {
   $("legend").append(el("span", { class: "key" }, el("span", { class: "swatch", "data-heat": name }), text));
