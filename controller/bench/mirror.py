@@ -2,10 +2,10 @@
 
     python controller/bench/mirror.py [--blocks 1000] [--open 50]
 
-Needs root: the switches are real (Open vSwitch, userspace datapath), two leaves under a spine, with six hosts. Blocks are
-written one after the other as DataNodes do it: the first announces its client's connection and its own, the second its
-own, on connections to the controller that stay open; agents at all hosts poll all the while, and are told of each block.
-So many pipelines are open at any time. Prints a JSON line for each figure, and the distribution to stderr.
+Needs root: the switches are real (Open vSwitch, userspace datapath), two leaves under a spine, with six hosts. Blocks
+are written one after the other as DataNodes do it: the first announces its client's connection and its own, the second
+its own, on connections to the controller that stay open; agents at all hosts poll all the while, and are told of each
+block. So many pipelines are open at any time. Prints a JSON line for each figure, and the distribution to stderr.
 """
 
 from __future__ import annotations

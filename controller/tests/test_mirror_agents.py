@@ -52,6 +52,10 @@ def test_a_later_run_takes_the_place_of_an_earlier_one():
     made = found.polled(poll("d1", "10.0.0.2", run="2"), 1.0)
     assert (made.run, made.polls, len(found.all())) == ("2", 2, 1)
     assert moved(found) == ({"10.0.0.2"}, {"10.0.0.1"})
+    # What does not wait takes no place, unless it is of another run.
+    assert found.polled(poll("d1", "10.0.0.2", run="2"), 1.5, may_wait=False).polls == 2
+    assert found.polled(poll("d1", "10.0.0.2", run="3"), 1.5, may_wait=False).polls == 3
+    assert found.polled(poll("d1", "10.0.0.2", run="3"), 1.5).polls == 4
 
 
 def test_an_address_is_served_while_one_agent_is_there():

@@ -385,7 +385,38 @@ def test_where_the_stream_begins_comes_from_the_lead_alone_and_goes_to_the_other
         pipelines.head(found.id, again, at(2))
     pipelines.served(frozenset(), at(3), 1.0)
     pipelines.served(at(3), frozenset(), 2.0)
+    assert (pipelines.get(found.id), pipelines.refused[Why.TWO_HEADS]) == (refused, 1)
+
+
+def test_where_the_stream_begins_is_taken_while_another_agent_is_away_too():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    pipelines.served(frozenset(), at(4), 1.0)
+    pipelines.take_touched()
+    pipelines.head(found.id, 5, at(2))
+    assert pipelines.take_touched() == frozenset()
+    pipelines.served(at(4), frozenset(), 2.0)
+    assert told(pipelines, 4) == [(3, False, 5)]
+
+
+def test_what_an_agent_can_not_take_part_in_is_not_mirrored():
+    pipelines = made()
+    found = announce(pipelines, hops([1, 2, 3, 4]))
+    other = announce(pipelines, hops([5, 6, 1], block=2))
+    for identity, addresses in ((found.id, at(1)), (found.id, at(5)), (f"{POOL}~7~1001", at(2)), ("x", at(2))):
+        pipelines.failed(identity, "no", addresses)
+    assert pipelines.get(found.id).state is State.ARMING
+    pipelines.failed(found.id, "its map of flows is full", at(3))
+    refused = pipelines.get(found.id)
+    assert (refused.why, refused.what) == (Why.AGENT, "its map of flows is full")
+    assert present(pipelines) == set(pipelines.get(other.id).entries.items())
+    pipelines.served(frozenset(), at(3), 1.0)
+    pipelines.served(at(3), frozenset(), 2.0)
+    pipelines.failed(found.id, "and again", at(3))
     assert pipelines.get(found.id) == refused
+    # With another connection it is another matter.
+    first = replace(hops([1, 2, 3, 4])[0], connection=Connection.of("10.0.0.1", 7, "10.0.0.2", 9866))
+    assert pipelines.announce(first, 3.0).state is State.ARMING
 
 
 def test_a_start_is_forgotten_with_its_connection():

@@ -45,6 +45,28 @@ def test_what_is_amended_is_sent_alone_and_confirmed_by_the_answer_after_it():
     asyncio.run(run())
 
 
+def test_what_is_removed_is_gone_only_when_the_switch_has_answered():
+    async def run():
+        async with edges.world() as world:
+            speaker, session = await with_flows(world, 1, 2)
+            before, answers = [], []
+            barrier = speaker.handlers[BARRIER]
+
+            def answer(this, xid, message):
+                before.append(session.leaving())
+                return barrier(this, xid, message)
+
+            speaker.handlers[BARRIER] = answer
+            session.answered = lambda: answers.append(session.leaving())
+            assert session.leaving() == frozenset()
+            session.amend(frozenset(), frozenset({flow(1)}))
+            assert (session.leaving(), flow(1) in session.flows) == ({flow(1)}, False)
+            await edges.until("it is answered", lambda: answers)
+            assert (before, answers, has(speaker)) == ([{flow(1)}], [frozenset()], {2})
+
+    asyncio.run(run())
+
+
 def test_what_is_refused_is_told_with_its_answer_and_tried_again_when_it_is_amended_anew():
     async def run():
         async with edges.world() as world:

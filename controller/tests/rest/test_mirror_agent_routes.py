@@ -13,7 +13,7 @@ from fake_control import FakeControl, MirroringControl
 from prometheus_client.parser import text_string_to_metric_families
 from test_mirror_routes import POOL, hop
 
-from trunkline_controller.http.mirror_agents import MAX_HEADS
+from trunkline_controller.http.mirror_agents import MAX_FAILED, MAX_HEADS
 from trunkline_controller.mirror import agents
 
 ID = f"{POOL}~1073741825~1001"
@@ -98,6 +98,8 @@ def test_a_poll_waits_until_something_of_its_own_changes(client: Client, control
     last = Waiting(client, control, "d3", poll(client, "d3").json)
     assert client.ask("DELETE", f"/v1/mirrors/{ID}").status == 204
     assert last.answer().json["flows"] == []
+    assert poll(client, "d9").status == 200
+    assert not waiting["d9"].answers
     assert poll(client, "d9", run="2").status == 200
     ended = waiting["d9"].answer()
     assert (ended.status, "polled again" in ended.json["detail"]) == (409, True)
@@ -140,6 +142,18 @@ def test_two_starts_of_one_stream_are_refused(client: Client):
     assert client.get("/v1/mirrors").json["mirrors"][0]["why"] == "two_heads"
 
 
+def test_what_an_agent_can_not_do_is_not_mirrored(client: Client):
+    for name in HOSTS:
+        poll(client, name)
+    announce(client)
+    failed = [{"id": ID, "why": "its map\nof flows is full"}]
+    poll(client, "d9", failed=failed)
+    assert client.get("/v1/mirrors").json["mirrors"][0]["state"] == "arming"
+    assert poll(client, "d3", failed=failed).json["flows"] == []
+    (mirror,) = client.get("/v1/mirrors").json["mirrors"]
+    assert (mirror["why"], mirror["what"]) == ("agent_failed", "agent d3 can't take part: its map?of flows is full")
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -161,6 +175,8 @@ def test_two_starts_of_one_stream_are_refused(client: Client):
         ({"heads": [{"id": ID, "zero": -1}]}, "zero"),
         ({"heads": [{"id": "x" * 321, "zero": 1}]}, "id"),
         ({"heads": [{"id": "x", "zero": 1}] * (MAX_HEADS + 1)}, "heads"),
+        ({"failed": [{"id": ID, "why": "x" * 256}]}, "why"),
+        ({"failed": [{"id": ID, "why": ""}] * (MAX_FAILED + 1)}, "failed"),
         ({"leaving": "perhaps"}, "leaving"),
     ],
 )
@@ -211,7 +227,7 @@ def test_so_many_agents_are_there_and_no_more(client: Client, control: Mirroring
     assert "20 agents" in answer.json["detail"]
     # Polls of one that is there already end its earlier ones: no more wait than there are agents.
     for _ in range(3):
-        assert poll(client, "n0").status == 200
+        assert poll(client, "n0", wait_ms=1).status == 200
     assert waiting[0].answer().status == 409
     assert len(control.mirroring._polls) == 19
     assert client.get("/healthz").status == 200

@@ -12,13 +12,15 @@ from pydantic import BaseModel, Field
 from ..control import MirrorControl
 from ..mirror.agents import MAX_ADDRESSES, AgentState, MirroredFlow, Poll, Told, TooMany
 from ..mirror.entries import Connection, address_text
+from ..text import printable
 from . import problem
 from .agent import Polls
 from .mirrors import MAX_ID, EndView
 from .problem import Stop
 
 MAX_WAIT_MS = 30_000
-MAX_HEADS = 1024
+MAX_HEADS = MAX_FAILED = 1024
+MAX_WHY = 255
 MAX_RUN = 64
 
 
@@ -27,6 +29,13 @@ class HeadView(BaseModel):
 
     id: str = Field(max_length=MAX_ID, description="Of the mirror")
     zero: int = Field(ge=0, lt=1 << 32, description="TCP sequence number of the first octet after the set-up")
+
+
+class FailedView(BaseModel):
+    """A flow that the agent can't take its part in."""
+
+    id: str = Field(max_length=MAX_ID, description="Of the mirror, which is refused then")
+    why: str = Field(max_length=MAX_WHY, description="For people")
 
 
 class AgentPollView(BaseModel):
@@ -49,8 +58,9 @@ class AgentPollView(BaseModel):
     heads: list[HeadView] = Field(
         default_factory=list,
         max_length=MAX_HEADS,
-        description="Of all flows that it leads and knows the start of, in each poll",
+        description="Of flows that it leads and knows the start of; once, or again to another run of the controller",
     )
+    failed: list[FailedView] = Field(default_factory=list, max_length=MAX_FAILED)
     leaving: bool = Field(
         False, description="It stops: no copies to its host any more. Waits for the switches to confirm that"
     )
@@ -63,6 +73,7 @@ class AgentPollView(BaseModel):
             frozenset(map(address_text, self.addresses)),
             self.seen if self.controller == controller else -1,
             {head.id: head.zero for head in self.heads},
+            {failed.id: printable(failed.why, MAX_WHY) for failed in self.failed},
             self.leaving,
         )
 

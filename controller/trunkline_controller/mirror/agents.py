@@ -28,7 +28,8 @@ class TooMany(ValueError):
 @dataclass(frozen=True)
 class Poll:
     """What an agent says with a poll. `run` tells its runs apart; `seen` is the version that it has, -1 for none;
-    `heads` are sequence numbers with which streams begin in connections that it leads, by pipeline.
+    `heads` are sequence numbers with which streams begin in connections that it leads, by pipeline; `failed` says why
+    it can't take its part in some.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Poll:
     addresses: frozenset[str]
     seen: int = -1
     heads: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    failed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     leaving: bool = False
 
 
@@ -47,7 +49,7 @@ class Agent:
     run: str
     addresses: frozenset[str]
     polled_s: float
-    polls: int  # so many times; a poll knows by it that another came after it
+    polls: int  # that may wait; one knows by this that another came after it
     version: int
 
 
@@ -107,15 +109,19 @@ class Agents:
     def get(self, name: str) -> Agent | None:
         return self._agents.get(name)
 
-    def polled(self, poll: Poll, now: float) -> Agent:
-        """The agent is there. Raises TooMany."""
+    def polled(self, poll: Poll, now: float, may_wait: bool = True) -> Agent:
+        """The agent is there. Its poll that may wait, or one of another run, takes the place of an earlier one that
+        waits. Raises TooMany.
+        """
         known = self._agents.get(poll.name)
         if known is None and len(self._agents) >= MAX_AGENTS:
             raise TooMany(f"{MAX_AGENTS} agents are there already")
         if known is None or known.addresses != poll.addresses:
             self._move(poll.name, known.addresses if known else frozenset(), poll.addresses)
             known = replace(known, version=self._next()) if known else None
-        polls = known.polls + 1 if known else 1
+        polls = known.polls if known else 0
+        if may_wait or known is None or known.run != poll.run:
+            polls += 1
         version = known.version if known else self._next()
         made = Agent(poll.name, poll.run, poll.addresses, now, polls, version)
         self._agents[poll.name] = made

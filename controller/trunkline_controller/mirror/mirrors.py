@@ -119,13 +119,15 @@ class Mirrors:
         if poll.leaving:
             return await self._leave(poll, begun + wait_s)
         is_new = self._agents.get(poll.name) is None
-        polls = self._agents.polled(poll, begun).polls
+        polls = self._agents.polled(poll, begun, wait_s > 0).polls
         if is_new:
             log.info("mirror: agent %s is there, at %s", poll.name, ", ".join(sorted(poll.addresses)))
         self._polls.wake(poll.name)  # an earlier one of it
         self._flush()
         for identity, zero in poll.heads.items():
             self._pipelines.head(identity, zero, poll.addresses)
+        for identity, why in poll.failed.items():
+            self._pipelines.failed(identity, f"agent {poll.name} can't take part: {why}", poll.addresses)
         self._flush()
         until = begun + min(wait_s, self.settings.agent_lease_s / 2)
         while True:
@@ -135,7 +137,7 @@ class Mirrors:
             if agent.polls != polls:
                 raise NotNow(
                     f"agent {poll.name} has polled again meanwhile",
-                    "poll once at a time, and give agents of two hosts two names",
+                    "wait for one answer at a time, and give agents of two hosts two names",
                 )
             left = until - time.monotonic()
             if agent.version != poll.seen or left <= 0:

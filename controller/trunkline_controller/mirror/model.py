@@ -37,6 +37,7 @@ class Why(StrEnum):
     NO_PATH = "no_path"
     NO_AGENT = "no_agent"
     TWO_HEADS = "two_heads"
+    AGENT = "agent_failed"
     SWITCH = "switch_refused"
 
 

@@ -200,21 +200,31 @@ class Pipelines:
 
     def head(self, identity: str, zero: int, addresses: Collection[str]) -> None:
         """The agent at these addresses says with which sequence number the stream begins in the connection that is
-        copied. Of a pipeline that is not live, or that another host leads, nothing is taken.
+        copied. Of a pipeline that another host leads nothing is taken.
         """
         try:
             pipeline = self.get(identity)
         except KeyError:
             return
-        if not pipeline.is_live or pipeline.hops[pipeline.lead].destination not in addresses:
+        if pipeline.missing or pipeline.hops[pipeline.lead].destination not in addresses:
             return
         key = pipeline.pool, pipeline.block
         if pipeline.head is None:
             self._blocks[key] = replace(pipeline, head=zero)
-            self._touch(pipeline, after=pipeline.lead)
-        elif pipeline.head != zero:
+            if pipeline.is_live:
+                self._touch(pipeline, after=pipeline.lead)
+        elif pipeline.head != zero and pipeline.why is not Why.TWO_HEADS:
             what = f"its agent said that the stream begins at {pipeline.head}, then at {zero}"
             self._refuse(key, Refused(Why.TWO_HEADS, what))
+
+    def failed(self, identity: str, what: str, addresses: Collection[str]) -> None:
+        """The agent at these addresses can't take its part in a live pipeline."""
+        try:
+            pipeline = self.get(identity)
+        except KeyError:
+            return
+        if pipeline.is_live and any(hop.destination in addresses for hop in pipeline.mirrored.values()):
+            self._refuse((pipeline.pool, pipeline.block), Refused(Why.AGENT, what))
 
     # What the network says.
 
