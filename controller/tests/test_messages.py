@@ -16,6 +16,8 @@ from trunkline_controller.flows.desired import Desired
 from trunkline_controller.flows.difference import AddGroup, DeleteFlow, DeleteGroup, ModifyGroup
 from trunkline_controller.flows.entry import (
     CONTROLLER,
+    COOKIE,
+    COOKIE_MASK,
     FlowEntry,
     Match,
     Output,
@@ -91,6 +93,39 @@ def test_an_entry_comes_back_as_it_was(version, entry):
     assert read.ours == (entry.cookie != 0)
 
 
+def by_os_ken(version, entry, **given):
+    """The same message as os-ken makes it."""
+    parser = messages.PARSER[version]
+    instructions = []
+    if entry.actions:
+        instructions.append(parser.OFPInstructionActions(4, messages.actions(version, entry.actions)))
+    if entry.write_metadata:
+        instructions.append(parser.OFPInstructionWriteMetadata(*entry.write_metadata))
+    if entry.goto is not None:
+        instructions.append(parser.OFPInstructionGotoTable(int(entry.goto)))
+    made = parser.OFPFlowMod(
+        messages.DESC[version],
+        table_id=int(entry.table),
+        priority=entry.priority,
+        match=parser.OFPMatch(**messages.oxm(entry.match)),
+        **{"cookie": entry.cookie, "idle_timeout": entry.idle_timeout_s, "instructions": instructions} | given,
+    )
+    made.set_xid(0)
+    made.serialize()
+    return bytes(made.buf)
+
+
+@VERSIONS
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_flow_mod_is_as_os_ken_makes_it(version, entry):
+    assert messages.add_flow(version, entry) == by_os_ken(version, entry)
+    assert messages.add_flow(version, entry, 7) == by_os_ken(version, entry, hard_timeout=7)
+    assert messages.delete_flow(version, entry) == by_os_ken(
+        version, entry, command=4, cookie=COOKIE, cookie_mask=COOKIE_MASK, idle_timeout=0, instructions=[],
+        out_port=messages.ANY, out_group=messages.ANY,
+    )  # fmt: skip
+
+
 @VERSIONS
 def test_all_desired_entries_come_back_as_they_were(version):
     for tables in Desired().tables(peopled(leaf_spine(2, 2), [3, 4])).values():
@@ -108,6 +143,7 @@ def test_entries_of_mirrors_come_back_as_they_were_the_longest_too(version, addr
     made = [*entries(Paths(network).tree(client, replicas), hops, 0xFFFFFFFF).items()]
     made += [(dpid, entry) for dpid, kept in guard(network).items() for entry in kept]
     for _, entry in made:
+        assert messages.add_flow(version, entry) == by_os_ken(version, entry)
         (read,) = replies.flows(version, as_read(version, messages.add_flow(version, entry)))
         assert read.entry == entry
 
