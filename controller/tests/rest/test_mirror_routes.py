@@ -89,17 +89,18 @@ def test_what_is_no_hop_is_told_so(client: Client, control: FakeControl, wrong, 
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "says", "why"),
     [
-        (hop(1, replicas=1), "one replica"),
-        (hop(1, client=""), "re-replication"),
-        (hop(1, replicas=7), "more than 6"),
+        (hop(1, replicas=1), "one replica", "one_replica"),
+        (hop(1, client=""), "re-replication", "not_a_write"),
+        (hop(1, replicas=7), "more than 6", "too_many_replicas"),
     ],
 )
-def test_what_is_never_mirrored_is_refused_with_its_reason(client: Client, control: FakeControl, body, says):
+def test_what_is_never_mirrored_is_refused_with_its_reason(client: Client, control: FakeControl, body, says, why):
     answer = post(client, body)
     assert (answer.status, answer.headers["content-type"]) == (409, "application/problem+json")
     assert says in answer.json["detail"]
+    assert answer.json["why"] == why
     assert control.mirrors() == ()
 
 

@@ -165,7 +165,7 @@ def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRout
             pipeline = await asyncio.wrap_future(control.mirror_announce(announced, hop.wait_ms / 1000))
         except Refused as refused:
             remedy = _REMEDIES.get(refused.why, "write unmirrored")
-            raise Stop(409, refused.what, remedy) from None
+            raise Stop(409, refused.what, remedy, why=refused.why) from None
         view = MirrorView.of(pipeline)
         return AnnouncedView(**dict(view), lease_s=control.mirror_counts().lease_s)
 

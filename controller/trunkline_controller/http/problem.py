@@ -35,13 +35,17 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong")
     remedy: str = Field(description="The way out")
     problems: list[PolicyProblem] = Field([], description="Of a refused policy: all that is wrong in it")
+    why: str = Field("", description="Of a refused hop: the reason in a word, as mirrors have it")
 
 
 class Stop(Exception):
     """Ends a request with a problem."""
 
-    def __init__(self, status: int, what: str, remedy: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, what: str, remedy: str, headers: dict[str, str] | None = None, *, why: str = ""
+    ) -> None:
         super().__init__(f"{what}; {remedy}")
+        self.why = why
         self.status = status
         self.what = what
         self.remedy = remedy
@@ -54,12 +58,13 @@ def answer(
     remedy: str,
     headers: dict[str, str] | None = None,
     problems: tuple[PolicyProblem, ...] = (),
+    *,
+    why: str = "",
 ) -> JSONResponse:
     """The answer to a request that failed."""
-    said = Problem(title=HTTPStatus(status).phrase, status=status, detail=what, remedy=remedy, problems=list(problems))
-    return JSONResponse(
-        said.model_dump(exclude_defaults=not problems) | {"type": said.type}, status, headers, MEDIA_TYPE
-    )
+    title = HTTPStatus(status).phrase
+    said = Problem(title=title, status=status, detail=what, remedy=remedy, problems=list(problems), why=why)
+    return JSONResponse(said.model_dump(exclude_defaults=True) | {"type": said.type}, status, headers, MEDIA_TYPE)
 
 
 def too_large(limit: int) -> JSONResponse:
@@ -86,7 +91,7 @@ def install(app: FastAPI, max_body_bytes: int) -> None:
 
     @app.exception_handler(Stop)
     async def stopped(_: Request, error: Stop) -> JSONResponse:
-        return answer(error.status, error.what, error.remedy, error.headers)
+        return answer(error.status, error.what, error.remedy, error.headers, why=error.why)
 
     @app.exception_handler(PolicyError)
     async def refused_policy(_: Request, error: PolicyError) -> JSONResponse:
