@@ -1,7 +1,9 @@
 package io.trunkline.hadoop.tap;
 
-/** Lets all that follows pass as it is, and is told nothing. */
-public enum PassThrough implements WriteHandler {
-  /** The only one. */
-  INSTANCE
+/**
+ * Lets all that follows pass as it is, unseen, and is told no more than that the connection ended.
+ */
+public non-sealed interface PassThrough extends WriteHandler {
+  /** Needs not even that. */
+  PassThrough INSTANCE = new PassThrough() {};
 }
