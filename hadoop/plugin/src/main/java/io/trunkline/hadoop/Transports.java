@@ -2,6 +2,7 @@ package io.trunkline.hadoop;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
+import io.trunkline.hadoop.mirror.MirrorTransport;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.hdfs.NdnTransport;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -35,6 +36,7 @@ public final class Transports {
           switch (name) {
             case TransportNames.NDN -> new NdnTransport(settings, conf);
             case TransportNames.UCX -> new UcxTransport(settings);
+            case TransportNames.MIRROR -> new MirrorTransport(settings);
             case TransportNames.TCP -> new TcpTransport();
             default -> throw new IllegalArgumentException("no transport is named " + name);
           });

@@ -50,6 +50,18 @@ public final class StockBytes {
       String client,
       Token<BlockTokenIdentifier> token,
       long blockBytes) {
+    return writeHeader(dataNodes, left, stage, client, token, blockBytes, 0);
+  }
+
+  /** The same where the write gives the block a new generation stamp, 0 for none. */
+  public static byte[] writeHeader(
+      int dataNodes,
+      int left,
+      BlockConstructionStage stage,
+      String client,
+      Token<BlockTokenIdentifier> token,
+      long blockBytes,
+      long newGenstamp) {
     DatanodeInfo[] targets = new DatanodeInfo[left];
     StorageType[] types = new StorageType[left];
     String[] ids = new String[left];
@@ -79,7 +91,7 @@ public final class StockBytes {
               dataNodes,
               0,
               0,
-              0,
+              newGenstamp,
               CHECKSUM,
               CachingStrategy.newDefaultStrategy(),
               false,

@@ -10,8 +10,9 @@ public enum Setting {
       "trunkline.transport",
       Kind.TRANSPORTS,
       "ndn,tcp",
-      "some of ucx, ndn, tcp",
-      "Transports to try for HDFS data, in order; tcp ends the list, since it is the fallback."),
+      "some of ucx, ndn, mirror, tcp",
+      "Transports to try for HDFS data, in order; tcp ends the list, since it is the fallback;"
+          + " mirror, which serves every connection, stands right before it."),
   /** The router's URI. */
   NDN_FACE(
       "trunkline.ndn.face",
@@ -263,6 +264,39 @@ public enum Setting {
       "",
       "comma-separated words as in UCX_TLS, or empty",
       "Transports that UCX may use; empty: UCX chooses. The environment's UCX_TLS goes before it."),
+  /** Whom DataNodes tell of pipelines. */
+  MIRROR_CONTROLLER(
+      "trunkline.mirror.controller",
+      Kind.URL,
+      "",
+      "http://host:port or https://host:port, or empty",
+      "REST interface of the controller that DataNodes report the connections of pipelines to, so"
+          + " that switches copy a block's segments to all replicas; needed where trunkline.transport"
+          + " has mirror."),
+  /** Its token. */
+  MIRROR_TOKEN_FILE(
+      "trunkline.mirror.token.file",
+      Kind.PATH,
+      "",
+      "absolute path, or empty",
+      "File with the controller's bearer token, where it wants one; nobody but the DataNode's user"
+          + " may read it."),
+  /** What its certificate is checked against. */
+  MIRROR_CA_FILE(
+      "trunkline.mirror.ca.file",
+      Kind.PATH,
+      "",
+      "absolute path, or empty",
+      "Certificates in PEM that an https controller is checked against; empty: those of the JVM."),
+  /** How long arming may take. */
+  MIRROR_WAIT_MS(
+      "trunkline.mirror.wait.ms",
+      Kind.MILLIS,
+      20,
+      1,
+      1000,
+      "How long the controller may take to arm a pipeline, once its last connection is reported,"
+          + " before the block is left unmirrored; no write waits for it."),
   /** Whether sockets are marked. */
   DSCP(
       "trunkline.dscp",
@@ -362,6 +396,8 @@ public enum Setting {
     IP_ADDRESS,
     /** Address and port. */
     HOST_PORT,
+    /** URL of a server, or empty. */
+    URL,
     /** An absolute path, or empty. */
     PATH,
     /** How workers wait. */

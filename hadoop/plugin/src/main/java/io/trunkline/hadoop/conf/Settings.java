@@ -19,7 +19,8 @@ import org.apache.hadoop.conf.Configuration;
  */
 public final class Settings {
   private static final String TRANSPORTS_HELP =
-      "use ndn,tcp to try named data first, ucx,tcp to try UCX first, or tcp for stock transfer";
+      "use ndn,tcp to try named data first, ucx,tcp to try UCX first, mirror,tcp to have switches"
+          + " copy block writes, or tcp for stock transfer";
 
   private final Map<Setting, String> values;
   private final List<String> transports;
@@ -29,6 +30,7 @@ public final class Settings {
   private final InetSocketAddress dataNodeAddress;
   private final InetSocketAddress ucxAddress;
   private final UcxSettings ucx;
+  private final MirrorSettings mirror;
 
   private Settings(Map<Setting, String> values) {
     this.values = values;
@@ -66,6 +68,22 @@ public final class Settings {
           "use 64512, or a smaller multiple of the checksum chunk");
     }
     this.ucx = ucxSettings();
+    this.mirror = mirrorSettings();
+  }
+
+  private MirrorSettings mirrorSettings() {
+    String controller = values.get(Setting.MIRROR_CONTROLLER);
+    if (controller.isEmpty() && transports.contains(TransportNames.MIRROR)) {
+      throw Setting.MIRROR_CONTROLLER.wrong(
+          controller,
+          "missing, and " + Setting.TRANSPORT.key() + " has mirror",
+          "write the URL of the controller, as http://192.0.2.1:8181");
+    }
+    return new MirrorSettings(
+        MirrorSettings.controller(controller),
+        values.get(Setting.MIRROR_TOKEN_FILE),
+        values.get(Setting.MIRROR_CA_FILE),
+        (int) number(Setting.MIRROR_WAIT_MS));
   }
 
   private UcxSettings ucxSettings() {
@@ -140,6 +158,13 @@ public final class Settings {
     }
     if (Set.copyOf(transports).size() != transports.size()) {
       throw Setting.TRANSPORT.wrong(value, "one transport stands there twice", TRANSPORTS_HELP);
+    }
+    int mirror = transports.indexOf(TransportNames.MIRROR);
+    if (mirror >= 0 && mirror != transports.size() - 2) {
+      throw Setting.TRANSPORT.wrong(
+          value,
+          "mirror serves every connection, so that none after it is tried",
+          "put it right before tcp");
     }
     return transports;
   }
@@ -395,6 +420,15 @@ public final class Settings {
    */
   public UcxSettings ucx() {
     return ucx;
+  }
+
+  /**
+   * How the connections of pipelines are reported.
+   *
+   * @return the settings
+   */
+  public MirrorSettings mirror() {
+    return mirror;
   }
 
   /**

@@ -10,10 +10,13 @@ public final class TransportNames {
   /** UCX. */
   public static final String UCX = "ucx";
 
+  /** Stock TCP whose segments switches copy to all replicas of a block. */
+  public static final String MIRROR = "mirror";
+
   /** Stock TCP, the fallback of all others. */
   public static final String TCP = "tcp";
 
-  static final List<String> ALL = List.of(UCX, NDN, TCP);
+  static final List<String> ALL = List.of(UCX, NDN, MIRROR, TCP);
 
   private TransportNames() {}
 }

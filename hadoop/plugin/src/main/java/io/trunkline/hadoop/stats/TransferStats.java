@@ -60,6 +60,18 @@ public final class TransferStats {
     UCX_RECEIVES,
     /** Data connections by UCX that were lost, or on which nothing came in time. */
     UCX_LOST,
+    /** Connections of pipelines that this JVM's DataNodes were to report to the controller. */
+    MIRROR_REPORTED,
+    /** Those of them that were not, as too many were waiting for it. */
+    MIRROR_DROPPED,
+    /** Pipelines that were armed once this JVM's DataNode had reported their last connection. */
+    MIRROR_ARMED,
+    /** Pipelines that were not armed in time after that. */
+    MIRROR_LATE,
+    /** Block writes that the controller does not mirror, as it says to this JVM's DataNodes. */
+    MIRROR_REFUSED,
+    /** Reports that the controller did not get, or did not answer as it should. */
+    MIRROR_UNREACHABLE,
     /** Connections that were to be marked and that the system let be opened without a mark only. */
     MARKS_REFUSED
   }

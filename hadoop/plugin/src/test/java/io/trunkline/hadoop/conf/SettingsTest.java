@@ -47,6 +47,19 @@ class SettingsTest {
   }
 
   @Test
+  void theControllerIsAUrlWhereBlocksAreMirrored() {
+    Configuration conf = new Configuration(false);
+    conf.set("trunkline.transport", "ucx,ndn,mirror,tcp");
+    conf.set("trunkline.mirror.controller", "https://controller.example:8181/trunkline/");
+    Settings settings = Settings.from(conf);
+    assertEquals(
+        "https://controller.example:8181/trunkline", settings.mirror().controller().toString());
+    assertEquals(20, settings.mirror().waitMs());
+    assertEquals("mirror", settings.transportAfter("ndn"));
+    assertNull(with("trunkline.transport", "tcp").mirror().controller());
+  }
+
+  @Test
   void nothingIsMarkedUnlessWanted() {
     Settings off = with("trunkline.dscp.replication", "LE");
     for (TrafficCategory category : TrafficCategory.values()) {
@@ -96,6 +109,17 @@ class SettingsTest {
         "trunkline.transport | ndn | tcp must stand at the end",
         "trunkline.transport | rdma,tcp | no transport is named rdma",
         "trunkline.transport | ucx,ucx,tcp | stands there twice",
+        "trunkline.transport | mirror,ndn,tcp | put it right before tcp",
+        "trunkline.transport | mirror,tcp | trunkline.mirror.controller",
+        "trunkline.mirror.controller | 192.0.2.1:8181 | no URL of a server",
+        "trunkline.mirror.controller | ftp://192.0.2.1/ | no URL of a server",
+        "trunkline.mirror.controller | http://:8181 | no URL of a server",
+        "trunkline.mirror.controller | http:// | no URL of a server",
+        "trunkline.mirror.controller | http://a:99999 | no URL of a server",
+        "trunkline.mirror.controller | http://u:p@a:1 | no URL of a server",
+        "trunkline.mirror.controller | http://a/?x=1 | no URL of a server",
+        "trunkline.mirror.token.file | token | absolute path",
+        "trunkline.mirror.wait.ms | 0 | out of range",
         "trunkline.ucx.workers | 0 | out of range",
         "trunkline.ucx.polling | always | use wait or busy",
         "trunkline.ucx.tls | rc tcp | no list of transports",
