@@ -76,6 +76,13 @@ fn hadoop_properties_in_three_forms() {
         said.contains("nowhere") && said.contains("unix:///path"),
         "{said}"
     );
+    let url = "http://192.0.2.1:8181";
+    let facts = bench.json(&["hadoop", "conf", "mirror", "--controller", url, "--json"]);
+    assert_eq!(facts["trunkline.mirror.controller"], url);
+    assert_eq!(facts["trunkline.transport"], "mirror,tcp");
+    let (code, said) = bench.fails(&["hadoop", "conf", "mirror", "--controller", "192.0.2.1"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("http://127.0.0.1:8181"), "{said}");
 }
 
 #[test]

@@ -246,6 +246,15 @@ pub enum ConfPlane {
         #[command(flatten)]
         form: ConfForm,
     },
+    /// For HDFS over TCP whose segments switches copy to all replicas
+    Mirror {
+        /// The controller's REST interface, which every DataNode reports to
+        #[arg(long, value_name = "URL")]
+        controller: Option<String>,
+        /// In what form
+        #[command(flatten)]
+        form: ConfForm,
+    },
 }
 
 /// `--format` and `--json` of `trunkline hadoop conf`.

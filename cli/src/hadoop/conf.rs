@@ -1,4 +1,5 @@
-//! `trunkline hadoop conf ndn|ucx`: the properties that put HDFS on named data or on RDMA, with a line on each.
+//! `trunkline hadoop conf ndn|ucx|mirror`: the properties that put HDFS on named data or on RDMA, or that have
+//! switches copy its writes, with a line on each.
 
 use std::fmt::Write as _;
 
@@ -11,6 +12,9 @@ use crate::output;
 
 /// A router on the same host, for readers who have not chosen one yet.
 const EXAMPLE_FACE: &str = "tcp://router.example.org:6363";
+
+/// Likewise a controller.
+const EXAMPLE_CONTROLLER: &str = "http://controller.example.org:8181";
 
 const SOCKET_FACTORY: (&str, &str) = (
     "hadoop.rpc.socket.factory.class.default",
@@ -141,6 +145,31 @@ fn ucx_properties() -> Vec<Property> {
     ]
 }
 
+fn mirror_properties(controller: &str) -> Vec<Property> {
+    vec![
+        property(
+            SOCKET_FACTORY.0,
+            SOCKET_FACTORY.1,
+            "DataNodes: opens data connections, by stock TCP, and reports those of a pipeline. Clients need none of these.",
+        ),
+        property(
+            DATANODE_PLUGIN.0,
+            DATANODE_PLUGIN.1,
+            "DataNodes: says in the log at the start what is wrong with the properties below.",
+        ),
+        property(
+            "trunkline.transport",
+            "mirror,tcp",
+            "DataNodes: which transports are tried, in this order; `tcp` alone turns the reports off.",
+        ),
+        property(
+            "trunkline.mirror.controller",
+            controller,
+            "DataNodes: the REST interface of the controller, which has switches copy what is written.",
+        ),
+    ]
+}
+
 /// Prints the properties for named data.
 ///
 /// # Errors
@@ -156,6 +185,21 @@ pub fn ndn(face: Option<&str>, format: ConfFormat) -> Result<(), CliError> {
 /// Prints the properties for UCX.
 pub fn ucx(format: ConfFormat) {
     print(&ucx_properties(), format);
+}
+
+/// Prints the properties for mirrored replication.
+///
+/// # Errors
+/// A usage error for a controller's URL that is none.
+pub fn mirror(controller: Option<&str>, format: ConfFormat) -> Result<(), CliError> {
+    if let Some(url) = controller {
+        crate::qos::address(url)?;
+    }
+    print(
+        &mirror_properties(controller.unwrap_or(EXAMPLE_CONTROLLER)),
+        format,
+    );
+    Ok(())
 }
 
 fn print(properties: &[Property], format: ConfFormat) {
@@ -217,6 +261,7 @@ mod tests {
         for p in ndn_properties(EXAMPLE_FACE)
             .into_iter()
             .chain(ucx_properties())
+            .chain(mirror_properties(EXAMPLE_CONTROLLER))
         {
             assert!(
                 !p.comment.is_empty() && !p.comment.contains('\n') && !p.comment.contains("--"),

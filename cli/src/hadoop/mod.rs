@@ -8,7 +8,7 @@ use crate::error::CliError;
 /// Runs the subcommand.
 ///
 /// # Errors
-/// A usage error for a face URI that is none.
+/// A usage error for a face URI, or a controller's URL, that is none.
 pub fn run(command: HadoopCommand) -> Result<(), CliError> {
     let HadoopCommand::Conf(plane) = command;
     match plane {
@@ -16,6 +16,9 @@ pub fn run(command: HadoopCommand) -> Result<(), CliError> {
         ConfPlane::Ucx { form } => {
             conf::ucx(form.chosen());
             Ok(())
+        }
+        ConfPlane::Mirror { controller, form } => {
+            conf::mirror(controller.as_deref(), form.chosen())
         }
     }
 }

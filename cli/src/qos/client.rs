@@ -223,7 +223,11 @@ pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, CliError> {
     })
 }
 
-fn address(url: &str) -> Result<Uri, CliError> {
+/// A controller's REST interface, as `--controller` names it.
+///
+/// # Errors
+/// A usage error for what is none.
+pub fn address(url: &str) -> Result<Uri, CliError> {
     let wrong = || {
         CliError::usage(
             "--controller",

@@ -5,6 +5,8 @@ mod client;
 mod policy;
 mod top;
 
+pub use client::address;
+
 use crate::args::QosCommand;
 use crate::error::CliError;
 
