@@ -32,7 +32,7 @@ bench: build ## The figures of the README, beside their peers' [ONLY=prefix] [RU
 lab: build ## A paper's table or figure in an emulated data centre; needs root [RUN=experiment] [SCALE=0.5]
 	@lab/lab $(if $(RUN),run $(RUN) $(if $(SCALE),--scale $(SCALE)),list)
 
-hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|ucx|tcp] [HADOOP=3.4.3] [CLASSES="TestA TestB"]
+hadoop-tests: build ## Hadoop's own HDFS tests over a plane [PLANE=ndn|ucx|mirror|tcp] [HADOOP=3.4.3] [CLASSES="TestA TestB"]
 	@$(LAB) hadoop-tests $(if $(HADOOP),--hadoop $(HADOOP)) --plane $(or $(PLANE),ndn) $(if $(CLASSES),--classes $(CLASSES))
 
 docs: build ## The settings pages, from the programs' own tables

@@ -72,8 +72,8 @@ def test_a_run_whose_blocks_went_another_way_is_no_pass() -> None:
 
 def test_blocks_are_counted_by_the_planes_own_counter(tmp_path: Path) -> None:
     stats = tmp_path / "stats.json"
-    stats.write_text('{"named_writes": 2, "ucx_writes": 3}\n{"ucx_writes": 4}\n')
-    assert [hadoop_tests.carried(plane, stats) for plane in ("tcp", "ndn", "ucx")] == [0, 2, 7]
+    stats.write_text('{"named_writes": 2, "ucx_writes": 3}\n{"ucx_writes": 4, "mirror_reported": 5}\n')
+    assert [hadoop_tests.carried(plane, stats) for plane in hadoop_tests.PLANES] == [0, 2, 7, 5]
     assert hadoop_tests.carried("ucx", tmp_path / "none") == 0
 
 

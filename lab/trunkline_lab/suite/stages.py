@@ -230,6 +230,7 @@ STAGES: dict[str, Stage] = {
 
 OLDER = stock.VERSIONS[:-1]
 ALL_CLASSES = (*hadoop_tests.DEFAULT_CLASSES, "TestPread", "TestFileAppend2")
+MIRROR_CLASSES = ("TestFileAppend2", "TestHSync", "TestDatanodeDeath")
 
 # Long matrices, for `make test-all`.
 MATRIX: dict[str, Stage] = {
@@ -240,5 +241,6 @@ MATRIX: dict[str, Stage] = {
         for version in stock.VERSIONS
         for plane in ("ndn", "ucx")
     },
+    "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
 }
