@@ -53,12 +53,13 @@ class Http:
 
 
 class Agent:
-    """As `trunkline mirror run` asks: always one poll under way, with the starts of what it leads."""
+    """As `trunkline mirror run` asks: always one poll under way, with the starts of what it leads anew."""
 
     def __init__(self, url: str, name: str, address: str) -> None:
         self._http = Http(url)
         self._path, self._said = f"/v1/mirror-agents/{name}", {"run": "bench", "addresses": [address]}
         self._ended = threading.Event()
+        self._led: set[str] = set()
         self.told = 0
         self._poll(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -66,7 +67,9 @@ class Agent:
 
     def _poll(self, wait_ms: int) -> None:
         told = self._http.ask("POST", self._path, self._said | {"wait_ms": wait_ms})
-        heads = [{"id": flow["id"], "zero": 1} for flow in told["flows"] if flow["lead"]]
+        led = {flow["id"] for flow in told["flows"] if flow["lead"]}
+        heads = [{"id": identity, "zero": 1} for identity in led - self._led]
+        self._led = led
         self._said |= {"seen": told["seen"], "controller": told["controller"], "heads": heads}
         self.told += len(told["flows"])
 

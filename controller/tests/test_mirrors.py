@@ -352,8 +352,7 @@ def test_an_agents_poll_is_answered_when_something_of_its_own_changes_and_then_a
         assert [waits[n].result().flows[0].head for n in (3, 4)] == [7, 7]
         waits[2] = await again(net, waits[2], poll("d2", 2, seen=told[0].version))
         net.mirrors.close(found.id)
-        await settle()
-        assert (waits[2].result().flows, waits[5].done()) == ((), False)
+        assert ((await waits[2]).flows, waits[5].done()) == ((), False)
         waits[5].cancel()
         await settle()
         assert not net.mirrors._polls

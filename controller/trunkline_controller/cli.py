@@ -27,6 +27,7 @@ log = logging.getLogger("trunkline_controller")
 
 FAILED, REFUSED = 1, 2
 OTHER_FILES = 256  # besides connections
+SWITCH_INTERVAL_S = 0.001  # an answer by HTTP holds up what switches wait for no longer
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,6 +90,7 @@ def _permit_files(wanted: int) -> None:
 
 def run(settings: Settings) -> int:
     """Until SIGTERM or SIGINT; flows stay in the switches."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     _permit_files(settings.openflow.max_connections + settings.http.max_connections + OTHER_FILES)
     stop = [signal.SIGTERM, signal.SIGINT]
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)  # other threads inherit it; this one waits for them

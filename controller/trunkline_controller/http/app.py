@@ -47,11 +47,12 @@ def create_app(control: Served, settings: HttpSettings, polls: Polls | None = No
         generate_unique_id_function=lambda route: route.name,
     )
     problem.install(app, MAX_BODY_BYTES)
-    app.include_router(routes(control))
     polls = polls or Polls()
-    app.include_router(agent(control, polls))
+    # First what is asked most, and in a hurry: paths are looked through in this order.
     app.include_router(mirrors(control, control.topology))
     app.include_router(mirror_agents(control, polls))
+    app.include_router(agent(control, polls))
+    app.include_router(routes(control))
 
     @app.get("/healthz", tags=["operation"])
     async def healthz() -> HealthView:

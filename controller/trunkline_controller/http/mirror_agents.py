@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -106,6 +107,7 @@ class MirroredFlowView(BaseModel):
     )
 
     @staticmethod
+    @lru_cache(maxsize=16384)  # an agent is told all of its flows whenever one changes
     def of(flow: MirroredFlow) -> MirroredFlowView:
         return MirroredFlowView(
             id=flow.id,

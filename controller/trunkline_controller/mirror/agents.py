@@ -187,10 +187,12 @@ def flows_of(pipelines: Iterable[Pipeline], addresses: Collection[str]) -> tuple
     """What an agent with these addresses is told: all live pipelines in which one of them is a replica's."""
     found = []
     for pipeline in pipelines:
-        for position, hop in sorted(pipeline.mirrored.items()) if pipeline.is_live else ():
-            if hop.destination in addresses:
-                lead = position == pipeline.lead
-                after = pipeline.hops.get(position + 1)
-                head = None if lead else pipeline.head
-                found.append(MirroredFlow(pipeline.id, position, hop, after, lead, head))
+        if pipeline.is_live:
+            lead, hops = pipeline.lead, pipeline.hops
+            for position in range(lead, pipeline.replicas + 1):
+                if hops[position].destination in addresses:
+                    head = None if position == lead else pipeline.head
+                    after = hops.get(position + 1)
+                    flow = MirroredFlow(pipeline.id, position, hops[position], after, position == lead, head)
+                    found.append(flow)
     return tuple(found)

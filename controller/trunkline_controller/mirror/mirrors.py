@@ -6,6 +6,7 @@ All of it runs on the loop's thread, but for `all`, `agents` and `counts`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from .waiting import Waiting
 log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+TELL_AFTER_S = 0.02  # agents are told of what comes together together, and after who waits for a pipeline to be armed
 
 
 class Switch(Protocol):
@@ -64,6 +66,8 @@ class Mirrors:
         self._waiting = Waiting()  # by pipeline's id
         self._polls = Waiting()  # by agent's name
         self._answers = Waiting()  # of switches
+        self._to_tell: set[str] = set()  # agents
+        self._telling: asyncio.TimerHandle | None = None
         self._late = 0
         self._is_master = False
         self._held_until = 0.0
@@ -129,6 +133,8 @@ class Mirrors:
         for identity, why in poll.failed.items():
             self._pipelines.failed(identity, f"agent {poll.name} can't take part: {why}", poll.addresses)
         self._flush()
+        if poll.heads:
+            self._tell()  # what the others wait for
         until = begun + min(wait_s, self.settings.agent_lease_s / 2)
         while True:
             agent = self._agents.get(poll.name)
@@ -300,10 +306,24 @@ class Mirrors:
                 removed, self._held[dpid] = removed | (replaced - added), held - replaced
             if dpid in switches and (added or removed):
                 switches[dpid].amend(frozenset(added), frozenset(removed))
+        is_armed = False
         for pipeline in self._pipelines.take_settled():
             log.debug("mirror %s: %s", pipeline.id, pipeline.what or pipeline.state)
             self._waiting.wake(pipeline.id)
-        for name in self._agents.touch(self._pipelines.take_touched()):
+            is_armed = is_armed or (pipeline.state is State.ARMED and self._pipelines.has(pipeline))
+        self._to_tell |= self._agents.touch(self._pipelines.take_touched())
+        if is_armed:
+            self._tell()
+        elif self._to_tell and self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(TELL_AFTER_S, self._tell)
+
+    def _tell(self) -> None:
+        """Answers the polls of agents that are told something else now."""
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        names, self._to_tell = self._to_tell, set()
+        for name in names:
             self._polls.wake(name)
 
 

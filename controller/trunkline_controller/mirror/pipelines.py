@@ -60,6 +60,10 @@ class Pipelines:
             raise KeyError(identity)
         return found
 
+    def has(self, pipeline: Pipeline) -> bool:
+        """As it is, unchanged."""
+        return self._blocks.get((pipeline.pool, pipeline.block)) is pipeline
+
     def entries(self, dpid: Dpid) -> frozenset[FlowEntry]:
         """All that a switch should have for mirrors."""
         return frozenset(self._entries.get(dpid, ())) | self._places.guard.get(dpid, frozenset())

@@ -83,7 +83,7 @@ export class Mirrors {
       way(mirror),
       facts(mirror),
     ]);
-    const parts = [table("Pipelines that are mirrored", ["Block", "State", "Client and replicas", ""], rows)];
+    const parts = [table("Pipelines that are mirrored", ["Block", "State", "Client and replicas", "More"], rows)];
     if (found.total > found.mirrors.length) {
       parts.push(el("p", { class: "quiet" }, `The newest ${found.mirrors.length} of ${counted(found.total, "pipeline")}.`));
     }
