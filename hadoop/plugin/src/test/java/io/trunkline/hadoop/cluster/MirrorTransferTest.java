@@ -10,6 +10,7 @@ import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -21,11 +22,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DFSOutputStream;
 import org.apache.hadoop.hdfs.DFSTestUtil;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
+import org.apache.hadoop.hdfs.protocol.datatransfer.TrustedChannelResolver;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,6 +37,8 @@ import org.junit.jupiter.api.Test;
 class MirrorTransferTest extends TransferTest {
   private static final Pattern SOCKET =
       Pattern.compile("ESTAB\\s+\\d+\\s+\\d+\\s+(\\S+)\\s+(\\S+)");
+
+  private static final String CLIENT = "127.0.0.9";
 
   private TestController controller;
   private long byMirror;
@@ -213,17 +218,43 @@ class MirrorTransferTest extends TransferTest {
     }
   }
 
-  /** Nobody else can tell where in such a connection the block begins, or what it says. */
+  /** DataNodes trust one another, and no client. */
+  public static final class ClientsAreStrangers extends TrustedChannelResolver {
+    @Override
+    public boolean isTrusted() {
+      return true;
+    }
+
+    @Override
+    public boolean isTrusted(InetAddress peer) {
+      return !peer.getHostAddress().equals(CLIENT);
+    }
+  }
+
+  /**
+   * The client's segments are encrypted and the first DataNode's are not: a copy of the one would
+   * be nonsense in the other's place, though the second can't know.
+   */
   @Test
-  void protectedConnectionsAreNotReported() throws Exception {
+  void aBlockThatComesEncryptedIsNotReportedAsItGoesOnInPlain() throws Exception {
     Configuration conf = conf("http://" + controller.address());
     conf.setBoolean("dfs.block.access.token.enable", true);
     conf.setBoolean("dfs.encrypt.data.transfer", true);
+    Configuration ofClient = new Configuration(conf);
+    ofClient.set("trunkline.local.address", CLIENT);
+    conf.set("dfs.trustedchannel.resolver.class", ClientsAreStrangers.class.getName());
     byte[] data = TestCluster.data(25, 3 << 20);
-    try (TestCluster cluster = new TestCluster(conf, 3)) {
-      cluster.write("/guarded", data);
+    try (TestCluster cluster = new TestCluster(conf, 3);
+        FileSystem client = FileSystem.newInstance(cluster.fs().getUri(), ofClient)) {
+      try (FSDataOutputStream out = client.create(new Path("/guarded"))) {
+        out.write(data);
+        out.hflush();
+        ExtendedBlock block = block(cluster, "/guarded");
+        awaitWhole(block, 1);
+        assertEquals(Set.of(3), reports(block).keySet());
+      }
       cluster.check("/guarded", data, 3);
-      assertEquals(0, cluster.count(Counter.MIRROR_REPORTED));
+      assertEquals(1, cluster.count(Counter.MIRROR_REPORTED));
       assertEquals(0, cluster.allFallbacks());
     }
   }
