@@ -44,13 +44,23 @@ class Controller:
         self.agents: dict[str, Process] = {}
         self._token = secrets.token_hex(32)
 
+    @property
+    def url(self) -> str:
+        """Where its REST interface answers, in the management network."""
+        return f"http://{MANAGEMENT[1]}:{REST_PORT}"
+
+    @property
+    def token_file(self) -> Path:
+        """The file of the REST interface's bearer token."""
+        return self._directory / TOKEN
+
     # Life
 
     def start(self) -> None:
         """Starts controller and agents; returns when every switch and link is known and has its flow entries."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._secret().write_text(self._token + "\n")
-        self._secret().chmod(0o600)
+        self.token_file.write_text(self._token + "\n")
+        self.token_file.chmod(0o600)
         self.start_controller()
         for switch in self._topology.openflow:
             self.start_agent(switch)
@@ -89,8 +99,8 @@ class Controller:
             toml(
                 {
                     "agent": {
-                        "controller": f"http://{MANAGEMENT[1]}:{REST_PORT}",
-                        "token_file": str(self._secret()),
+                        "controller": self.url,
+                        "token_file": str(self.token_file),
                         "database": there.database,
                         "bridges": [switch],
                         "name": switch,
@@ -101,9 +111,6 @@ class Controller:
         words = [venv.tool("python"), "-m", "trunkline_controller", "agent", "--config", str(config)]
         self.agents[switch] = self._stage.start(f"agent-{switch}", switch, words, env=self._environment())
 
-    def _secret(self) -> Path:
-        return self._directory / TOKEN
-
     @staticmethod
     def _environment() -> dict[str, str]:
         return {"PYTHONPATH": str(paths.CONTROLLER), "PYTHONUNBUFFERED": "1"}
@@ -113,7 +120,7 @@ class Controller:
         path = self._directory / "controller.toml"
         usual: dict[str, dict[str, object]] = {
             "openflow": {"address": str(MANAGEMENT[1]), "port": openvswitch.OPENFLOW_PORT},
-            "http": {"address": str(MANAGEMENT[1]), "port": REST_PORT, "token_file": str(self._secret())},
+            "http": {"address": str(MANAGEMENT[1]), "port": REST_PORT, "token_file": str(self.token_file)},
             "state": {"directory": str(self._directory / "state")},
         }
         for table, own in self._settings.items():
@@ -125,8 +132,11 @@ class Controller:
 
     def ask(self, path: str, method: str = "GET", body: str | None = None) -> dict[str, Any]:
         """An answer of its REST interface. Raises Refused with the controller's words; OSError: it does not answer."""
+        return dict(json.loads(self._open(path, method, body)))
+
+    def _open(self, path: str, method: str = "GET", body: str | None = None) -> bytes:
         request = urllib.request.Request(
-            f"http://{MANAGEMENT[1]}:{REST_PORT}{path}",
+            f"{self.url}{path}",
             data=None if body is None else body.encode(),
             method=method,
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "text/yaml", "User-Agent": "lab"},
@@ -134,9 +144,17 @@ class Controller:
         try:
             with namespaces.inside(self._fabric.namespace(CONTROLLER)):
                 with urllib.request.urlopen(request, timeout=30) as answer:
-                    return dict(json.load(answer))
+                    return bytes(answer.read())
         except urllib.error.HTTPError as error:
             raise Refused(f"{method} {path}: {error.code}: {error.read().decode(errors='replace')}") from error
+
+    def mirrors(self) -> list[dict[str, Any]]:
+        """The pipelines that DataNodes have announced."""
+        return list(self.ask("/v1/mirrors?limit=10000")["mirrors"])
+
+    def mirror_agents(self) -> list[dict[str, Any]]:
+        """The agents of hosts that are alive."""
+        return list(self.ask("/v1/mirror-agents")["agents"])
 
     def status(self) -> dict[str, Any]:
         """Role, whether it has converged, how many switches, links and hosts it knows, alerts."""

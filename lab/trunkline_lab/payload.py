@@ -62,6 +62,11 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
+def sha256_of(data: bytes) -> str:
+    """Hex SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def sha256_pieces(path: Path, piece_bytes: int) -> Iterator[str]:
     """Hex SHA-256 of each piece of a file; an empty file has none."""
     with path.open("rb") as source:

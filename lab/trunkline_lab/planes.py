@@ -1,4 +1,4 @@
-"""The planes a transfer can run on: stock TCP, named data through one router, and UCX."""
+"""The planes a transfer can run on: stock TCP, named data through one router, UCX, and mirrored replication."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .procs import Stage
 from .routers import Router
 
 NAMES = ("tcp", "ndn", "ucx")
+MIRROR_WAIT_MS = "1000"  # the most: hosts, switches and controller share the lab's few processors
 ROUTER_ADDRESS = 2  # last number of the router's address in the experiment's /24
 
 
@@ -60,6 +62,24 @@ def ucx(directory: Path) -> Plane:
         return {**pasted("ucx"), "trunkline.ucx.address": f"{listen}:0"}
 
     return _with_plugin("ucx", own, directory)
+
+
+def mirror(datanodes: Collection[str], controller: str, token_file: Path, directory: Path, port: int = 0) -> Plane:
+    """Stock TCP whose DataNodes tell a controller of their pipelines; clients and NameNode are stock throughout.
+
+    `datanodes` are hosts, `controller` the URL of its REST interface.
+    """
+
+    def own(_host: str, _address: str) -> Properties:
+        return {
+            **pasted("mirror"),
+            "trunkline.mirror.controller": controller,
+            "trunkline.mirror.token.file": str(token_file),
+            "trunkline.mirror.wait.ms": MIRROR_WAIT_MS,
+        }
+
+    plane = _with_plugin("mirror", own, directory, port)
+    return replace(plane, properties=lambda host, address: plane.properties(host, address) if host in datanodes else {})
 
 
 def _with_plugin(name: str, own: Callable[[str, str], Properties], directory: Path, port: int = 0) -> Plane:

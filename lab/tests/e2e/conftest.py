@@ -65,7 +65,8 @@ class Bed:
     def fsck(self, path: str = "/") -> str:
         """What `hdfs fsck path -files -blocks` has the NameNode say, asked without a JVM."""
         asked = urllib.parse.urlencode({"ugi": Path("/proc/self").owner(), "path": path, "files": 1, "blocks": 1})
-        with urllib.request.urlopen(f"http://{self.cluster.http}/fsck?{asked}", timeout=30) as answer:
+        url = f"http://{self.cluster.http}/fsck?{asked}"
+        with self.cluster.site.near(), urllib.request.urlopen(url, timeout=30) as answer:
             return str(answer.read().decode())
 
     def read(self, path: str, tmp_path: Path) -> bytes:

@@ -32,7 +32,7 @@ def up(arguments: argparse.Namespace) -> dict[str, Any]:
     topology = topology_file.named(arguments.topology)
     directory = DIRECTORY / "up" / arguments.lab
     fabric.preflight(data_center.needed_bytes(topology), directory, data_center.SPARE_DISK_BYTES, topology)
-    if arguments.plane == "ndn":
+    if arguments.plane != "tcp":
         paths.built(paths.TRUNKLINE)
     lab = Fabric(arguments.lab)
     with lab.locked():
@@ -183,7 +183,9 @@ def _parser() -> argparse.ArgumentParser:
 
     made = add("up", up)
     made.add_argument("topology", metavar="TOPOLOGY", help="a name from `lab list`, or a file")
-    made.add_argument("--plane", choices=data_center.PLANES, default="ndn", help="default %(default)s")
+    made.add_argument(
+        "--plane", choices=(*data_center.PLANES, data_center.MIRROR), default="ndn", help="default %(default)s"
+    )
     add("down", down)
     add("status", status)
     made = add("exec", exec_)

@@ -11,13 +11,14 @@ from pathlib import Path
 from .. import planes, stock, yarn
 from ..cluster import Cluster, Plane, Properties
 from ..controller import Controller, Settings
+from ..mirror_agents import MirrorAgents
 from ..network import Site
 from ..procs import Stage
 from ..routers import Router
 from ..say import say
 from ..transfer import Rig
 from . import fabric as fabrics
-from . import flows, namespaces
+from . import flows, namespaces, tuning
 from .fabric import Fabric
 from .meter import LabMeter
 from .ports import FACE, SERVICES
@@ -27,7 +28,8 @@ DAEMON_BYTES = 400 << 20  # what a Hadoop daemon takes at most
 SPARE_DISK_BYTES = 1 << 30  # logs, and what a NameNode wants left before it takes a file
 ROUTER_CACHE_BYTES = 64 << 20
 HOST_CACHE_BYTES = 8 << 20
-PLANES = ("tcp", "ndn")
+PLANES = ("tcp", "ndn")  # of any topology
+MIRROR = "mirror"  # of those whose switches all speak OpenFlow
 
 
 @dataclass
@@ -42,6 +44,7 @@ class DataCenter:
     cluster: Cluster | None
     yarn: yarn.Yarn | None = None
     controller: Controller | None = None  # where switches speak OpenFlow
+    agents: MirrorAgents | None = None  # on the plane "mirror"
 
 
 def needed_bytes(topology: Topology) -> int:
@@ -132,6 +135,15 @@ def plane(name: str, fabric: Fabric, topology: Topology, on_hosts: set[str], dir
     return planes.named(face_of, directory, SERVICES["datanode-named"])
 
 
+def mirrored(controller: Controller | None, topology: Topology, directory: Path) -> Plane:
+    """The plane "mirror"."""
+    if controller is None or topology.bridges:
+        raise fabrics.LabError(f"{topology.name}: the plane mirror needs switches with openflow = true, and no others")
+    return planes.mirror(
+        topology.roles.datanodes, controller.url, controller.token_file, directory, SERVICES["datanode-named"]
+    )
+
+
 def site(fabric: Fabric, topology: Topology) -> Site:
     """Where a topology's cluster runs; every host has the usual ports."""
     roles = topology.roles
@@ -160,16 +172,22 @@ def start(
     racks: bool = True,
     extra: Properties | None = None,
     controller: Settings | None = None,
+    tuned: bool = False,
+    jvm: Sequence[str] = (),
 ) -> DataCenter:
-    """Starts an OpenFlow controller (where there are switches for it), routers (on the plane "ndn"), the cluster and
-    YARN in a fabric that is up; returns when all are well.
+    """Starts an OpenFlow controller (where there are switches for it), routers (on the plane "ndn"), agents of mirrored
+    replication (on "mirror"), the cluster and YARN in a fabric that is up; returns when all are well.
 
-    With `racks` Hadoop is told which host is in which. `controller` are settings of it other than the usual.
+    With `racks` Hadoop is told which host is in which. `controller` are settings of it other than the usual. `tuned`
+    has hosts' TCP as on the plane "mirror"; `jvm` are options of all of Hadoop's JVMs.
     """
+    if tuned or plane_name == MIRROR:
+        tuning.hosts(fabric, topology)
     own_controller = None
     if topology.openflow:
         say(f"starting the OpenFlow controller of {len(topology.openflow)} switches")
-        own_controller = Controller(stage, fabric, topology, directory, controller)
+        settings = {**({"mirror": {"enabled": True}} if plane_name == MIRROR else {}), **(controller or {})}
+        own_controller = Controller(stage, fabric, topology, directory, settings)
         own_controller.start()
         own_controller.introduce()
     running: list[Router] = []
@@ -187,14 +205,20 @@ def start(
     center = DataCenter(fabric, topology, stage, running, None, controller=own_controller)
     if not topology.roles.namenode:
         return center
-    on_hosts = {router.host for router in running} & set(topology.hosts)
-    carried = plane(plane_name, fabric, topology, on_hosts, directory)
+    if plane_name == MIRROR:
+        carried = mirrored(own_controller, topology, directory)
+        assert own_controller is not None
+        center.agents = MirrorAgents(stage, fabric, topology, directory, own_controller)
+        center.agents.start()
+    else:
+        on_hosts = {router.host for router in running} & set(topology.hosts)
+        carried = plane(plane_name, fabric, topology, on_hosts, directory)
     jars, containers, place = None, [], yarn_place(topology)
     if place:
         jars = stock.classpath(pom=stock.YARN)
         containers = yarn.class_path_of_containers(directory, jars, carried.jars)
     own = properties(topology, directory, containers, racks=racks, extra=extra)
-    cluster = center.cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=own, jars=jars)
+    cluster = center.cluster = Cluster(stage, directory, site(fabric, topology), carried, extra=own, jars=jars, jvm=jvm)
     say(f"{plane_name}: starting a NameNode and {len(cluster.datanodes)} DataNodes in {topology.name}")
     cluster.start()
     if place:
@@ -270,6 +294,8 @@ def rig(
     extra: Properties | None = None,
     disk_bytes: int = 0,
     controller: Settings | None = None,
+    tuned: bool = False,
+    jvm: Sequence[str] = (),
 ) -> Iterator[LabRig]:
     """A data centre for the length of the block; nothing of it stays but logs and configuration.
 
@@ -287,6 +313,8 @@ def rig(
             racks=racks,
             extra=extra,
             controller=controller,
+            tuned=tuned,
+            jvm=jvm,
         )
         assert center.cluster is not None
 

@@ -67,6 +67,15 @@ class Fabric:
         directory = self.directory / "switch" / name
         return openvswitch.Switch(name, topology.dpid(name), directory, lambda words: self.command(name, words))
 
+    @property
+    def bpf(self) -> Path:
+        """A BPF file system of the lab's own, mounted on first use and unmounted with the lab: what is pinned there
+        outlives its process and not the lab."""
+        path = self.directory / "bpf"
+        if not path.is_mount():
+            namespaces.mount_bpf(path)
+        return path
+
     def command(self, node: str, words: list[str]) -> list[str]:
         """`words` as run on a node."""
         return namespaces.command(self.namespace(node), self.hosts_file(node), node, words)
@@ -176,6 +185,7 @@ class Fabric:
         namespaces.end_processes(there)
         for name in there:
             namespaces.remove(name)
+        namespaces.unmount(self.directory / "bpf")
         shutil.rmtree(self.directory)
         return len(there)
 

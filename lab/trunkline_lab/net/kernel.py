@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
+import ipaddress
 import socket
 import struct
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from .topology import LinkShape
 BRIDGE = "br0"
 _SIOCETHTOOL, _ETHTOOL_STXCSUM = 0x8946, 0x17
 _ROOT = 0xFFFFFFFF  # TC_H_ROOT
+_SCOPE_LINK, _PROTO_KERNEL = 253, 2  # of the route that comes with an address
 _BURST_BYTES = 128 << 10  # what may leave at once: two of the largest packets that offloading makes
 
 
@@ -83,10 +85,13 @@ class Namespace:
         """Gives an interface an address."""
         self._route.addr("add", index=self.index(interface), address=address, prefixlen=prefix)
 
-    def shape(self, interface: str, shape: LinkShape, queue_bytes: int) -> None:
-        """What leaves through `interface` goes at the link's rate; `queue_bytes` may wait, the rest is dropped."""
+    def shape(self, interface: str, shape: LinkShape, queue_bytes: int, *, again: bool = False) -> None:
+        """What leaves through `interface` goes at the link's rate; `queue_bytes` may wait, the rest is dropped.
+
+        `again` where it is shaped already; counters go on.
+        """
         self._route.tc(
-            "add",
+            "change" if again else "add",
             "tbf",
             index=self.index(interface),
             handle="1:",
@@ -108,6 +113,18 @@ class Namespace:
         with namespaces.inside(self.name), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             request = struct.pack("16sP16x", interface.encode(), command.buffer_info()[0])
             fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
+
+    def congestion_control(self, interface: str, network: ipaddress.IPv4Network, address: str, name: str) -> None:
+        """TCP to hosts of the interface's network takes this algorithm, whatever the machine's default is."""
+        self._route.route(
+            "replace",
+            dst=str(network),
+            oif=self.index(interface),
+            prefsrc=address,
+            scope=_SCOPE_LINK,
+            proto=_PROTO_KERNEL,
+            metrics={"cc_algo": name},
+        )
 
     def route(self, to: str, gateway: str) -> None:
         """A route to one address."""

@@ -59,6 +59,18 @@ def remove(name: str) -> None:
     path.unlink(missing_ok=True)
 
 
+def mount_bpf(path: Path) -> None:
+    """A BPF file system of its own at a directory."""
+    path.mkdir(parents=True, exist_ok=True)
+    _call("mount", b"bpf", bytes(path), b"bpf", 0, None)
+
+
+def unmount(path: Path) -> None:
+    """Takes a mount away; nothing happens where there is none."""
+    with contextlib.suppress(OSError):
+        _call("umount2", bytes(path), _MNT_DETACH)
+
+
 @contextlib.contextmanager
 def inside(name: str) -> Iterator[None]:
     """The calling thread is in the namespace; sockets made in it stay there afterwards."""

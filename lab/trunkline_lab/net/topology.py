@@ -85,11 +85,13 @@ class Topology:
     def management(self) -> dict[str, str]:
         """Addresses in the management network, by node; empty where no switch speaks OpenFlow.
 
-        Beside the controller and its switches those hosts are in it that a controller asks about jobs.
+        Beside the controller and its switches those hosts are in it that a controller asks about jobs, and those of
+        DataNodes, which tell it of pipelines.
         """
         if not self.openflow:
             return {}
-        asked = dict.fromkeys(host for host in (self.roles.resourcemanager, self.roles.historyserver) if host)
+        roles = self.roles
+        asked = dict.fromkeys(host for host in (roles.resourcemanager, roles.historyserver, *roles.datanodes) if host)
         return dict(zip((CONTROLLER, *self.openflow, *asked), map(str, MANAGEMENT.hosts()), strict=False))
 
     def address(self, node: str) -> str:

@@ -41,7 +41,7 @@ def _try(what: str, get: Callable[[], object]) -> None:
 def _lab() -> Count:
     count = Step("lab", [venv.tool("ruff"), "check", "lab"]).as_check()
     count.add(Step("lab", [venv.tool("ruff"), "format", "--check", "lab"]).as_check())
-    count.add(_pytest("lab", "not e2e", "lab/tests"))
+    count.add(_pytest("lab", "not e2e and not matrix", "lab/tests"))
     return count
 
 
@@ -174,6 +174,11 @@ def _e2e() -> Count:
     return _pytest("e2e", "e2e", "lab/tests/e2e")
 
 
+def _mirror_faults() -> Count:
+    """What goes wrong while blocks are mirrored, on clusters in namespaces; the shortest of it is in `e2e`."""
+    return _pytest("mirror-faults", "matrix", "lab/tests/e2e/test_mirror_faults.py")
+
+
 def _e2e_in(hadoop: str) -> Count:
     """All of what is tested on clusters, in an older Hadoop."""
     names = ("faults", "store", "ucx", "uses", "without_ucx")
@@ -242,5 +247,6 @@ MATRIX: dict[str, Stage] = {
         for plane in ("ndn", "ucx")
     },
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
+    "mirror-faults": Stage(_mirror_faults, ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
 }

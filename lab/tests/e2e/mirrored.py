@@ -1,0 +1,173 @@
+"""A cluster in network namespaces whose block writes are mirrored by a real Open vSwitch, and what tests do with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+from conftest import Bed, FlushingWriter
+
+from trunkline_lab import mirror_agents, paths, payload, replicas
+from trunkline_lab.cluster import QUICK_TO_NOTICE, QUICK_TO_START, DataNodeHost
+from trunkline_lab.mirror_agents import MirrorAgents
+from trunkline_lab.net import data_center, fabric, loss, openvswitch, topology_file
+from trunkline_lab.net.data_center import DataCenter, LabRig
+from trunkline_lab.net.links import LinkCounts, LinkMeter
+from trunkline_lab.procs import wait_until
+
+TOPOLOGY = topology_file.parse(
+    """
+about = "t"
+[link]
+rate = "200mbit"
+queue = "256KiB"
+[[switch]]
+name = "s1"
+openflow = true
+[[rack]]
+name = "/a"
+at = "s1"
+hosts = ["h1..h6"]
+[roles]
+namenode = "h1"
+datanodes = ["h2..h5"]
+clients = ["h6"]
+""",
+    "mirrored",
+    "mirrored.toml",
+)
+LIMIT_S = 60
+
+
+@dataclass
+class Mirrored(Bed):
+    """A cluster on the plane "mirror"."""
+
+    center: DataCenter
+    meter: LinkMeter
+
+    @property
+    def agents(self) -> MirrorAgents:
+        assert self.center.agents is not None
+        return self.center.agents
+
+    def pipeline_of(self, path: str) -> list[DataNodeHost]:
+        """The DataNodes of the newest block of `path`, first to last."""
+        return replicas.blocks(self.cluster, path)[-1].pipeline
+
+    def armed(self, path: str) -> None:
+        """Waits until switches copy what is written to `path`, and its relays' programs know of it."""
+        assert self.center.controller is not None
+        controller, block = self.center.controller, replicas.blocks(self.cluster, path)[-1]
+        number = int(block.name.removeprefix("blk_"))
+        relays = [datanode.host for datanode in block.pipeline[:-1]]
+
+        def all_there() -> bool:
+            rows = [row for row in controller.mirrors() if row["block"] == number]
+            if not rows or rows[-1]["state"] != "armed" or rows[-1]["head"] is None:
+                return False
+            flows = [self.agents.status(host)["flows"] for host in relays]
+            return all(any(flow["side"] == "send" for flow in of_host) for of_host in flows)
+
+        wait_until(f"the mirror of {path}", all_there, LIMIT_S)
+
+    def count(self, name: str) -> int:
+        """A counter of all agents' flows."""
+        return self.agents.counters().get(name, 0)
+
+    def lose(self, share: float) -> None:
+        """Every DataNode's host loses this share of copies from now on."""
+        for host in TOPOLOGY.roles.datanodes:
+            loss.of_copies(self.center.fabric, host, share)
+
+    def since(self, before: LinkCounts) -> LinkCounts:
+        return self.meter.read() - before
+
+    def assert_replicas(self, path: str, data: bytes, replication: int = 3) -> None:
+        """The one block of `path` is `data` on the disks of `replication` DataNodes."""
+        [block] = {block.name for block in replicas.blocks(self.cluster, path)[-1:]}
+        wait_until(
+            f"{replication} finalized replicas of {path}",
+            lambda: len([r for r in replicas.of_block(self.cluster, block) if r.length == len(data)]) >= replication,
+            LIMIT_S,
+            pause_s=0.2,
+        )
+        wanted = payload.sha256_of(data)
+        assert {r.host: r.sha256 for r in replicas.of_block(self.cluster, block) if r.sha256 != wanted} == {}
+
+    def assert_all_ends(self) -> None:
+        """Once nothing is written, neither controller nor switch has anything left of a mirror."""
+        assert self.center.controller is not None
+        controller = self.center.controller
+        wait_until("the mirrors' end", lambda: not controller.mirrors(), LIMIT_S, pause_s=0.2)
+        switch = self.center.fabric.switch(TOPOLOGY, "s1")
+        assert not [line for line in switch.ofctl("dump-flows").splitlines() if "priority=44" in line]
+
+    def restore(self) -> None:
+        """What a test has ended runs again, and no copy is lost any more."""
+        self.lose(0)
+        controller = self.center.controller
+        assert controller is not None
+        assert controller.process is not None
+        if not controller.process.running():
+            controller.start_controller()
+            controller.wait_converged()
+        for host, process in list(self.agents.processes.items()):
+            if not process.running():
+                self.agents.start_one(host)
+        self.agents.wait_known(len(self.agents.processes))
+        for datanode in self.cluster.datanodes:
+            if datanode.process is None or not datanode.process.running():
+                self.cluster.start_datanode(datanode)
+        self.cluster.wait_live(len(self.cluster.datanodes))
+
+
+class Writer(FlushingWriter):
+    """A stock client that has written and hflushed a first piece to `path`, of which copies are made now."""
+
+    def __init__(self, bed: Mirrored, path: str, first: bytes) -> None:
+        super().__init__(bed.cluster, path)
+        self.flush(first)
+        bed.armed(path)
+
+
+def missing() -> str:
+    """Why nothing can be mirrored here; empty where it can."""
+    if os.geteuid() != 0:
+        return "network namespaces and eBPF need root"
+    return openvswitch.missing() or mirror_agents.missing()
+
+
+@contextmanager
+def a_bed(name: str) -> Iterator[Mirrored]:
+    """A cluster; skips the test where there can be none, with the reason."""
+    if lack := missing():
+        pytest.skip(lack)
+    lab = f"m{os.getpid() % 10**8}"
+    try:
+        with data_center.rig(
+            TOPOLOGY,
+            data_center.MIRROR,
+            paths.OUT / "e2e" / name,
+            lab=lab,
+            racks=False,
+            extra=QUICK_TO_NOTICE,
+            jvm=QUICK_TO_START,
+        ) as rig:
+            yield _bed(rig)
+    except (fabric.LabError, PermissionError, subprocess.CalledProcessError) as error:
+        if isinstance(error, PermissionError):
+            pytest.skip(f"no network namespaces here: {error}")
+        raise
+
+
+def _bed(rig: LabRig) -> Mirrored:
+    center = rig.center
+    assert center.cluster is not None
+    return Mirrored(
+        center.stage, center.cluster, None, center.cluster.plane, center, LinkMeter(center.fabric, TOPOLOGY)
+    )

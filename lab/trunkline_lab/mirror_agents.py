@@ -1,0 +1,113 @@
+"""Agents of mirrored replication in a lab: `trunkline mirror run` at each host with a DataNode, and what they count."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from .controller import Controller, Refused, toml
+from .net.fabric import Fabric
+from .net.topology import Topology
+from .procs import Process, ProcessFailed, Stage, wait_until
+
+LIMIT_S = 60
+BTF = Path("/sys/kernel/btf/vmlinux")
+
+
+def missing() -> str:
+    """Why no agent can run here, and the way out; empty where one can."""
+    if not BTF.exists():
+        return f"{BTF} is missing, which the eBPF program needs (CONFIG_DEBUG_INFO_BTF)"
+    if not paths.TRUNKLINE.exists():
+        return "the command is not built; run `make build`"
+    shown = subprocess.run([str(paths.TRUNKLINE), "mirror", "--help"], capture_output=True, text=True, check=False)
+    if shown.returncode != 0:
+        return f"this build of the command can't mirror: {shown.stderr.strip()}; install clang and libbpf-dev"
+    return ""
+
+
+class MirrorAgents:
+    """The agents of a data centre, owned by `stage`; the controller runs."""
+
+    def __init__(
+        self, stage: Stage, fabric: Fabric, topology: Topology, directory: Path, controller: Controller
+    ) -> None:
+        self._stage, self._fabric, self._topology, self._controller = stage, fabric, topology, controller
+        self._directory = directory / "mirror"
+        self._starts: dict[str, int] = {}
+        self.processes: dict[str, Process] = {}
+
+    def start(self, hosts: Sequence[str] = ()) -> None:
+        """Starts them at these hosts, all of those with a DataNode by default; returns when the controller knows
+        them."""
+        for host in hosts or self._topology.roles.datanodes:
+            self.start_one(host)
+        self.wait_known(len(self.processes))
+
+    def start_one(self, host: str) -> None:
+        """A host's agent, also again after its end; it finds what an earlier one has pinned."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._config(host).write_text(toml(self._settings(host)))
+        self._starts[host] = self._starts.get(host, 0) + 1
+        words = [str(paths.built(paths.TRUNKLINE)), "mirror", "run", "--config", str(self._config(host))]
+        self.processes[host] = self._stage.start(f"mirror-{host}-{self._starts[host]}", host, words)
+
+    def wait_known(self, count: int) -> None:
+        """Until as many agents are alive in the controller's eyes."""
+        alive = [process for process in self.processes.values() if process.running()]
+
+        def known() -> bool:
+            with contextlib.suppress(OSError, Refused):
+                return len(self._controller.mirror_agents()) >= count
+            return False
+
+        wait_until(f"{count} agents of hosts known to the controller", known, LIMIT_S, *alive)
+
+    def status(self, host: str) -> dict[str, Any]:
+        """`trunkline mirror status --json` there."""
+        return dict(json.loads(self.command(host, "status", "--json")))
+
+    def command(self, host: str, *words: str) -> str:
+        """What `trunkline mirror WORDS` says at a host; raises ProcessFailed where it fails."""
+        command = [str(paths.TRUNKLINE), "mirror", *words, "--config", str(self._config(host))]
+        done = subprocess.run(
+            self._fabric.command(host, command), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise ProcessFailed(f"trunkline mirror {' '.join(words)} at {host}: {done.stderr.strip()}")
+        return done.stdout
+
+    def counters(self, hosts: Sequence[str] = ()) -> dict[str, int]:
+        """The counters of all flows so far, those that have ended too, summed over hosts."""
+        total: dict[str, int] = {}
+        for host in hosts or self.processes:
+            for name, count in self.status(host)["counters"].items():
+                total[name] = total.get(name, 0) + int(count)
+        return total
+
+    def fallbacks(self) -> dict[str, int]:
+        """Flows that gave up mirroring so far by reason, summed over hosts."""
+        total: dict[str, int] = {}
+        for host in self.processes:
+            for reason, count in self.status(host)["fallbacks"].items():
+                total[reason] = total.get(reason, 0) + int(count)
+        return {reason: count for reason, count in total.items() if count}
+
+    def _config(self, host: str) -> Path:
+        return self._directory / f"{host}.toml"
+
+    def _settings(self, host: str) -> dict[str, dict[str, object]]:
+        return {
+            "agent": {
+                "name": host,
+                "controller": self._controller.url,
+                "token_file": str(self._controller.token_file),
+                "interfaces": ["eth0"],
+                "pin": str(self._fabric.bpf / host),
+            }
+        }

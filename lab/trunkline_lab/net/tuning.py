@@ -1,0 +1,40 @@
+"""Hosts' TCP as long pipes want it, and uplinks slower than downlinks; what stock TCP is compared with has it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from . import kernel, namespaces
+from .fabric import HOST_QUEUE_PACKETS, Fabric
+from .topology import Topology
+
+CONGESTION_CONTROL = "cubic"
+# Buffers that hold what a writer has in flight at once; F-RTO would take a replica's second copy for a false alarm.
+SYSCTLS = {"tcp_rmem": "4096 8388608 33554432", "tcp_wmem": "4096 1048576 33554432", "tcp_frto": "0"}
+
+
+def hosts(fabric: Fabric, topology: Topology, names: Iterable[str] = ()) -> None:
+    """Cubic congestion control on routes to the topology's hosts, larger buffers, no F-RTO; on all hosts by default."""
+    for host in names or topology.hosts:
+        space = kernel.Namespace(fabric.namespace(host))
+        try:
+            space.congestion_control("eth0", topology.network, topology.address(host), CONGESTION_CONTROL)
+        finally:
+            space.close()
+        with namespaces.inside(fabric.namespace(host)):
+            for name, value in SYSCTLS.items():
+                Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
+
+
+def uplinks(fabric: Fabric, topology: Topology, names: Iterable[str], rate_bit_s: int) -> None:
+    """What these hosts send goes at a rate of its own; what they get keeps that of their links."""
+    for host in names:
+        (link,) = topology.links_of(host)
+        shape = replace(link.shape, rate_bit_s=rate_bit_s)
+        space = kernel.Namespace(fabric.namespace(host))
+        try:
+            space.shape("eth0", shape, max(shape.queue_bytes, HOST_QUEUE_PACKETS * shape.mtu), again=True)
+        finally:
+            space.close()
