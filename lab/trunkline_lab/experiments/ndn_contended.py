@@ -7,12 +7,13 @@ hosts' links at a fifth of that, where the narrow links are what everybody waits
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from ..cluster import FSSHELL
+from ..cluster import FSSHELL, Properties
 from ..net import data_center, topology_file
 from ..net.links import LinkCounts
 from ..net.meter import LabBytes
-from ..net.topology import Roles
+from ..net.topology import Roles, Topology
 from ..net.trace import LinkTrace, Way, busy_share
 from ..procs import Process, wait_all
 from ..say import say
@@ -64,12 +65,34 @@ def measure(options: Options, plane: str, rate_bit_s: int, result: Result) -> Se
     if options.topology is None:
         topology = topology.with_roles(ROLES)
     topology = topology.with_rates(rate_bit_s, rate_bit_s // NARROW)
+    return at_once(options, plane, topology, result, DIRECTORY / NAME / f"{plane}-{_rate(rate_bit_s)}")
+
+
+def at_once(
+    options: Options,
+    plane: str,
+    topology: Topology,
+    result: Result,
+    directory: Path,
+    *,
+    extra: Properties | None = None,
+    tuned: bool = False,
+) -> Seen:
+    """All clients of a topology write their files at once. `extra` are properties of Hadoop; `tuned` has hosts' TCP as
+    mirrored replication wants it."""
     # Payload follows from its size: no two files are alike.
     sizes = [max(FILES, int(SIZE * options.scale) // FILES) - number for number in range(FILES)]
     files = [writes.source(NAME, size) for size in sizes]
-    directory, on_disk = DIRECTORY / NAME / f"{plane}-{_rate(rate_bit_s)}", len(topology.roles.clients) * sum(sizes)
+    rate_bit_s, on_disk = topology.links[0].shape.rate_bit_s, len(topology.roles.clients) * sum(sizes)
     with data_center.rig(
-        topology, plane, directory, lab=options.lab, racks=False, disk_bytes=on_disk * REPLICATION
+        topology,
+        plane,
+        directory,
+        lab=options.lab,
+        racks=False,
+        extra=extra,
+        disk_bytes=on_disk * REPLICATION,
+        tuned=tuned,
     ) as rig:
         targets = {host: f"/from-{host}" for host in topology.roles.clients}
         ended: list[Process] = []

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 from . import (
     lab_up,
+    mr_fig10,
+    mr_fig11,
+    mr_loss,
+    mr_planes,
+    mr_uplink,
     ndn_cache,
     ndn_contended,
     ndn_fig6,
@@ -50,6 +55,11 @@ ON_HADOOP = (
     qos_fig5,
     qos_dynamic,
     qos_background,
+    mr_fig10,
+    mr_fig11,
+    mr_uplink,
+    mr_loss,
+    mr_planes,
     lab_up,
 )
 WITHOUT_HADOOP = (repo_table3, repo_fig3, repo_fig4, sim_fig6, sim_cache)

@@ -1,0 +1,87 @@
+"""A client that writes a block of HDFS at a time, and how long each took (lab/hdfs/BlockWriter.java)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import paths
+from .cluster import Cluster
+from .procs import Process, ProcessFailed, tail
+
+PROGRAM = paths.LAB / "hdfs" / "BlockWriter.java"
+_LINE = re.compile(r"wrote (\d+) (\d+) (\d+)\s*")
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds of one write.
+
+    `setup_s` is until all replicas have acknowledged the first packet, `data_s` from there until they have the last,
+    `total_s` from the file's creation until it is closed.
+    """
+
+    setup_s: float
+    data_s: float
+    total_s: float
+
+
+class BlockWriter:
+    """A JVM on a client's host that writes `file` again and again, each time as one block of its own file in HDFS."""
+
+    def __init__(self, cluster: Cluster, host: str, file: Path, block_bytes: int) -> None:
+        self.file, self.host = file, host
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        arguments = [str(PROGRAM), str(file), str(block_bytes)]
+        self._process: Process = cluster.start_client(*arguments, name=f"writer-{host}", host=host, **streams)
+        self._read("ready")
+
+    def begin(self, target: str, replication: int) -> None:
+        """Has it write the file to `target`."""
+        self._say(f"write {target} {replication}")
+
+    def end(self) -> Took:
+        """Waits for the write that was begun; raises ProcessFailed where it failed."""
+        return took(self._read("wrote"))
+
+    def write(self, target: str, replication: int) -> Took:
+        """Both."""
+        self.begin(target, replication)
+        return self.end()
+
+    def remove(self, target: str) -> None:
+        """Deletes what was written."""
+        self._say(f"remove {target}")
+        self._read("removed")
+
+    def close(self) -> None:
+        """Ends the client."""
+        assert self._process.popen.stdin is not None
+        self._process.popen.stdin.close()
+        if self._process.wait(60) != 0:
+            raise self._failed()
+
+    def _say(self, order: str) -> None:
+        assert self._process.popen.stdin is not None
+        self._process.popen.stdin.write(f"{order}\n".encode())
+        self._process.popen.stdin.flush()
+
+    def _read(self, word: str) -> str:
+        assert self._process.popen.stdout is not None
+        line = self._process.popen.stdout.readline().decode(errors="replace")
+        if not line.startswith(word):
+            raise self._failed()
+        return line
+
+    def _failed(self) -> ProcessFailed:
+        return ProcessFailed(f"the writer at {self.host} failed; {self._process.log} ends:\n{tail(self._process.log)}")
+
+
+def took(line: str) -> Took:
+    """What a writer printed of one write."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"a writer printed {line!r}")
+    return Took(*(int(micros) / 1e6 for micros in match.groups()))

@@ -1,0 +1,103 @@
+"""Fig. 10 of the TCP-MR paper: a block of 128 MB in packets of 64 KB, 2 to 5 replicas, all hosts at one switch."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..net import topology_file
+from ..net.topology import Topology
+from ..say import say
+from ..transfer import BLOCK_BYTES
+from . import mirrored
+from .mirrored import Written
+from .mr_uplink import goal
+from .options import Options
+from .plots import Line, Plot
+from .result import Result, Row
+
+NAME = "mr-fig10"
+ABOUT = "a block of 128 MB at scale 1, 2 to 5 replicas, one writer; and two writers on three DataNodes"
+SCALE = 0.25
+REPLICATIONS = (2, 3, 4, 5)
+RUNS = 3
+WRITER = "h7"
+SHARED, SHARING = ("h2", "h3", "h4"), ("h7", "h8")
+HALF = 2
+GOAL_ALONE, GOAL_SHARED, GOAL_CPU = 1.02, 0.75, 1.0
+PAPER_DATA, PAPER_TOTAL = 0.75, 0.83  # its times against the chain's
+
+
+def alone(options: Options, plane: str, topology: Topology, size: int, result: Result) -> dict[int, list[Written]]:
+    """One writer, by the number of replicas."""
+    writer = WRITER if WRITER in topology.roles.clients else topology.roles.clients[0]
+    counts = [count for count in REPLICATIONS if count <= len(topology.roles.datanodes)]
+    with mirrored.bench(options, NAME, plane, topology, size, result=result, writers=(writer,)) as bench:
+        found = {count: [one for _ in range(RUNS) for one in bench.write(count)] for count in counts}
+    for count, written in found.items():
+        say(f"{plane}: {count} replicas: {', '.join(f'{one.took.data_s:.2f} s' for one in written)}")
+    return found
+
+
+def shared(options: Options, plane: str, topology: Topology, size: int, result: Result) -> list[Written]:
+    """Two writers at once, whose pipelines have the same three DataNodes."""
+    rate = topology.links[0].shape.rate_bit_s // HALF
+    few = topology.with_roles(replace(topology.roles, datanodes=SHARED))
+    with mirrored.bench(
+        options, NAME, plane, few, size, result=result, writers=SHARING, uplinks_bit_s=rate, kind="shared"
+    ) as bench:
+        found = [one for _ in range(RUNS) for one in bench.write(len(SHARED))]
+    say(f"{plane}: two writers: {', '.join(f'{one.took.data_s:.2f} s' for one in found)}")
+    return found
+
+
+def run(options: Options) -> Result:
+    """Both planes, one after the other, without and with contention."""
+    result = Result(NAME, ABOUT, headings={"paper": "paper, mirrored/chain", "limit": "at most"})
+    topology = topology_file.named(options.topology or "mr-star")
+    size = int(BLOCK_BYTES * options.scale)
+    tcp, ours = (alone(options, plane, topology, size, result) for plane in mirrored.PLANES)
+    _compare(result, tcp, ours)
+    if {*SHARED, *SHARING} <= set(topology.hosts):
+        both = [shared(options, plane, topology, size, result) for plane in mirrored.PLANES]
+        times = _row(result, "two writers, 3 replicas: data", both, lambda one: one.took.data_s)
+        _row(result, "two writers, 3 replicas: total", both, lambda one: one.took.total_s)
+        goal(result, "two writers share the uplinks, 3 replicas: data against stock", "times", times, GOAL_SHARED)
+    result.notes.append(
+        f"{size} bytes, {RUNS} writes of each kind, medians; links of {topology.links[0].shape.rate_bit_s / 1e6:g} "
+        "Mbit/s; both planes have cubic congestion control and the same buffers. Of two writers DataNodes' uplinks "
+        "have half of that: with uplinks as fast as downlinks a chain never waits for them, since what comes up from "
+        "one DataNode comes down to another"
+    )
+    return result
+
+
+def _compare(result: Result, tcp: dict[int, list[Written]], ours: dict[int, list[Written]]) -> None:
+    for count, chain in tcp.items():
+        both = [chain, ours[count]]
+        data = _row(result, f"{count} replicas: data", both, lambda one: one.took.data_s)
+        total = _row(result, f"{count} replicas: total", both, lambda one: one.took.total_s)
+        result.rows.append(Row(f"{count} replicas: data against stock", "times", PAPER_DATA, None, data))
+        result.rows.append(Row(f"{count} replicas: total against stock", "times", PAPER_TOTAL, None, total))
+        if count == 3:
+            goal(result, "one writer, 3 replicas: data against stock", "times", data, GOAL_ALONE)
+            cpu = [sum(map(mirrored.relays_cpu_s, found)) for found in both]
+            result.rows.append(Row("3 replicas: CPU of D1 and D2, all writes", "CPU-s", None, *cpu))
+            goal(result, "3 replicas: CPU of D1 and D2 against stock", "times", cpu[1] / cpu[0], GOAL_CPU)
+    lines = [
+        Line(label, [float(count) for count in found], [_median(found[count], "data_s") for count in found])
+        for label, found in (("chain, stock TCP", tcp), ("mirrored", ours))
+    ]
+    result.plots.append(Plot(NAME, "Data time of a block", "replicas", "s", lines))
+
+
+def _row(result: Result, what: str, both: list[list[Written]], of: Callable[[Written], float]) -> float:
+    """A row of medians; returns ours against stock."""
+    tcp, ours = (statistics.median(map(of, found)) for found in both)
+    result.rows.append(Row(what, "s", None, tcp, ours))
+    return ours / tcp
+
+
+def _median(found: list[Written], what: str) -> float:
+    return statistics.median(getattr(one.took, what) for one in found)
