@@ -26,7 +26,7 @@ from .waiting import Waiting
 log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
-TELL_AFTER_S = 0.02  # agents are told of what comes together together, and after who waits for a pipeline to be armed
+TELL_AFTER_S = 0.002  # agents are told of what comes together together, and after who waits for a pipeline to be armed
 
 
 class Switch(Protocol):
