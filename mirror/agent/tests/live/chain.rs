@@ -27,6 +27,8 @@ pub const PORT: u16 = 9866;
 const RESPONSE: usize = 40;
 const CHUNK: usize = 65_536;
 const ACK: usize = 12;
+/// Chunks that the client sends before the first of them must be acknowledged, as DFSOutputStream's packets.
+const IN_FLIGHT: usize = 80;
 /// The stream repeats after so many octets: a prime, so that nothing that is moved by accident is itself again.
 const PERIOD: usize = 1_000_003;
 
@@ -163,13 +165,17 @@ fn open(to: SocketAddr, position: usize) -> io::Result<TcpStream> {
 
 fn write(first: SocketAddr, pattern: &[u8], sent: &AtomicU64, last: &AtomicU64) -> io::Result<u64> {
     let mut stream = open(first, 1)?;
-    let mut chunks = 0;
+    let mut unacknowledged = 0;
     while sent.load(Relaxed) < last.load(Relaxed) {
+        if unacknowledged == IN_FLIGHT {
+            stream.read_exact(&mut [0; ACK])?;
+            unacknowledged -= 1;
+        }
         stream.write_all(octets(pattern, sent.load(Relaxed), CHUNK))?;
         sent.fetch_add(CHUNK as u64, Relaxed);
-        chunks += 1;
+        unacknowledged += 1;
     }
-    stream.read_exact(&mut vec![0; chunks * ACK])?;
+    stream.read_exact(&mut vec![0; unacknowledged * ACK])?;
     Ok(sent.load(Relaxed))
 }
 

@@ -70,12 +70,16 @@ fn set(name: &str, value: &str) {
 }
 
 fn ip(words: &str) {
-    let said = Command::new("ip")
+    command("ip", words);
+}
+
+fn command(name: &str, words: &str) {
+    let said = Command::new(name)
         .args(words.split(' '))
         .output()
-        .expect("ip runs");
+        .expect("it runs");
     let errors = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "ip {words}: {errors}");
+    assert!(said.status.success(), "{name} {words}: {errors}");
 }
 
 /// A host at the switch's port of the same number; the client has 0, D_j j.
@@ -131,6 +135,14 @@ pub fn hosts(switch: &Namespace, count: u8) -> Vec<Host> {
         Host { namespace, number }
     });
     hosts.collect()
+}
+
+impl Host {
+    /// What it sends goes at this rate.
+    pub fn slow_down(&self, rate: &str) {
+        let words = format!("qdisc add dev eth0 root tbf rate {rate} burst 64kb latency 50ms");
+        self.namespace.run(|| command("tc", &words));
+    }
 }
 
 /// As `ethtool -K … tx off`: the switch reads frames, and can't hand on checksums that are still to be computed.

@@ -136,6 +136,17 @@ impl Rig {
         until("the stream goes on", || self.chain().everywhere() >= goal);
     }
 
+    /// The same, where more than half of it is to be sent virtually.
+    fn flow_mostly_virtually(&mut self, octets: u64) {
+        let sent = |rig: &mut Self, position| rig.total(position, Counter::VirtualBytes);
+        let before: Vec<_> = (1..REPLICAS).map(|at| sent(self, at)).collect();
+        self.flow(octets);
+        for (position, before) in (1..REPLICAS).zip(before) {
+            let virtually = sent(self, position) - before;
+            assert!(virtually > octets / 2, "D_{position}: {virtually} octets");
+        }
+    }
+
     fn announce_receiving(&mut self, position: usize) {
         let next = (position < REPLICAS).then(|| self.key(position + 1));
         let (key, entry) = (self.key(position), Rcv::announced(0, next));
@@ -299,11 +310,8 @@ fn entries_are_made_in_mid_stream() {
     assert_eq!(rig.total(2, Counter::Mirrored), 0, "D_1 is not ready");
     rig.announce_sending(1);
     rig.mirrored();
-    let before = [1, 2].map(|position| rig.total(position, Counter::VirtualBytes));
-    rig.flow(24 * MIB);
-    for (position, before) in [1, 2].into_iter().zip(before) {
-        let virtually = rig.total(position, Counter::VirtualBytes) - before;
-        assert!(virtually > 12 * MIB, "D_{position}: {virtually} octets");
+    rig.flow_mostly_virtually(24 * MIB);
+    for position in 1..REPLICAS {
         assert_eq!(rig.snd(position).have_zero, 1, "windows are coupled");
     }
     rig.end();
@@ -384,4 +392,20 @@ fn a_replica_that_dies_takes_the_next_ones_along() {
             Err(error) => assert!(!waited.contains(&error.kind()), "host {host}: {error}"),
         }
     }
+}
+
+/// The client is ahead of D_2 by all that D_1 has not sent yet, when the mirror begins.
+#[test]
+fn uplinks_are_slow() {
+    let mut rig = rig_or_skip!();
+    for host in &rig.hosts[1..REPLICAS] {
+        host.slow_down("50mbit");
+    }
+    rig.flow(2 * MIB);
+    rig.copy();
+    rig.announce_all();
+    rig.mirrored();
+    rig.flow_mostly_virtually(24 * MIB);
+    rig.end();
+    rig.no_fallback();
 }
