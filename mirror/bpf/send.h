@@ -61,7 +61,7 @@ static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
 /* At the first segment that is seen, from a socket that is at rest: sent is all before `snd_nxt`, which doesn't count this
  * segment where it is a first transmission. */
 static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *p, const struct mr_key *key,
-                                    struct mr_snd *s) {
+                                    struct mr_snd *s, __u64 now) {
   struct live live = {};
   if (sending_socket(skb, p, &live)) {
     snd_fall(s, MR_WHY_NO_SOCKET);
@@ -77,6 +77,7 @@ static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *
       s->have_zero = have_zero;
       s->zero = zero;
     }
+    s->begun_ns = now;
     s->sent = live.snd_nxt;
     s->acked = live.snd_una;
     s->edge = live.snd_una + live.snd_wnd;
@@ -231,7 +232,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & TCP_SYN) return TC_ACT_OK;
   __u64 now = bpf_ktime_get_ns();
   s->seen_ns = now;
-  if (s->state == MR_SND_NEW) snd_begin(skb, p, &key, s);
+  if (s->state == MR_SND_NEW) snd_begin(skb, p, &key, s, now);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);

@@ -25,6 +25,11 @@
 #define MR_UNITS (MR_WORDS * 64)
 #define MR_REACH ((MR_UNITS - 64) * MR_UNIT)
 
+/* Windows are coupled before the mirror is confirmed, too, for so long, and never lowered to less than this beyond what the
+ * next replica has: room for a packet of HDFS, and some. */
+#define MR_SETTLE_NS 10000000000ull
+#define MR_SETTLE_WINDOW 98304
+
 #define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */
 
 /* A TCP connection in the direction of the block: from D_{j-1} to D_j. IPv4 addresses are mapped (::ffff:a.b.c.d). */
@@ -103,6 +108,7 @@ struct mr_snd {
   __u16 sent_window; /* the last window that really went, unscaled */
   __u16 pad2;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
+  __u64 begun_ns;  /* when the first was */
   struct mr_repeat {
     __u32 seq;
     __u32 at_ms;

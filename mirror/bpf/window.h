@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /* Coupled windows: what a replica advertises towards the client never exceeds what the next one can take. As each does
  * so, the client hears of the slowest. Where a window was lowered to nothing, it opens with the next segment that goes
- * up: an HDFS ack, which the slow replica's progress makes; or the answer to the client's probe. */
+ * up: an HDFS ack, which the slow replica's progress makes; or the answer to the client's probe.
+ *
+ * From when the mirror is confirmed, and for some time before: where the previous replica's uplink is slow, the client is
+ * further ahead than the next replica's window as the mirror begins, and would stay so; no copy could ever land. But as yet
+ * the next replica gets HDFS's packets from the previous one alone, when they are whole, so one must have room. */
 #ifndef MR_WINDOW_H
 #define MR_WINDOW_H
 
 #include "maps.h"
 #include "parse.h"
+
+static always_inline int settling(const struct mr_snd *s, __u64 now) {
+  if (s->state < MR_SND_REAL || s->state > MR_SND_RECOVERY) return 0;
+  return now - s->begun_ns < MR_SETTLE_NS;
+}
 
 /* The window to write into `p`, a segment towards the client; `scale` is that of the windows we advertise there. */
 static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet *p, __u8 scale) {
@@ -15,8 +24,8 @@ static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet 
   if (!s) return p->window;
   __u32 room, zero, known;
   bpf_spin_lock(&s->lock);
-  known = s->have_zero == 1 && s->confirmed && s->state != MR_SND_CLOSED;
-  room = s->edge - s->zero;
+  known = s->have_zero == 1 && s->state != MR_SND_CLOSED && (s->confirmed || settling(s, r->seen_ns));
+  room = (s->confirmed ? s->edge : later(s->edge, s->acked + MR_SETTLE_WINDOW)) - s->zero;
   bpf_spin_unlock(&s->lock);
   if (!known) return p->window;
   zero = r->zero;

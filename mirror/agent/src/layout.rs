@@ -168,6 +168,7 @@ pub struct Snd {
     pub sent_window: u16,
     pub pad: u16,
     pub seen_ns: u64,
+    pub begun_ns: u64,
     pub repeats: [Repeat; REPEATS],
     pub held: [u64; WORDS],
     pub counters: [u64; COUNTERS],

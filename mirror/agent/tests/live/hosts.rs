@@ -119,8 +119,6 @@ pub fn hosts(switch: &Namespace, count: u8) -> Vec<Host> {
         });
         namespace.run(|| {
             no_checksum_offload("eth0");
-            // A receiver that opens its window late would be out of step with its copies until then.
-            set("ipv4/tcp_rmem", "4096 8388608 33554432");
             ip("link set lo up");
             ip(&format!("address add {}/24 dev eth0", address(number)));
             ip("link set eth0 up");
