@@ -44,7 +44,7 @@ fmt: ## Format all code
 	@$(LAB) fmt
 
 dist: build ## dist/trunkline-<version>.tar.gz: command, jar, controller, sample configurations, docs
-	tar --exclude=__pycache__ -czf dist/trunkline-$$(dist/bin/trunkline --version | cut -d' ' -f2).tar.gz -C dist bin lib -C .. README.md LICENSE docs cli/fwd.sample.toml cli/repo.sample.toml $(addprefix controller/,pyproject.toml requirements.txt controller.sample.toml policy.sample.yaml policy.paper.yaml trunkline_controller)
+	tar --exclude=__pycache__ -czf dist/trunkline-$$(dist/bin/trunkline --version | cut -d' ' -f2).tar.gz -C dist bin lib -C .. README.md LICENSE docs cli/fwd.sample.toml cli/mirror.sample.toml cli/repo.sample.toml $(addprefix controller/,pyproject.toml requirements.txt controller.sample.toml policy.sample.yaml policy.paper.yaml trunkline_controller)
 
 clean: ## Remove what was built and what experiments left; .cache/ stays
 	cargo clean

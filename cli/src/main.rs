@@ -11,6 +11,7 @@ mod hadoop;
 mod keygen;
 mod keys;
 mod logging;
+mod mirror;
 mod mount;
 mod nfd;
 mod output;
@@ -27,7 +28,7 @@ mod window;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, FwdCommand, RepoCommand};
+use args::{Cli, Command, FwdCommand, MirrorCommand, RepoCommand};
 use clap::Parser;
 use error::{CliError, Exit};
 
@@ -56,6 +57,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         cli.command,
         Command::Fwd(FwdCommand::Run { .. })
             | Command::Repo(RepoCommand::Run { .. })
+            | Command::Mirror(MirrorCommand::Run { .. })
             | Command::Mount(_)
     ) {
         logging::start(verbose, "warn");
@@ -69,6 +71,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Ping(args) => ping::ping(&args),
         Command::Pingserver(args) => ping::pingserver(&args),
         Command::Qos(command) => qos::run(&command),
+        Command::Mirror(command) => mirror::run(&command, verbose),
         Command::Hadoop(command) => hadoop::run(command),
         Command::Keygen(args) => keygen::keygen(&args),
         Command::Sim(command) => sim::run(&command),

@@ -38,6 +38,7 @@ class Page:
 
 PAGES = [
     Page("settings-fwd.md", "", (str(paths.TRUNKLINE), "fwd", "settings", "--markdown")),
+    Page("settings-mirror.md", "", (str(paths.TRUNKLINE), "mirror", "settings", "--markdown")),
     Page("settings-repo.md", "", (str(paths.TRUNKLINE), "repo", "settings", "--markdown")),
     Page(
         "settings-hadoop.md",
@@ -53,7 +54,12 @@ def commands(text: str) -> list[list[str]]:
     found = []
     for match in re.finditer(r"(?:^|`|, `)trunkline ((?:[a-z]+ ?)+)", text, re.MULTILINE):
         words = match.group(1).split()
-        depth = {"fwd": 3 if words[1:2] in (["face"], ["route"], ["strategy"], ["cs"]) else 2, "hadoop": 3, "repo": 2}
+        depth = {
+            "fwd": 3 if words[1:2] in (["face"], ["route"], ["strategy"], ["cs"]) else 2,
+            "hadoop": 3,
+            "mirror": 2,
+            "repo": 2,
+        }
         found.append(words[: depth.get(words[0], 1)])
     return found
 

@@ -4,8 +4,11 @@
 use std::{env, path::PathBuf, process::Command};
 
 const SOURCE: &str = "../bpf";
+/// What says how maps and their entries are laid out.
+const LAYOUT: [&str; 2] = ["state.h", "maps.h"];
 
 fn main() {
+    println!("cargo::rustc-env=MIRROR_LAYOUT={:016x}", layout());
     println!("cargo::rustc-check-cfg=cfg(mirror_program)");
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-env-changed=CLANG");
@@ -41,4 +44,29 @@ fn main() {
         "cargo::warning=built without the eBPF program of mirrored replication ({lacks}); install clang and libbpf-dev, \
          or set CLANG, and build again"
     );
+}
+
+/// A number that changes with the layout, and not with a word of explanation (FNV-1a).
+fn layout() -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for file in LAYOUT {
+        let path = format!("{SOURCE}/{file}");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        for part in without_comments(&text).split_whitespace() {
+            for octet in part.bytes().chain([b' ']) {
+                hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    hash
+}
+
+fn without_comments(text: &str) -> String {
+    let mut left = String::new();
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        left.push_str(before);
+        rest = comment.split_once("*/").map_or("", |(_, after)| after);
+    }
+    left + rest
 }

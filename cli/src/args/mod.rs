@@ -1,6 +1,7 @@
 //! The command tree: what can be typed after `trunkline`, and nothing of what it does.
 
 mod fwd;
+mod mirror;
 mod mount;
 mod qos;
 mod repo;
@@ -19,6 +20,8 @@ use crate::window::WindowSpec;
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
 };
+
+pub use mirror::{DoctorArgs, MirrorCommand, OffArgs, PinArgs};
 
 pub use mount::MountArgs;
 
@@ -80,6 +83,9 @@ pub enum Command {
     /// Queues for Hadoop's traffic in OpenFlow switches: check, apply and watch a policy
     #[command(subcommand)]
     Qos(QosCommand),
+    /// Mirrored replication at a DataNode's host: its eBPF program and the agent that keeps it
+    #[command(subcommand)]
+    Mirror(MirrorCommand),
     /// Settings for Hadoop
     #[command(subcommand)]
     Hadoop(HadoopCommand),

@@ -9,6 +9,7 @@ use ndn_io::FaceUri;
 use ndn_packet::Name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trunkline_mirror::controller::is_server;
 use trunkline_store::Location;
 
 use super::{Kind, Schema, Setting, nearest};
@@ -333,6 +334,45 @@ impl<'d> Table<'d> {
         })
     }
 
+    /// Names, none twice.
+    pub fn names(&self, key: &str) -> Result<Option<Vec<String>>, CliError> {
+        self.read(key, |_, text| {
+            let names = items(text);
+            let is_name = |name: &String| !name.is_empty() && name.chars().all(|c| !c.is_control());
+            let twice = |at: usize| names[..at].contains(&names[at]);
+            match names.iter().all(is_name) && !(0..names.len()).any(twice) {
+                true => Ok(names),
+                false => Err(String::new()),
+            }
+        })
+    }
+
+    /// Ports.
+    pub fn ports(&self, key: &str) -> Result<Option<Vec<u16>>, CliError> {
+        self.read(key, |kind, text| {
+            let Kind::Ports { most } = kind else {
+                return Err(wrong_kind(key));
+            };
+            let ports = items(text)
+                .iter()
+                .map(|port| port.parse::<u16>().ok().filter(|port| *port != 0))
+                .collect::<Option<Vec<_>>>();
+            ports
+                .filter(|ports| (1..=most).contains(&ports.len()))
+                .ok_or_else(String::new)
+        })
+    }
+
+    /// The URL of a server.
+    pub fn server(&self, key: &str) -> Result<Option<String>, CliError> {
+        self.read(key, |_, text| {
+            let text = text.trim_end_matches('/');
+            is_server(text)
+                .then(|| text.to_owned())
+                .ok_or_else(String::new)
+        })
+    }
+
     /// A user's name.
     pub fn user_name(&self, key: &str) -> Result<Option<String>, CliError> {
         self.read(key, |_, text| {
@@ -407,6 +447,20 @@ impl<'d> Table<'d> {
                 n.as_str().replace('_', "")
             }
             (DeValue::Boolean(b), Kind::Switch) => b.to_string(),
+            (DeValue::Array(values), kind) if kind.is_list() => {
+                let texts = values.iter().map(|value| match value.get_ref() {
+                    DeValue::String(s) if !s.contains(BETWEEN) => Some(s.to_string()),
+                    DeValue::Integer(n) if n.radix() == 10 => Some(n.as_str().replace('_', "")),
+                    _ => None,
+                });
+                let texts = texts.collect::<Option<Vec<_>>>();
+                texts
+                    .ok_or_else(|| self.wrong_type(setting, value))?
+                    .join(BETWEEN)
+            }
+            (DeValue::String(_), kind) if kind.is_list() => {
+                return Err(self.wrong_type(setting, value));
+            }
             (DeValue::String(_), Kind::Count { .. } | Kind::Switch) => {
                 return Err(self.wrong_type(setting, value));
             }
@@ -423,6 +477,15 @@ impl<'d> Table<'d> {
         let cause = format!("a {} stands here", value.get_ref().type_str());
         self.error_at(setting.key, cause).or(self.example(setting))
     }
+}
+
+/// What stands between the items of a list, as defaults are written.
+const BETWEEN: &str = ", ";
+
+/// The items of a list.
+fn items(text: &str) -> Vec<String> {
+    let items = text.split(BETWEEN).filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
 }
 
 fn wrong_kind(key: &str) -> String {

@@ -61,6 +61,22 @@ pub enum Kind {
     Path,
     /// How to sign: digest, hmac:FILE, ecdsa:FILE or ed25519:FILE.
     Key,
+    /// A list of names, none twice.
+    Names,
+    /// A list of ports.
+    Ports {
+        /// Most.
+        most: usize,
+    },
+    /// The URL of a server, without a path.
+    Server,
+}
+
+impl Kind {
+    /// Whether a list stands behind the key.
+    const fn is_list(self) -> bool {
+        matches!(self, Kind::Names | Kind::Ports { .. })
+    }
 }
 
 /// One setting.
@@ -159,6 +175,9 @@ impl Kind {
             Kind::LogFilter => String::from("log filter"),
             Kind::Path => String::from("path"),
             Kind::Key => String::from("digest, hmac:FILE, ecdsa:FILE or ed25519:FILE"),
+            Kind::Names => String::from("list of names"),
+            Kind::Ports { most } => format!("list of 1 to {most} ports"),
+            Kind::Server => String::from("http://host:port or https://host:port"),
         }
     }
 }
@@ -227,8 +246,12 @@ impl Schema {
 mod tests {
     use super::*;
 
-    fn schemas() -> [(&'static str, &'static Schema); 2] {
-        [("fwd", &crate::fwd::SCHEMA), ("repo", &crate::repo::SCHEMA)]
+    fn schemas() -> [(&'static str, &'static Schema); 3] {
+        [
+            ("fwd", &crate::fwd::SCHEMA),
+            ("mirror", &crate::mirror::SCHEMA),
+            ("repo", &crate::repo::SCHEMA),
+        ]
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The program in the kernel, and its maps.
 
+use std::path::Path;
+
 use aya::{
     Ebpf, EbpfError, EbpfLoader,
     maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray},
@@ -7,6 +9,7 @@ use aya::{
 };
 
 use crate::layout::{COUNTERS, Config, Head, Key, REASONS, Rcv, Snd, Start};
+use crate::maps;
 
 /// What a map of flows gives.
 pub type Flows<'a, V> = HashMap<&'a mut MapData, Key, V>;
@@ -74,9 +77,28 @@ impl Program {
 
     /// Loads maps and programs, and attaches nothing.
     pub fn load() -> Result<Self, LoadError> {
+        let mut program = Self::load_by(&mut EbpfLoader::new())?;
+        let name = "mr_config";
+        program
+            .config()?
+            .set(0, Config::default(), 0)
+            .map_err(|source| LoadError::Layout { name, source })?;
+        Ok(program)
+    }
+
+    /// Loads programs over the maps that are pinned in a folder, and pins those that are not; attaches nothing.
+    pub fn load_pinned(folder: &Path) -> Result<Self, LoadError> {
+        let mut loader = EbpfLoader::new();
+        for name in maps::NAMES {
+            loader.map_pin_path(name, folder.join(name));
+        }
+        Self::load_by(&mut loader)
+    }
+
+    fn load_by(loader: &mut EbpfLoader<'_>) -> Result<Self, LoadError> {
         let object = Self::object().ok_or(LoadError::NotBuilt)?;
         let mut program = Self {
-            ebpf: EbpfLoader::new().load(object)?,
+            ebpf: loader.load(object)?,
         };
         for name in [INGRESS, EGRESS] {
             program
@@ -84,11 +106,6 @@ impl Program {
                 .load()
                 .map_err(|source| LoadError::Refused { name, source })?;
         }
-        let name = "mr_config";
-        program
-            .config()?
-            .set(0, Config::default(), 0)
-            .map_err(|source| LoadError::Layout { name, source })?;
         Ok(program)
     }
 

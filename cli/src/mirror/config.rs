@@ -1,0 +1,275 @@
+//! The configuration of an agent: from a TOML file to what it is started with.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::system::uname;
+use trunkline_mirror::AgentOptions;
+use trunkline_mirror::controller::{Place, certificates, is_in_clear};
+
+use super::settings::SCHEMA;
+use crate::error::{CliError, Exit};
+use crate::settings::{Document, Table};
+
+const MAX_TOKEN_BYTES: usize = 4096;
+
+/// All that a configuration file says.
+#[derive(Debug)]
+pub struct MirrorConfig {
+    /// How the agent is run; without the controller's secrets.
+    pub agent: AgentOptions,
+    token_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
+    /// The filter of the log.
+    pub log: String,
+}
+
+impl MirrorConfig {
+    /// Reads the file at `path`, and no other.
+    ///
+    /// # Errors
+    /// A usage error that names file, line, key and what would be right.
+    pub fn load(path: &Path) -> Result<Self, CliError> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let error = CliError::file(path, &e);
+            CliError {
+                exit: Exit::Usage,
+                ..error
+            }
+            .or("write one with [agent] interfaces = [\"eth0\"]; cli/mirror.sample.toml explains every setting")
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`, which came from `path`.
+    ///
+    /// # Errors
+    /// As [`MirrorConfig::load`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, CliError> {
+        let document = Document::parse(path, text, &SCHEMA)?;
+        let (agent, http, log) = (
+            document.table("agent"),
+            document.table("http"),
+            document.table("log"),
+        );
+        let interfaces = needed(&agent, "interfaces", agent.names("interfaces")?)?;
+        if interfaces.is_empty() {
+            return Err(agent
+                .error_at("interfaces", "names no interface")
+                .or("name those by which DataNodes are reached, as [\"eth0\"]"));
+        }
+        let listen = http.listen("listen")?;
+        if listen.is_some_and(|at| !at.ip().is_loopback()) {
+            return Err(http
+                .error_at("listen", "is no loopback address")
+                .or("write 127.0.0.1 or [::1]: whoever reaches it reads which hosts write"));
+        }
+        let filter = needed(&log, "level", log.text("level")?)?;
+        if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
+            return Err(log
+                .error_at("level", error)
+                .or("write error, warn, info, debug or trace"));
+        }
+        let host = || uname().nodename().to_string_lossy().into_owned();
+        Ok(Self {
+            agent: AgentOptions {
+                pin: needed(&agent, "pin", agent.path("pin")?)?,
+                interfaces,
+                data_ports: needed(&agent, "data_ports", agent.ports("data_ports")?)?,
+                repeat: needed(&agent, "repeat", agent.time("repeat")?)?,
+                forget: needed(&agent, "forget", agent.time("forget")?)?,
+                name: agent.host_name("name")?.unwrap_or_else(host),
+                controller: Place {
+                    url: needed(&agent, "controller", agent.server("controller")?)?,
+                    ..Place::default()
+                },
+                http: listen,
+            },
+            token_file: agent.path("token_file")?,
+            ca_file: agent.path("ca_file")?,
+            log: filter,
+        })
+    }
+
+    /// Reads the files that are named.
+    ///
+    /// # Errors
+    /// One can't be read, has nothing in it, or is not kept secret.
+    pub fn with_secrets(mut self) -> Result<Self, CliError> {
+        let is_tls = self.agent.controller.url.starts_with("https:");
+        if let Some(path) = &self.ca_file {
+            if !is_tls {
+                return Err(CliError::usage(
+                    "agent.ca_file",
+                    "agent.controller is not asked by TLS",
+                )
+                .or("write https://, or leave agent.ca_file out"));
+            }
+            let pem = std::fs::read(path).map_err(|e| CliError::file(path, &e))?;
+            if certificates(&pem).is_empty() {
+                return Err(CliError::usage(
+                    "agent.ca_file",
+                    format!("{} has no certificate", path.display()),
+                )
+                .or("name a PEM file with BEGIN CERTIFICATE in it"));
+            }
+            self.agent.controller.authorities = Some(pem);
+        }
+        if let Some(path) = &self.token_file {
+            self.agent.controller.token = Some(token(path)?);
+        }
+        Ok(self)
+    }
+
+    /// Whether the token goes to another host by plain http.
+    pub fn is_token_in_clear(&self) -> bool {
+        self.token_file.is_some() && is_in_clear(&self.agent.controller.url)
+    }
+}
+
+fn token(path: &Path) -> Result<String, CliError> {
+    let about = std::fs::metadata(path).map_err(|e| CliError::file(path, &e))?;
+    if about.mode() & 0o077 != 0 {
+        return Err(CliError::usage(
+            "agent.token_file",
+            format!("others may read or write {}", path.display()),
+        )
+        .or(format!("chmod 600 {}", path.display())));
+    }
+    let text = std::fs::read(path).map_err(|e| CliError::file(path, &e))?;
+    let token = text.trim_ascii();
+    if token.is_empty() || token.len() > MAX_TOKEN_BYTES || !token.iter().all(u8::is_ascii_graphic)
+    {
+        return Err(CliError::usage(
+            "agent.token_file",
+            format!("{} has no token", path.display()),
+        )
+        .or("copy the controller's"));
+    }
+    Ok(String::from_utf8_lossy(token).into_owned())
+}
+
+fn needed<T>(table: &Table<'_>, key: &str, value: Option<T>) -> Result<T, CliError> {
+    value.ok_or_else(|| {
+        table.error(format!("no `{key}` is given")).or(format!(
+            "add `{key} = …`; cli/mirror.sample.toml explains it"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    fn read(text: &str) -> Result<MirrorConfig, String> {
+        MirrorConfig::parse(Path::new("/etc/mirror.toml"), text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_smallest_has_the_defaults() {
+        let config = read("[agent]\ninterfaces = [\"eth0\"]\n").expect("right");
+        assert_eq!(config.agent.interfaces, ["eth0"]);
+        assert_eq!(config.agent.data_ports, [9866]);
+        assert_eq!(config.agent.forget, Duration::from_secs(60));
+        assert_eq!(config.agent.pin, Path::new(trunkline_mirror::pins::DEFAULT));
+        assert_eq!(config.agent.controller.url, "http://127.0.0.1:8181");
+        assert!(!config.agent.name.is_empty() && config.agent.http.is_none());
+    }
+
+    #[test]
+    fn lists_are_read() {
+        let config = read(
+            "[agent]\ninterfaces = [\"eth0\", \"eth1.7\"]\ndata_ports = [9866, 1_019]\n[http]\nlisten = \"[::1]:8182\"\n",
+        )
+        .expect("right");
+        assert_eq!(config.agent.interfaces, ["eth0", "eth1.7"]);
+        assert_eq!(config.agent.data_ports, [9866, 1019]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let with = |line: &str| format!("[agent]\ninterfaces = [\"eth0\"]\n{line}\n");
+        for (text, said) in [
+            (String::new(), "no `interfaces`"),
+            (
+                "[agent]\ninterfaces = []\n".into(),
+                "mirror.toml:2: agent.interfaces: names no interface",
+            ),
+            (
+                "[agent]\ninterfaces = \"eth0\"\n".into(),
+                "mirror.toml:2: agent.interfaces: a string stands here",
+            ),
+            (
+                "[agent]\ninterfaces = [\"a\", \"a\"]\n".into(),
+                "agent.interfaces",
+            ),
+            ("[agent]\ninterfaces = [[1]]\n".into(), "agent.interfaces"),
+            (with("data_ports = [0]"), "mirror.toml:3: agent.data_ports"),
+            (with("data_ports = [1, 2, 3, 4, 5]"), "list of 1 to 4 ports"),
+            (with("controller = \"10.0.0.1:8181\""), "agent.controller"),
+            (with("controler = \"x\""), "did you mean `controller`"),
+            (with("forget = \"1ms\""), "agent.forget"),
+            (
+                with("[http]\nlisten = \"0.0.0.0:1\""),
+                "mirror.toml:4: http.listen: is no loopback address",
+            ),
+            (with("[log]\nlevel = \"info,x=loud\""), "log.level"),
+        ] {
+            let Err(error) = read(&text) else {
+                panic!("accepted: {text}")
+            };
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_kept_secret() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("token");
+        std::fs::write(&file, "right-right-right-right\n").expect("a file");
+        let load = |mode| {
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("a mode");
+            let text = format!(
+                "[agent]\ninterfaces = [\"eth0\"]\ncontroller = \"http://10.0.0.1:8181\"\ntoken_file = \"{}\"\n",
+                file.display()
+            );
+            let config = read(&text).expect("right");
+            assert!(config.is_token_in_clear());
+            config.with_secrets().map_err(|e| e.to_string())
+        };
+        let config = load(0o600).expect("a token");
+        assert_eq!(
+            config.agent.controller.token.as_deref(),
+            Some("right-right-right-right")
+        );
+        let error = load(0o644).expect_err("open to others");
+        assert!(
+            error.contains("others may read") && error.contains("chmod 600"),
+            "{error}"
+        );
+        std::fs::write(&file, "a\nb").expect("a file");
+        assert!(load(0o600).expect_err("none").contains("has no token"));
+    }
+
+    #[test]
+    fn the_sample_is_accepted_and_names_every_setting() {
+        let sample = include_str!("../../mirror.sample.toml");
+        read(sample).expect("the sample");
+        let on: String = sample
+            .lines()
+            .map(|l| format!("{}\n", l.strip_prefix("#: ").unwrap_or(l)))
+            .collect();
+        read(&on).expect("the sample with its examples");
+        for setting in SCHEMA.settings {
+            assert!(
+                on.lines()
+                    .any(|l| l.starts_with(&format!("{} =", setting.key))),
+                "{}.{}",
+                setting.section,
+                setting.key
+            );
+        }
+    }
+}

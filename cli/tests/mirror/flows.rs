@@ -1,0 +1,217 @@
+//! Entries follow what the controller lists, on real connections.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::controller::{Controller, end, second};
+use crate::host::{Host, until};
+use crate::host_or_skip;
+
+fn pairs(flows: &[(&str, &str)]) -> Vec<(String, String)> {
+    flows
+        .iter()
+        .map(|(a, b)| ((*a).into(), (*b).into()))
+        .collect()
+}
+
+#[test]
+fn entries_are_made_when_listed_and_forgotten_when_not() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "forget = \"1s\"");
+    let agent = host.agent();
+    assert_eq!(host.flows(), []);
+    controller.list(vec![second("a")]);
+    until("entries", || {
+        host.flows() == pairs(&[("receive", "new"), ("send", "new")])
+    });
+    until("seen", || {
+        controller
+            .last()
+            .is_some_and(|request| request["seen"] == 1)
+    });
+    let last = controller.last().expect("a request");
+    assert_eq!(
+        (&last["addresses"], &last["controller"]),
+        (&json!(["10.9.0.1"]), &json!("one"))
+    );
+    controller.list(vec![]);
+    until("forgotten", || host.flows().is_empty());
+    drop(agent);
+    host.off();
+}
+
+#[test]
+fn flows_stay_while_the_controller_is_away() {
+    let host = host_or_skip!();
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nobody = format!("http://{}", free.local_addr().expect("an address"));
+    drop(free);
+    let controller = Controller::start();
+    controller.list(vec![second("a")]);
+    host.configure(&controller.url, "forget = \"1s\"");
+    let agent = host.agent();
+    until("entries", || host.flows().len() == 2);
+    agent.crash();
+    // It knows nothing of what is listed, and these connections have no sockets: they go, but only they would.
+    host.configure(&nobody, "forget = \"3600s\"");
+    let agent = host.agent();
+    until("a complaint", || agent.log().contains("connection refused"));
+    assert_eq!(host.flows().len(), 2);
+    let log = agent.stop();
+    let complaints = log
+        .lines()
+        .filter(|line| line.contains("flows go on as they are"))
+        .count();
+    assert!(
+        (1..=2).contains(&complaints),
+        "once, and once more when it leaves: {log}"
+    );
+    host.off();
+}
+
+#[test]
+fn a_flow_of_another_host_is_refused_and_told() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    let mut elsewhere = second("wrong");
+    elsewhere["receive"]["destination"] = end("10.9.0.77", 9866);
+    controller.list(vec![elsewhere]);
+    host.configure(&controller.url, "");
+    let agent = host.agent();
+    until("told", || {
+        controller.was_told(|request| {
+            request["failed"][0]["id"] == "wrong"
+                && request["failed"][0]["why"]
+                    .as_str()
+                    .is_some_and(|why| why.contains("10.9.0.77 is no address"))
+        })
+    });
+    assert_eq!(host.flows(), []);
+    agent.stop();
+    host.off();
+}
+
+/// The far end of eth0, in a network namespace of its own.
+fn far_away<T: Send + 'static>(host: &Host, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let (moved, is_moved) = std::sync::mpsc::channel();
+    let far = thread::spawn(move || {
+        let flags = rustix::thread::UnshareFlags::NEWNET;
+        // SAFETY: this thread alone leaves for a new network namespace.
+        unsafe { rustix::thread::unshare_unsafe(flags) }.expect("a network namespace");
+        ready.send(rustix::thread::gettid()).expect("sent");
+        is_moved.recv().expect("moved");
+        for words in ["address add 10.9.0.2/24 dev far", "link set far up"] {
+            let done = Command::new("ip").args(words.split(' ')).status();
+            assert!(done.expect("ip").success(), "{words}");
+        }
+        work()
+    });
+    let there = is_ready.recv().expect("ready");
+    host.shell(
+        "ip",
+        &format!("link set far netns {}", there.as_raw_nonzero()),
+    );
+    moved.send(()).expect("sent");
+    far.join().expect("the far end")
+}
+
+/// The first replica of a pipeline tells where the block starts: what its set-up response acknowledges.
+#[test]
+fn the_start_of_a_stream_is_read_and_told() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "");
+    let agent = host.agent();
+    let listener = TcpListener::bind("10.9.0.1:9866").expect("the data port");
+    let served = thread::spawn(move || {
+        let (mut client, from) = listener.accept().expect("a connection");
+        let mut header = [0; 100];
+        client.read_exact(&mut header).expect("the header");
+        client.write_all(&[1; 40]).expect("the set-up response");
+        (client, from)
+    });
+    let up = far_away(&host, || {
+        let mut up = TcpStream::connect("10.9.0.1:9866").expect("a connection");
+        up.write_all(&[2; 100]).expect("the header");
+        up.read_exact(&mut [0; 40]).expect("the set-up response");
+        up
+    });
+    let (mut down, from) = served.join().expect("served");
+    let port = from.port();
+    // Announced late, as the controller hears of it when the pipeline is set up.
+    controller.list(vec![json!({
+        "id": "led", "position": 1, "lead": true, "head": null, "send": null,
+        "receive": {"source": end("10.9.0.2", port), "destination": end("10.9.0.1", 9866)},
+    })]);
+    until("an entry", || host.flows().len() == 1);
+    // Data, which is acknowledged: a segment of this host's is what the start is learnt with.
+    let mut up = up;
+    let mut carry = |octets: usize| {
+        thread::scope(|scope| {
+            scope.spawn(|| up.write_all(&vec![3; octets]).expect("data"));
+            down.read_exact(&mut vec![0; octets]).expect("data");
+        });
+    };
+    carry(10_000);
+    let told = |request: &Value| {
+        request["heads"][0]["id"] == "led" && request["heads"][0]["zero"].is_u64()
+    };
+    until("told", || controller.was_told(told));
+    assert_eq!(host.flows(), pairs(&[("receive", "started")]));
+    let first = controller.last().expect("a request");
+    agent.crash();
+    carry(1_000_000);
+    let agent = host.agent();
+    let again =
+        |request: &Value| request["run"] != first["run"] && request["heads"] == first["heads"];
+    until("told again, by the next one", || controller.was_told(again));
+    carry(10_000);
+    agent.stop();
+    host.off();
+    carry(10_000);
+}
+
+#[test]
+fn numbers_are_served_to_prometheus() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    controller.list(vec![second("a")]);
+    host.configure(&controller.url, "[http]\nlisten = \"127.0.0.1:0\"");
+    let agent = host.agent();
+    until("entries", || host.flows().len() == 2);
+    let log = agent.log();
+    let at = log
+        .split("http://")
+        .find_map(|rest| rest.split_once("/metrics"))
+        .expect("an address")
+        .0
+        .to_owned();
+    let page = || {
+        let mut stream = TcpStream::connect(&at).expect("a connection");
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        .expect("sent");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("a page");
+        page
+    };
+    until("counted", || {
+        page().contains("trunkline_mirror_host_flows{side=\"send\",state=\"new\"} 1\n")
+    });
+    for expected in [
+        "trunkline_mirror_host_controller_up 1\n",
+        "trunkline_mirror_host_flows_listed 1\n",
+    ] {
+        assert!(page().contains(expected), "{expected}{}", page());
+    }
+    agent.stop();
+    host.off();
+}

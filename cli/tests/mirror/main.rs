@@ -1,0 +1,11 @@
+//! `trunkline mirror …` on real interfaces, with a controller that says what a test wants. Needs root and a kernel with
+//! BTF; without, each test says so and passes.
+
+mod attach;
+mod controller;
+mod doctor;
+mod flows;
+mod host;
+#[path = "../qos/server.rs"]
+#[allow(dead_code)]
+mod server;

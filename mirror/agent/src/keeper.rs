@@ -1,0 +1,320 @@
+//! What the agent keeps in step: the flows that the controller lists, the maps, and the programs at the interfaces.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use crate::attach::Attachment;
+use crate::interfaces::interfaces;
+use crate::layout::{Rcv, RcvState, Snd};
+use crate::maps::{Maps, MapsError};
+use crate::metrics::Work;
+use crate::reconcile::{Change, Entries, Present, Reconciler, objection};
+use crate::session::Session;
+use crate::sockets::Sockets;
+use crate::status::{Snapshot, is_ahead, now_ns};
+use crate::wire::{Answer, Flow, Request};
+use crate::words::{REASON, word};
+
+/// How often maps are read, and entries that nobody needs looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often programs and addresses are looked after.
+const CHECK: Duration = Duration::from_secs(5);
+/// How often the start of a stream is looked for that was asked for lately, and later.
+const SOON: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// How long ago lately is.
+const LATELY: Duration = Duration::from_secs(1);
+
+/// Everything that changes while the agent runs; one thread at a time has it.
+pub struct Keeper {
+    maps: Maps,
+    attachment: Attachment,
+    interfaces: Vec<String>,
+    addresses: Vec<IpAddr>,
+    session: Session,
+    reconciler: Reconciler,
+    sockets: Sockets,
+    /// What the agent has done.
+    pub work: Work,
+    /// What the maps said last.
+    pub snapshot: Option<Snapshot>,
+    listed_at: Instant,
+    look_at: Instant,
+    check_at: Instant,
+    /// Why the controller did not answer last, and what else was wrong: each is said once.
+    unanswered: String,
+    complaint: String,
+}
+
+/// What comes of a look around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// There is something that the controller should hear at once.
+    pub urgent: bool,
+    /// `trunkline mirror off` has begun.
+    pub off: bool,
+    /// When to look again.
+    pub again: Duration,
+}
+
+impl Keeper {
+    /// Keeps what is attached.
+    #[must_use]
+    pub fn new(
+        maps: Maps,
+        attachment: Attachment,
+        sockets: Sockets,
+        interfaces: Vec<String>,
+        session: Session,
+        forget: Duration,
+    ) -> Self {
+        let now = Instant::now();
+        let mut keeper = Self {
+            maps,
+            attachment,
+            interfaces,
+            addresses: Vec::new(),
+            session,
+            reconciler: Reconciler::new(forget),
+            sockets,
+            work: Work::default(),
+            snapshot: None,
+            listed_at: now,
+            look_at: now,
+            check_at: now + CHECK,
+            unanswered: String::new(),
+            complaint: String::new(),
+        };
+        keeper.read_addresses();
+        keeper
+    }
+
+    /// What to say to the controller.
+    #[must_use]
+    pub fn request(&self, wait: bool, leaving: bool) -> Request {
+        self.session.request(&self.addresses, wait, leaving)
+    }
+
+    /// Takes an answer of the controller, and has the maps follow it.
+    pub fn answered(&mut self, answer: Answer) {
+        self.work.polls += 1;
+        if !self.work.controller_up {
+            self.work.controller_up = true;
+            tracing::info!(
+                flows = answer.flows.len(),
+                lease_s = answer.lease_s,
+                "controller answers"
+            );
+        }
+        if self.session.answered(answer) {
+            self.listed_at = Instant::now();
+            self.work.listed = self.session.flows().unwrap_or_default().len() as u64;
+            self.follow();
+        }
+    }
+
+    /// The controller does not answer, for this reason; how long to wait before it is asked again.
+    pub fn unanswered(&mut self, why: &str) -> Duration {
+        self.work.polls_failed += 1;
+        if self.work.controller_up || self.unanswered != why {
+            tracing::warn!("{why}; flows go on as they are");
+            why.clone_into(&mut self.unanswered);
+        }
+        self.work.controller_up = false;
+        self.session.failed(fastrand::f64())
+    }
+
+    /// Looks for starts of streams, for entries that nobody needs, and after the programs.
+    pub fn look(&mut self) -> Look {
+        let now = Instant::now();
+        let news = self.read_heads();
+        let mut off = false;
+        if now >= self.look_at {
+            self.look_at = now + LOOK;
+            self.follow();
+            off = self.read_maps();
+        }
+        if now >= self.check_at && !off {
+            self.check_at = now + CHECK;
+            self.check();
+        }
+        let waits = self.session.without_head().next().is_some();
+        let again = match waits {
+            false => self.look_at.saturating_duration_since(now),
+            true if now < self.listed_at + LATELY => SOON.0,
+            true => SOON.1,
+        };
+        Look {
+            urgent: news && self.work.controller_up,
+            off,
+            again,
+        }
+    }
+
+    /// Reads starts of streams that this host is to tell of; whether there is news.
+    fn read_heads(&mut self) -> bool {
+        let wanted: Vec<Flow> = self.session.without_head().cloned().collect();
+        let mut news = false;
+        for flow in wanted {
+            match self.maps.rcv_of(&flow.receive.key()) {
+                Ok(Some(rcv)) if has_start(&rcv) => {
+                    self.session.has_head(&flow.id, rcv.zero);
+                    tracing::debug!(mirror = flow.id, zero = rcv.zero, "start of stream read");
+                    news = true;
+                }
+                Ok(Some(rcv)) if rcv.state == RcvState::Fallen as u8 => {
+                    let reason = word(&REASON, rcv.reason);
+                    news |= self.cannot(&flow.id, format!("start of stream not known: {reason}"));
+                }
+                Ok(_) => {}
+                Err(error) => self.complain(&error.to_string()),
+            }
+        }
+        news
+    }
+
+    /// Has the maps follow what is listed.
+    fn follow(&mut self) {
+        let entries = match self.entries() {
+            Ok(entries) => entries,
+            Err(error) => return self.complain(&error.to_string()),
+        };
+        let listed = self.session.flows().map(<[Flow]>::to_vec);
+        let wanted = listed.map(|flows| {
+            flows
+                .into_iter()
+                .filter(|flow| match objection(flow, &self.addresses) {
+                    None => true,
+                    Some(why) => {
+                        self.cannot(&flow.id, why);
+                        false
+                    }
+                })
+                .collect::<Vec<_>>()
+        });
+        let sockets = &mut self.sockets;
+        let changes = self
+            .reconciler
+            .changes(wanted.as_deref(), &entries, now_ns(), |key, end| {
+                sockets.is_gone(key, end)
+            });
+        for change in changes {
+            self.apply(&change);
+        }
+    }
+
+    fn entries(&self) -> Result<Entries, MapsError> {
+        let snd = self.maps.snd()?.into_iter().map(|(key, snd)| Present {
+            key,
+            seen_ns: snd.seen_ns,
+            ahead: is_ahead(&snd),
+        });
+        let rcv = self.maps.rcv()?.into_iter().map(|(key, rcv)| Present {
+            key,
+            seen_ns: rcv.seen_ns,
+            ahead: false,
+        });
+        let heads = self.maps.heads()?;
+        Ok(Entries {
+            snd: snd.collect(),
+            rcv: rcv.collect(),
+            heads: heads
+                .into_iter()
+                .map(|(key, head)| (key, head.zero))
+                .collect(),
+        })
+    }
+
+    fn apply(&mut self, change: &Change) {
+        let (id, done) = match change {
+            Change::AddSnd { id, key } => (Some(id), self.maps.add_snd(*key, &Snd::announced(0))),
+            Change::AddRcv { id, key, next } => {
+                (Some(id), self.maps.add_rcv(*key, &Rcv::announced(0, *next)))
+            }
+            Change::SetHead { id, key, zero } => (Some(id), self.maps.set_head(*key, *zero)),
+            Change::RemoveSnd(key) => (None, self.maps.remove_snd(key)),
+            Change::RemoveRcv(key) => (None, self.maps.remove_rcv(key)),
+            Change::RemoveHead(key) => (None, self.maps.remove_head(key)),
+        };
+        tracing::debug!(?change, "entry");
+        match (id, done) {
+            (Some(id), Ok(())) => {
+                self.work.added += 1;
+                self.session.can(id);
+            }
+            (None, Ok(())) => self.work.removed += 1,
+            (Some(id), Err(error)) => {
+                let why = match error.raw_os_error() {
+                    Some(libc::E2BIG) => String::from("no room for more flows on this host"),
+                    _ => error.to_string(),
+                };
+                self.cannot(id, why);
+            }
+            (None, Err(error)) => self.complain(&error.to_string()),
+        }
+    }
+
+    fn cannot(&mut self, id: &str, why: String) -> bool {
+        let news = self.session.cannot(id, why.clone());
+        if news {
+            tracing::warn!(mirror = id, why, "not mirrored here");
+            self.work.refused += 1;
+        }
+        news
+    }
+
+    /// Whether `trunkline mirror off` has begun.
+    fn read_maps(&mut self) -> bool {
+        let read = Snapshot::read(&self.maps)
+            .and_then(|snapshot| Ok((snapshot, self.maps.config()?.off != 0)));
+        match read {
+            Ok((snapshot, off)) => {
+                self.snapshot = Some(snapshot);
+                off
+            }
+            Err(error) => {
+                self.complain(&error.to_string());
+                false
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        match self.attachment.ensure() {
+            Ok(changes) => {
+                for change in changes {
+                    tracing::warn!("{change}: it was not as it should be");
+                }
+            }
+            Err(error) => self.complain(&error.to_string()),
+        }
+        self.read_addresses();
+    }
+
+    fn read_addresses(&mut self) {
+        let all = match interfaces() {
+            Ok(all) => all,
+            Err(error) => return self.complain(&format!("interfaces: {error}")),
+        };
+        let ours = all
+            .into_iter()
+            .filter(|interface| self.interfaces.contains(&interface.name));
+        let addresses: Vec<IpAddr> = ours.flat_map(|interface| interface.addresses).collect();
+        if addresses != self.addresses {
+            tracing::info!(?addresses, "addresses of this host");
+            self.addresses = addresses;
+        }
+    }
+
+    fn complain(&mut self, what: &str) {
+        if self.complaint != what {
+            tracing::error!("{what}");
+            what.clone_into(&mut self.complaint);
+        }
+    }
+}
+
+fn has_start(rcv: &Rcv) -> bool {
+    [RcvState::Started, RcvState::OutOfStep, RcvState::InStep]
+        .iter()
+        .any(|state| *state as u8 == rcv.state)
+}

@@ -1,0 +1,351 @@
+//! What outlives the agent: programs and maps, pinned in a BPF filesystem.
+//!
+//! ```text
+//!   /sys/fs/bpf/trunkline-mirror/         the agent's lock is on this folder
+//!     layout-0123456789abcdef/            one for each layout of the maps' entries
+//!       mr_snd_flows, mr_rcv_flows, …     the maps
+//!       mr_ingress, mr_egress             the programs that are attached
+//!     clsact-7/                           interface 7 got its clsact from an agent
+//! ```
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use aya::maps::MapInfo;
+use aya::programs::{ProgramInfo, SchedClassifier};
+use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::io::Errno;
+
+use crate::layout::Key;
+use crate::maps;
+use crate::sockets::{End, Sockets};
+use crate::tc::Hook;
+
+/// Where an agent pins unless it is told otherwise.
+pub const DEFAULT: &str = "/sys/fs/bpf/trunkline-mirror";
+
+const BPF_FS_MAGIC: u64 = 0xcafe_4a11;
+const LOOKS: usize = 5;
+const LOOK: Duration = Duration::from_millis(20);
+const LAYOUT: &str = "layout-";
+const CLSACT: &str = "clsact-";
+/// What tells layouts apart, made of the headers that say them.
+const OURS: &str = env!("MIRROR_LAYOUT");
+
+/// Pins can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// The folder is not in a BPF filesystem.
+    #[error(
+        "{}: not in a BPF filesystem; `mount -t bpf bpf /sys/fs/bpf`, or run `trunkline mirror doctor --fix`",
+        path.display()
+    )]
+    NoBpfFilesystem {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// An agent has the pins already.
+    #[error("{}: another agent runs with these pins; stop it, or name another folder", path.display())]
+    Running {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error("{}: {error}; root may, or CAP_BPF and CAP_NET_ADMIN", path.display())]
+    System {
+        /// What was to be used.
+        path: PathBuf,
+        /// Why it can't be.
+        error: io::Error,
+    },
+}
+
+/// The folder of one host's, or one network namespace's, agent.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    folder: PathBuf,
+}
+
+/// The right to be the one agent of some pins, as long as it is kept.
+#[derive(Debug)]
+pub struct Lock {
+    _folder: File,
+}
+
+impl Pins {
+    /// Those in a folder, which needs not be there.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where maps and programs of this layout are pinned.
+    #[must_use]
+    pub fn layout(&self) -> PathBuf {
+        self.folder.join(format!("{LAYOUT}{OURS}"))
+    }
+
+    /// Whether there are any of this layout.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.layout().join(maps::NAMES[0]).exists()
+    }
+
+    /// Makes the folder for this layout.
+    ///
+    /// # Errors
+    /// It is not in a BPF filesystem, or the system refuses.
+    pub fn make(&self) -> Result<(), PinError> {
+        let there = self.folder.ancestors().find(|path| path.exists());
+        let there = there.unwrap_or(Path::new("/"));
+        if !is_bpf(there) {
+            return Err(PinError::NoBpfFilesystem {
+                path: self.folder.clone(),
+            });
+        }
+        let layout = self.layout();
+        std::fs::create_dir_all(&layout).map_err(|error| PinError::System {
+            path: layout,
+            error,
+        })
+    }
+
+    /// Becomes the one agent; the folder must be there.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn lock(&self) -> Result<Lock, PinError> {
+        // Who only looks whether there is an agent has the folder for a moment.
+        for _ in 0..LOOKS {
+            match self.try_lock(FlockOperation::NonBlockingLockExclusive) {
+                Err(PinError::Running { .. }) => sleep(LOOK),
+                outcome => return outcome,
+            }
+        }
+        self.try_lock(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// Whether an agent runs with these pins.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        let looked = self.try_lock(FlockOperation::NonBlockingLockShared);
+        matches!(looked, Err(PinError::Running { .. }))
+    }
+
+    fn try_lock(&self, how: FlockOperation) -> Result<Lock, PinError> {
+        let path = self.folder.clone();
+        let folder = File::open(&path).map_err(|error| PinError::System {
+            path: path.clone(),
+            error,
+        })?;
+        match flock(&folder, how) {
+            Ok(()) => Ok(Lock { _folder: folder }),
+            Err(Errno::WOULDBLOCK) => Err(PinError::Running { path }),
+            Err(error) => Err(PinError::System {
+                path,
+                error: error.into(),
+            }),
+        }
+    }
+
+    /// The program that is pinned for a hook.
+    #[must_use]
+    pub fn program(&self, hook: Hook) -> Option<ProgramInfo> {
+        ProgramInfo::from_pin(self.layout().join(hook.program())).ok()
+    }
+
+    /// The same, to be attached.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses.
+    pub fn open_program(&self, hook: Hook) -> Result<SchedClassifier, PinError> {
+        let path = self.layout().join(hook.program());
+        SchedClassifier::from_pin(&path).map_err(|error| PinError::System {
+            path,
+            error: io::Error::other(error),
+        })
+    }
+
+    /// Whether a program uses the pinned maps.
+    #[must_use]
+    pub fn are_of(&self, program: &ProgramInfo) -> bool {
+        let Ok(Some(uses)) = program.map_ids() else {
+            return false;
+        };
+        // Not each program has a use for each map; those of flows tell.
+        ["mr_snd_flows", "mr_rcv_flows"].iter().all(|name| {
+            MapInfo::from_pin(self.layout().join(name)).is_ok_and(|map| uses.contains(&map.id()))
+        })
+    }
+
+    /// Pins a program in the place of the one before.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn set_program(&self, hook: Hook, program: &mut SchedClassifier) -> Result<(), PinError> {
+        let path = self.layout().join(hook.program());
+        let failed = |error| PinError::System {
+            path: path.clone(),
+            error,
+        };
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        program
+            .pin(&path)
+            .map_err(|error| failed(io::Error::other(error)))
+    }
+
+    /// Remembers that an interface got its clsact from an agent.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn remember_clsact(&self, interface: u32) -> Result<(), PinError> {
+        let path = self.clsact(interface);
+        match std::fs::create_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(PinError::System { path, error })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it did; forgotten with that.
+    pub fn take_clsact(&self, interface: u32) -> bool {
+        std::fs::remove_dir(self.clsact(interface)).is_ok()
+    }
+
+    fn clsact(&self, interface: u32) -> PathBuf {
+        self.folder.join(format!("{CLSACT}{interface}"))
+    }
+
+    /// Folders of other layouts: of an agent of another release.
+    #[must_use]
+    pub fn others(&self) -> Vec<PathBuf> {
+        let ours = self.layout();
+        let all = std::fs::read_dir(&self.folder).into_iter().flatten();
+        all.flatten()
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with(LAYOUT) && *path != ours
+            })
+            .collect()
+    }
+
+    /// How many flows of other layouts have a connection that is still there; `None` where that can't be told.
+    #[must_use]
+    pub fn others_living(&self, sockets: &mut Sockets) -> Option<usize> {
+        let mut living = 0;
+        for folder in self.others() {
+            for (name, end) in [("mr_snd_flows", End::Source), ("mr_rcv_flows", End::Target)] {
+                let path = folder.join(name);
+                if !path.exists() {
+                    continue;
+                }
+                let keys = keys_of(&path)?;
+                living += keys.iter().filter(|key| !sockets.is_gone(key, end)).count();
+            }
+        }
+        Some(living)
+    }
+
+    /// Removes the folders of other layouts.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn remove_others(&self) -> Result<(), PinError> {
+        self.others().iter().try_for_each(|path| remove(path))
+    }
+
+    /// Removes all.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn remove(&self) -> Result<(), PinError> {
+        remove(&self.folder)
+    }
+}
+
+fn remove(path: &Path) -> Result<(), PinError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(PinError::System {
+            path: path.to_owned(),
+            error,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a path is in a BPF filesystem.
+#[must_use]
+pub fn is_bpf(path: &Path) -> bool {
+    statfs(path).is_ok_and(|about| about.f_type as u64 == BPF_FS_MAGIC)
+}
+
+/// The keys of a pinned map whose values are of a layout that is not known here; `None` where its keys are, too.
+fn keys_of(path: &Path) -> Option<Vec<Key>> {
+    let map = MapInfo::from_pin(path).ok()?;
+    if map.key_size() as usize != size_of::<Key>() {
+        return None;
+    }
+    let fd = map.fd().ok()?;
+    let mut keys: Vec<Key> = Vec::new();
+    while keys.len() < map.max_entries() as usize {
+        match next_key(fd.as_fd().as_raw_fd(), keys.last()) {
+            Ok(key) => keys.push(key),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(_) => return None,
+        }
+    }
+    Some(keys)
+}
+
+/// BPF_MAP_GET_NEXT_KEY of bpf(2), as aya lists only maps whose values it knows.
+fn next_key(map: i32, before: Option<&Key>) -> io::Result<Key> {
+    const BPF_MAP_GET_NEXT_KEY: i32 = 4;
+    #[repr(C)]
+    struct Attributes {
+        map: u32,
+        pad: u32,
+        key: u64,
+        next: u64,
+        flags: u64,
+    }
+    // SAFETY: integers alone.
+    let mut next: Key = unsafe { std::mem::zeroed() };
+    let attributes = Attributes {
+        map: map as u32,
+        pad: 0,
+        key: before.map_or(0, |key| std::ptr::from_ref(key) as u64),
+        next: std::ptr::from_mut(&mut next) as u64,
+        flags: 0,
+    };
+    // SAFETY: both keys live through the call, and are of the size that the map says.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            BPF_MAP_GET_NEXT_KEY,
+            &attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(next)
+    }
+}
