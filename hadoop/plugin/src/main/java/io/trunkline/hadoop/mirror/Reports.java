@@ -223,12 +223,12 @@ final class Reports {
   }
 
   void refused(List<Hop> hops, String why, String what) {
-    stats.add(Counter.MIRROR_REFUSED);
     String reason = why.isEmpty() ? OTHER : why;
     if (REASONS.size() >= MAX_REASONS && !REASONS.containsKey(reason)) {
       reason = OTHER;
     }
     REASONS.computeIfAbsent(reason, k -> new LongAdder()).increment();
+    stats.add(Counter.MIRROR_REFUSED);
     rarely(Counter.MIRROR_REFUSED, hops, what);
   }
 
