@@ -41,6 +41,7 @@ clients = ["h6"]
     "mirrored.toml",
 )
 LIMIT_S = 60
+REGISTERED = "Successfully sent block report"  # what a DataNode logs when the NameNode knows its storage
 
 
 @dataclass
@@ -122,7 +123,15 @@ class Mirrored(Bed):
         self.agents.wait_known(len(self.agents.processes))
         for datanode in self.cluster.datanodes:
             if datanode.process is None or not datanode.process.running():
+                before = self.log_of(datanode.host).count(REGISTERED)
                 self.cluster.start_datanode(datanode)
+                # The NameNode takes it for alive all the while, if it was away for seconds only.
+                wait_until(
+                    f"{datanode.host}'s report",
+                    lambda host=datanode.host, before=before: self.log_of(host).count(REGISTERED) > before,
+                    LIMIT_S,
+                    pause_s=0.2,
+                )
         self.cluster.wait_live(len(self.cluster.datanodes))
 
 
