@@ -1,7 +1,7 @@
 //! Entries follow what the controller lists, on real connections.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 
@@ -121,13 +121,9 @@ fn far_away<T: Send + 'static>(host: &Host, work: impl FnOnce() -> T + Send + 's
     far.join().expect("the far end")
 }
 
-/// The first replica of a pipeline tells where the block starts: what its set-up response acknowledges.
-#[test]
-fn the_start_of_a_stream_is_read_and_told() {
-    let host = host_or_skip!();
-    let controller = Controller::start();
-    host.configure(&controller.url, "");
-    let agent = host.agent();
+/// A client's connection to this host's DataNode after its set-up: the client's end, the DataNode's, and the client's
+/// port. Last what keeps the far end's namespace, and with it the interface, when the connection is gone.
+fn connected(host: &Host) -> (TcpStream, TcpStream, u16, UdpSocket) {
     let listener = TcpListener::bind("10.9.0.1:9866").expect("the data port");
     let served = thread::spawn(move || {
         let (mut client, from) = listener.accept().expect("a connection");
@@ -136,14 +132,25 @@ fn the_start_of_a_stream_is_read_and_told() {
         client.write_all(&[1; 40]).expect("the set-up response");
         (client, from)
     });
-    let up = far_away(&host, || {
+    let (up, keeps) = far_away(host, || {
+        let keeps = UdpSocket::bind("10.9.0.2:0").expect("a socket");
         let mut up = TcpStream::connect("10.9.0.1:9866").expect("a connection");
         up.write_all(&[2; 100]).expect("the header");
         up.read_exact(&mut [0; 40]).expect("the set-up response");
-        up
+        (up, keeps)
     });
-    let (mut down, from) = served.join().expect("served");
-    let port = from.port();
+    let (down, from) = served.join().expect("served");
+    (up, down, from.port(), keeps)
+}
+
+/// The first replica of a pipeline tells where the block starts: what its set-up response acknowledges.
+#[test]
+fn the_start_of_a_stream_is_read_and_told() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "");
+    let agent = host.agent();
+    let (mut up, mut down, port, _keeps) = connected(&host);
     // Announced late, as the controller hears of it when the pipeline is set up.
     controller.list(vec![json!({
         "id": "led", "position": 1, "lead": true, "head": null, "send": null,
@@ -151,7 +158,6 @@ fn the_start_of_a_stream_is_read_and_told() {
     })]);
     until("an entry", || host.flows().len() == 1);
     // Data, which is acknowledged: a segment of this host's is what the start is learnt with.
-    let mut up = up;
     let mut carry = |octets: usize| {
         thread::scope(|scope| {
             scope.spawn(|| up.write_all(&vec![3; octets]).expect("data"));
@@ -175,6 +181,54 @@ fn the_start_of_a_stream_is_read_and_told() {
     agent.stop();
     host.off();
     carry(10_000);
+}
+
+/// Entries of another layout can't be read, and their connections may rely on them.
+#[test]
+fn connections_of_another_layout_are_waited_for() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "");
+    let agent = host.agent();
+    let (up, down, port, _keeps) = connected(&host);
+    let mut flow = second("old");
+    flow["receive"]["source"] = end("10.9.0.2", port);
+    controller.list(vec![flow]);
+    until("entries", || host.flows().len() == 2);
+    agent.crash();
+    let attached = host.traffic_control();
+    let layouts = || -> Vec<_> {
+        let folder = std::fs::read_dir(host.pins()).expect("pins").flatten();
+        let names = folder.map(|entry| entry.file_name().into_string().expect("text"));
+        names.filter(|name| name.starts_with("layout-")).collect()
+    };
+    let ours = layouts();
+    assert_eq!(ours.len(), 1);
+    let other = host.pins().join("layout-0123456789abcdef");
+    std::fs::rename(host.pins().join(&ours[0]), &other).expect("renamed");
+    let pins = host.pins();
+    let pins = pins.to_str().expect("text");
+    let said = host.fails(&["off", "--wait", "0s", "--pin", pins]);
+    assert!(
+        said.contains("1 connections of an agent of another release can't be looked at"),
+        "{said}"
+    );
+    let agent = host.start();
+    until("waiting", || agent.log().contains("it waits until these"));
+    assert!(agent.log().contains("living=\"1\""), "{}", agent.log());
+    assert_eq!(host.traffic_control(), attached);
+    drop((up, down));
+    until("attached", || {
+        agent.log().contains("attached to eth0; agent")
+    });
+    assert!(
+        agent.log().contains("mr_ingress replaced on eth0"),
+        "{}",
+        agent.log()
+    );
+    assert_eq!(layouts(), ours);
+    agent.stop();
+    host.off();
 }
 
 #[test]
