@@ -17,7 +17,7 @@ from .result import Result, Row, mb
 
 NAME = "mr-fig11"
 ABOUT = "a block of 128 MB at scale 1, 3 replicas, in three tiers: bytes over every class of links"
-SCALE = 0.25
+SCALE = 1.0
 REPLICATION = 3
 WITHIN = 3.0  # percent
 ROOT = "c1"

@@ -15,7 +15,7 @@ from .result import Result, Row, mb
 
 NAME = "mr-uplink"
 ABOUT = "a block of 128 MB at scale 1, 3 replicas, DataNodes' uplinks at a quarter of their downlinks"
-SCALE = 0.25
+SCALE = 1.0
 RATE_BIT_S = 200 * 10**6
 QUARTER = 4
 REPLICATION = 3
