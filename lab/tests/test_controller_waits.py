@@ -52,7 +52,8 @@ class Answering(Controller):
             return {"policy": self.policy, "applied": None}
         self.did.append("queues")
         told = self.modes_told.pop(0) if len(self.modes_told) > 1 else self.modes_told[0]
-        return {"queues": [{"mode": mode} for mode in told]}
+        at = {"dpid": "0000000000000001", "port": 1}
+        return {"queues": [{"mode": mode, "at": at} for mode in told]}
 
     def _switches(self):
         return list(self.own)
@@ -78,3 +79,17 @@ def test_links_have_their_rates_again_after_a_policy_that_got_no_answer(tmp_path
     with pytest.raises(OSError, match="no database" if broken else "connection refused"):
         Answering(tmp_path, switches=switches).apply("name: p")
     assert all(switch.rates for switch in switches)
+
+
+def test_a_ports_only_queue_is_in_force_when_the_switch_has_its_rate(tmp_path):
+    class Later(Switch):
+        asked = 0
+
+        def has_rates(self):
+            self.asked += 1
+            return self.asked > 2
+
+    switch = Later("s1")
+    controller = Answering(tmp_path, policy={"name": "p"}, queues=[("unknown",)], switches=[switch])
+    controller.restart({})
+    assert (switch.asked, controller.did.count("queues")) == (3, 3)

@@ -120,6 +120,8 @@ def test_a_change_is_a_new_version_and_what_has_gone_is_gone(published, data, tm
     source = tmp_path / "source"
     source.write_bytes(data[MIB : 6 * MIB])
     published.put(source, "/published/large", "-f")
+    # What the NameNode told is believed for a second, and a put may take less.
+    wait_until("the new version", lambda: published.read("/cluster/large")[1] != old, 10)
     after, new = published.read("/cluster/large")
     assert (before, after) == (data[: 9 * MIB + 77], data[MIB : 6 * MIB])
     assert old != new
