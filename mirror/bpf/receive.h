@@ -78,7 +78,8 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) return TC_ACT_OK;
   r->seen_ns = bpf_ktime_get_ns();
   struct live live = {};
-  int fresh = r->state == MR_RCV_NEW, coupled = r->have_next && r->state >= MR_RCV_STARTED;
+  int fresh = r->state == MR_RCV_NEW;
+  int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
   if (fresh || coupled) {
     if (sending_socket(skb, p, &live)) {
       if (fresh && p->length) rcv_fall(r, MR_WHY_NO_SOCKET);

@@ -12,9 +12,10 @@
 #include "maps.h"
 #include "parse.h"
 
-static always_inline int settling(const struct mr_snd *s, __u64 now) {
+/* A flow that has fallen back takes the window that it is given: its edge may be one that never moves again. */
+static always_inline int couples(const struct mr_snd *s, __u64 now) {
   if (s->state < MR_SND_REAL || s->state > MR_SND_RECOVERY) return 0;
-  return now - s->begun_ns < MR_SETTLE_NS;
+  return s->have_zero == 1 && (s->confirmed || now - s->begun_ns < MR_SETTLE_NS);
 }
 
 /* The window to write into `p`, a segment towards the client; `scale` is that of the windows we advertise there. */
@@ -24,7 +25,7 @@ static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet 
   if (!s) return p->window;
   __u32 room, zero, known;
   bpf_spin_lock(&s->lock);
-  known = s->have_zero == 1 && s->state != MR_SND_CLOSED && (s->confirmed || settling(s, r->seen_ns));
+  known = couples(s, r->seen_ns);
   room = (s->confirmed ? s->edge : later(s->edge, s->acked + MR_SETTLE_WINDOW)) - s->zero;
   bpf_spin_unlock(&s->lock);
   if (!known) return p->window;

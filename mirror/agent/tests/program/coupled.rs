@@ -95,11 +95,30 @@ fn windows_of_what_is_not_mirrored_are_left_alone() {
         state: SndState::Closed as u8,
         ..next(1_000)
     };
-    for next in [unconfirmed, unstarted, closed] {
+    // Its edge may be one that never moves again.
+    let fallen = Snd {
+        state: SndState::Fallen as u8,
+        ..next(1_000)
+    };
+    for next in [unconfirmed, unstarted, closed, fallen] {
         let mut bench = bench_or_skip!();
         let (_, _socket) = pair(&mut bench, false, next);
         assert_eq!(advertised(&mut bench, false, 0, 60_000), 480_000);
     }
+}
+
+/// Where the stream starts may not be known then, so a window by it would be of any size.
+#[test]
+fn windows_are_left_alone_where_what_comes_has_fallen_back() {
+    let mut bench = bench_or_skip!();
+    let (up, _socket) = pair(&mut bench, false, next(1_000));
+    let fallen = Rcv {
+        state: RcvState::Fallen as u8,
+        zero: 0,
+        ..bench.rcv(up)
+    };
+    bench.set_rcv(up, fallen);
+    assert_eq!(advertised(&mut bench, false, 0, 60_000), 480_000);
 }
 
 /// Else a client that is further ahead than the next replica's window stays so, and no copy ever lands.
