@@ -11,6 +11,7 @@ from ..net.topology import Topology
 from ..qos_policy import Queue
 
 RUNS = 3
+GOAL_RUNS = 5  # of what is held against each other: two Sorts alike differ by up to a tenth
 PORT_BIT_S = 300 * 10**6
 NARROW_BIT_S = 60 * 10**6  # a fifth, so that ports and not this machine's processors are what traffic shares
 
@@ -65,13 +66,14 @@ class Condition:
 ALONE = Condition("alone", "no policy, no cross traffic")
 CROSS = Condition("cross", "no policy, cross traffic", cross=AWAY, runs=1)
 PAPERS = (
-    Condition("1", "experiment 1: all in q0, no cross traffic", {"iperf": "q0"}, small=True),
+    Condition("1", "experiment 1: all in q0, no cross traffic", {"iperf": "q0"}, runs=GOAL_RUNS, small=True),
     Condition("2", "experiment 2: iperf in q2, the rest in q0", {"iperf": "q2"}, AWAY, runs=1, small=True),
     Condition(
         "3",
         "experiment 3: shuffle in q1, iperf in q2, the rest in q0",
         {"shuffle": "q1", "iperf": "q2"},
         AWAY,
+        runs=GOAL_RUNS,
         small=True,
     ),
     Condition(
@@ -93,7 +95,12 @@ CONTROLLED = replace(
     dynamic=True,
 )
 NARROW_ALONE = Condition(
-    "narrow", "ports of 60 Mbit/s with one queue, no cross traffic", {}, queues=ONE_QUEUE, port_bit_s=NARROW_BIT_S
+    "narrow",
+    "ports of 60 Mbit/s with one queue, no cross traffic",
+    {},
+    queues=ONE_QUEUE,
+    port_bit_s=NARROW_BIT_S,
+    runs=GOAL_RUNS,
 )
 NARROW_CROSS = replace(
     NARROW_ALONE,
@@ -109,6 +116,7 @@ SHARED = Condition(
     AWAY,
     queues=MINIMA,
     port_bit_s=NARROW_BIT_S,
+    runs=GOAL_RUNS,
 )
 CONDITIONS = (ALONE, CROSS, *PAPERS, UNCONTROLLED, CONTROLLED, NARROW_ALONE, NARROW_CROSS, SHARED)
 BASELINE, LIFTED = PAPERS[0], PAPERS[2]
@@ -129,6 +137,10 @@ class Seen:
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    def times(self, other: Seen) -> float:
+        """How long a Sort takes against the other's of the same turn: these run next to each other. The median."""
+        return statistics.median(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=False))
 
     def lifted(self, queue: str) -> int:
         """How often control lifted a reducer into this queue."""

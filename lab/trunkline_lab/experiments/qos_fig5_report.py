@@ -71,7 +71,7 @@ def _rows(result: Result, mb: float, written_s: float, seen: AllSeen) -> None:
 def goals(result: Result, mb: float, seen: AllSeen) -> None:
     """A row for each goal, and what there is to compare; a goal that can't be judged is a fault too."""
     for measured, against, about in GOALS:
-        ratio = seen[mb, measured.name].median / seen[mb, against.name].median
+        ratio = seen[mb, measured.name].times(seen[mb, against.name])
         if mb != GOAL_MB:  # what is smaller mostly starts JVMs
             what = f"at {GOAL_MB:g} MB: {about}"
             result.rows.append(Row(f"goal, not judged: {what}; here {mb:g} MB", "times", None, None, ratio, limit=GOAL))
