@@ -27,6 +27,9 @@ public final class TapChannel extends SocketChannel {
   /** How long the connection may take nothing of what a listener sends before it is given up. */
   private static final long STALL_MS = 60_000;
 
+  /** Room for what is read at once of answers that are rewritten: some dozens of them. */
+  private static final int AHEAD_BYTES = 2048;
+
   private volatile SocketChannel real;
   private final Tap tap;
   private final TapOutput out;
@@ -35,6 +38,12 @@ public final class TapChannel extends SocketChannel {
 
   /** Whether the byte that the caller will come back with was taken already. */
   private boolean lastByteTaken;
+
+  /** What was read ahead, while {@link #pending}; only whoever reads touches it. */
+  private ByteBuffer ahead;
+
+  /** Whether {@link #ahead} has bytes that stock code has not read yet. */
+  private volatile boolean pending;
 
   /**
    * A channel.
@@ -112,23 +121,59 @@ public final class TapChannel extends SocketChannel {
   }
 
   /**
-   * As the real channel's. Where what came holds nothing for stock code, it reads on: who is told 0
-   * goes to a selector, and stock code reads acknowledgements a byte at a time.
+   * As the real channel's. Stock code reads the length of an acknowledgement a byte at a time, so
+   * answers that are rewritten are read ahead: a frame's head costs no call of its own. Where what
+   * came holds nothing for stock code, it reads on: who is told 0 goes to a selector.
    */
   @Override
   public int read(ByteBuffer to) throws IOException {
+    if (pending) {
+      return give(to);
+    }
     while (true) {
-      int start = to.position();
-      int count = real.read(to);
+      boolean few = to.hasRemaining() && to.remaining() < AHEAD_BYTES;
+      ByteBuffer into = few && tap.rewritesAnswers() ? emptyAhead() : to;
+      int start = into.position();
+      int count = real.read(into);
       if (count <= 0) {
         return count;
       }
-      int stock = tap.answered(to, start, to.position());
-      to.position(start + stock);
-      if (stock > 0) {
+      int stock = tap.answered(into, start, start + count);
+      into.position(start + stock);
+      if (stock == 0) {
+        continue;
+      }
+      if (into == to) {
         return stock;
       }
+      into.flip();
+      pending = true;
+      return give(to);
     }
+  }
+
+  private ByteBuffer emptyAhead() {
+    if (ahead == null) {
+      ahead = ByteBuffer.allocate(AHEAD_BYTES);
+    }
+    return ahead.clear();
+  }
+
+  /** Gives stock code of what was read ahead. */
+  private int give(ByteBuffer to) throws IOException {
+    if (!isOpen()) {
+      throw new ClosedChannelException();
+    }
+    int count = Math.min(to.remaining(), ahead.remaining());
+    to.put(to.position(), ahead, ahead.position(), count).position(to.position() + count);
+    ahead.position(ahead.position() + count);
+    pending = ahead.hasRemaining();
+    return count;
+  }
+
+  /** Whether stock code can read without the connection: no selector may have it wait then. */
+  boolean pending() {
+    return pending;
   }
 
   /** What the tap's listener sees of this channel. */
@@ -259,6 +304,7 @@ public final class TapChannel extends SocketChannel {
   @Override
   public SocketChannel shutdownInput() throws IOException {
     real.shutdownInput();
+    pending = false;
     return this;
   }
 

@@ -17,7 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Selects {@link TapChannel}s by selecting the real channels under them with a real selector. A
  * cancelled key must have left the real selector before its channel can be registered again, so
- * each selection first passes the cancellations on.
+ * each selection first passes the cancellations on. A channel that has read ahead is readable
+ * whatever the real one says.
  */
 final class TapSelector extends AbstractSelector {
   private final Selector real;
@@ -64,7 +65,11 @@ final class TapSelector extends AbstractSelector {
 
     @Override
     public int readyOps() {
-      return real.readyOps();
+      return real.readyOps() | (hasPending() ? OP_READ : 0);
+    }
+
+    private boolean hasPending() {
+      return channel.pending() && real.isValid() && (real.interestOps() & OP_READ) != 0;
     }
   }
 
@@ -105,9 +110,11 @@ final class TapSelector extends AbstractSelector {
   private int collect() {
     int count = 0;
     Set<SelectionKey> realSelected = real.selectedKeys();
-    for (SelectionKey realKey : realSelected) {
-      selected.add((Key) realKey.attachment());
-      count++;
+    for (SelectionKey key : keys) {
+      if (realSelected.contains(((Key) key).real) || ((Key) key).hasPending()) {
+        selected.add(key);
+        count++;
+      }
     }
     realSelected.clear();
     return count;

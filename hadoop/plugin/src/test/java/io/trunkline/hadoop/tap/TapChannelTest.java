@@ -273,8 +273,8 @@ class TapChannelTest {
     }
   }
 
-  @Test
-  void whatIsNotForStockCodeIsReadOver() throws IOException {
+  /** Of what comes back each fourth byte is for stock code. */
+  private TapChannel everyFourth() throws IOException {
     PacketRewriter everyFourth =
         new PacketRewriter() {
           private int seen;
@@ -308,11 +308,16 @@ class TapChannelTest {
             throw new AssertionError("a write");
           }
         };
-    try (TapChannel channel = new TapChannel(null, real, listener)) {
-      channel.configureBlocking(false);
-      write(
-          channel,
-          StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+    TapChannel channel = new TapChannel(null, real, listener);
+    channel.configureBlocking(false);
+    write(
+        channel, StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
+    return channel;
+  }
+
+  @Test
+  void whatIsNotForStockCodeIsReadOver() throws IOException {
+    try (TapChannel channel = everyFourth()) {
       far.getOutputStream().write(new byte[] {0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0});
       ByteBuffer one = ByteBuffer.allocate(1);
       assertEquals(1, new SocketInputStream(channel, 20_000).read(one), "waits for all of it");
@@ -320,6 +325,37 @@ class TapChannelTest {
       assertEquals(1, channel.read(one.rewind()), "without another look at a selector");
       assertEquals(2, one.get(0));
       assertEquals(0, channel.read(one.rewind()), "nothing more for stock code");
+      far.getOutputStream().write(new byte[] {3, 0, 0, 0, 4});
+      far.shutdownOutput();
+      ByteBuffer rest = ByteBuffer.allocate(100);
+      assertEquals(2, new SocketInputStream(channel, 20_000).read(rest), "frames go on");
+      assertArrayEquals(new byte[] {3, 4}, Arrays.copyOf(rest.array(), 2));
+      assertEquals(-1, channel.read(rest));
+    }
+  }
+
+  /** A selector that waited for the connection would wait for what has come long ago. */
+  @Test
+  void whatWasReadAheadIsReadable() throws IOException {
+    try (TapChannel channel = everyFourth();
+        var selector = channel.provider().openSelector()) {
+      far.getOutputStream().write(new byte[] {0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3});
+      var key = channel.register(selector, SelectionKey.OP_READ);
+      assertEquals(1, selector.select(20_000));
+      ByteBuffer one = ByteBuffer.allocate(1);
+      for (byte next = 1; next <= 3; next++) {
+        assertEquals(1, selector.select(20_000), "before byte " + next);
+        assertTrue(key.isReadable());
+        assertEquals(1, channel.read(one.rewind()));
+        assertEquals(next, one.get(0));
+      }
+      selector.selectedKeys().clear();
+      assertEquals(0, selector.selectNow());
+      far.getOutputStream().write(new byte[] {0, 0, 0, 4, 0, 0, 0, 5});
+      new SocketInputStream(channel, 20_000).read(one.rewind());
+      assertEquals(4, one.get(0));
+      channel.close();
+      assertThrows(ClosedChannelException.class, () -> channel.read(one.rewind()));
     }
   }
 
