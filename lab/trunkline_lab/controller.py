@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import sys
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -16,11 +17,12 @@ from . import paths, venv
 from .net import namespaces, openvswitch
 from .net.fabric import Fabric
 from .net.topology import CONTROLLER, MANAGEMENT, Topology
-from .procs import Process, Stage, wait_until
+from .procs import Process, Stage, wait_all, wait_until
 
 REST_PORT = 8181
 TOKEN = "token"  # the file of the REST interface's bearer token
 LIMIT_S = 60
+SPEAK = "import socket, sys; socket.socket(type=socket.SOCK_DGRAM).sendto(b'', (sys.argv[1], 9))"  # asks by ARP first
 MODES = ("set_queue", "dscp")  # in which a queue has effect
 
 Settings = Mapping[str, Mapping[str, object]]
@@ -228,10 +230,8 @@ class Controller:
     def introduce(self, hosts: Sequence[str] = ()) -> None:
         """Has hosts speak once, so that the controller knows where they are; all of them where none is named."""
         names = tuple(hosts) or self._topology.hosts
-        to = self._topology.address(names[0])
-        pings = [self._stage.start(f"introduce-{host}", host, ["ping", "-c", "1", "-W", "2", to]) for host in names]
-        for ping in pings:
-            ping.wait(LIMIT_S)
+        words = [sys.executable, "-c", SPEAK, self._topology.address(names[0])]
+        wait_all([self._stage.start(f"introduce-{host}", host, words) for host in names], LIMIT_S)
         self.wait_converged(len(names))
 
     def _wait_queues(self) -> None:
