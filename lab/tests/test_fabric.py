@@ -3,6 +3,7 @@
 import itertools
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import labs
@@ -93,6 +94,23 @@ def test_a_namespace_of_somebody_else_is_refused_and_left(fabric):
         assert namespaces.exists(strange)
     finally:
         namespaces.remove(strange)
+
+
+ALONE = """
+import subprocess
+from trunkline_lab.net import namespaces
+namespaces.make("tl-one")
+subprocess.run(["ip", "netns", "add", "tl-two"], check=True)
+namespaces.remove("tl-one")
+assert not namespaces.exists("tl-one")
+"""
+
+
+def test_a_namespace_is_removed_also_where_ip_netns_came_second():
+    """The first `ip netns add` of a machine mounts /run/netns over itself, where nobody has done so before."""
+    script = 'mount -t tmpfs none /run && exec "$0" -c "$1"'
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, sys.executable, ALONE]
+    subprocess.run(words, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_only_one_command_at_a_time(fabric):

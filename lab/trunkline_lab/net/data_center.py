@@ -347,6 +347,9 @@ def standing(topology: Topology, directory: Path, lab: str, disk_bytes: int = 0)
             with Stage(directory / "logs", on_host=fabric.command) as stage:
                 yield fabric, stage
         finally:
-            fabric.down()
+            try:
+                fabric.down()
+            except OSError as error:  # what was measured is not lost for that
+                say(f"the lab {lab} is not removed: {error}; `lab down --lab {lab}` tries again")
             for left in ("data", "namenode", "tmp"):
                 shutil.rmtree(directory / left, ignore_errors=True)

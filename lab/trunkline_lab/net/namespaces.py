@@ -15,7 +15,7 @@ from pathlib import Path
 
 NETNS = Path("/run/netns")
 _CLONE_NEWNET = 0x40000000
-_MS_BIND, _MNT_DETACH = 4096, 2
+_MS_BIND, _MS_REC, _MS_SHARED, _MNT_DETACH = 4096, 16384, 1 << 20, 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 # In front of a command, after the namespace's path, the file that is its /etc/hosts, and the host's name. Mounts and
@@ -40,6 +40,7 @@ def make(name: str) -> None:
     Not by pyroute2, which forks the whole lab to do it.
     """
     NETNS.mkdir(exist_ok=True)
+    _share()
     (NETNS / name).touch(exist_ok=False)
     with open("/proc/thread-self/ns/net") as home:
         _call("unshare", _CLONE_NEWNET)
@@ -47,6 +48,17 @@ def make(name: str) -> None:
             _call("mount", b"/proc/thread-self/ns/net", bytes(NETNS / name), b"none", _MS_BIND, None)
         finally:
             _setns(home.fileno())
+
+
+def _share() -> None:
+    """Has /run/netns be a shared mount, as `ip netns add` does. Where that is the first to do it, it mounts the folder
+    over itself, and the namespaces that are there can't be removed any more.
+    """
+    try:
+        _call("mount", b"", bytes(NETNS), b"none", _MS_SHARED | _MS_REC, None)
+    except OSError:  # no mount yet
+        _call("mount", bytes(NETNS), bytes(NETNS), b"none", _MS_BIND | _MS_REC, None)
+        _call("mount", b"", bytes(NETNS), b"none", _MS_SHARED | _MS_REC, None)
 
 
 def remove(name: str) -> None:
