@@ -168,6 +168,29 @@ def test_nothing_is_done_where_it_is_off_or_another_controller_is_master():
     asyncio.run(run())
 
 
+def test_switches_mirror_on_where_another_controller_becomes_their_master():
+    async def run():
+        net = Network()
+        for hop in hops([1, 2, 3]):
+            await net.mirrors.announce(hop, 0.0)
+        net.answer()
+        left, sent = net.carried(), [len(switch.sent) for switch in net.switches.values()]
+        waits = asyncio.create_task(net.mirrors.announce(hops([4, 5, 6], block=2)[0], LONG_S))
+        await settle()
+        net.mirrors.role_changed(False)
+        with pytest.raises(NotNow):
+            await waits
+        assert left
+        assert (net.carried(), [len(switch.sent) for switch in net.switches.values()]) == (left, sent)
+        # Back as their master, it has nothing to make up for.
+        net.begin()
+        for hop in hops([1, 2, 3]):
+            await net.mirrors.announce(hop, 0.0)
+        assert net.carried() == left
+
+    asyncio.run(run())
+
+
 def test_marks_are_guarded_without_any_pipeline():
     net = Network()
     for dpid, kept in guard(network()).items():

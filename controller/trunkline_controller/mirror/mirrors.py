@@ -209,6 +209,7 @@ class Mirrors:
             self._held_until = time.monotonic() + self.settings.lease_s
         if not is_master:
             self._pipelines.clear()
+            self._pipelines.take_changes()  # not sent: what switches have is the next master's to keep or to take away
             self._held.clear()
             gone = self._agents.clear()
             self._flush()
