@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from trunkline_controller.mirror import agents
-from trunkline_controller.mirror.agents import Agents, Poll, TooMany
+from trunkline_controller.mirror.agents import Agents, NotTaken, Poll, TooMany
 
 LEASE_S = 10.0
 
@@ -40,8 +40,8 @@ def test_what_it_is_told_has_another_version_when_something_of_its_own_changed_a
     # Also where its addresses are others, and where it comes back: no version is ever used twice.
     seen = {one, two, found.get("d1").version}
     found.polled(poll("d1", "10.0.0.1"), 2.0)
-    found.leave("d2")
-    found.polled(poll("d2", "10.0.0.2"), 3.0)
+    found.leave("d2", "1")
+    found.polled(poll("d2", "10.0.0.2", run="2"), 3.0)
     assert not {found.get("d1").version, found.get("d2").version} & seen
 
 
@@ -64,9 +64,30 @@ def test_an_address_is_served_while_one_agent_is_there():
     found.polled(poll("old-name", "10.0.0.1"), 0.0)
     assert moved(found) == ({"10.0.0.1"}, set())
     assert found.touch({"10.0.0.1"}) == {"d1", "old-name"}
-    assert (found.leave("old-name"), moved(found)) == (True, (set(), set()))
-    assert (found.leave("d1"), moved(found)) == (True, (set(), {"10.0.0.1"}))
-    assert found.leave("d1") is False
+    assert (found.leave("old-name", "1"), moved(found)) == (True, (set(), set()))
+    assert (found.leave("d1", "1"), moved(found)) == (True, (set(), {"10.0.0.1"}))
+    assert found.leave("d1", "1") is False
+
+
+def test_what_a_run_said_before_it_left_brings_it_back_no_more_however_late_it_comes(monkeypatch):
+    found = Agents(LEASE_S)
+    found.polled(poll("d1", "10.0.0.1"), 0.0)
+    found.leave("d1", "1")
+    assert moved(found) == (set(), {"10.0.0.1"})
+    with pytest.raises(NotTaken) as late:
+        found.polled(poll("d1", "10.0.0.1"), 0.1)
+    assert (late.value.why, found.all(), moved(found)) == ("left", (), (set(), set()))
+    # Its next run is another matter, and so is an agent of another name; that it left may come late, too.
+    found.polled(poll("d1", "10.0.0.1", run="2"), 0.2)
+    found.polled(poll("d2", "10.0.0.2"), 0.2)
+    with pytest.raises(NotTaken) as other:
+        found.leave("d1", "1")
+    assert (other.value.why, found.get("d1").run) == ("another_run", "2")
+    # So many are remembered, the latest.
+    monkeypatch.setattr(agents, "MAX_LEFT", 2)
+    for name in ("d3", "d4", "d3"):
+        found.leave(name, "1")
+    assert [found.has_left(name, "1") for name in ("d1", "d3", "d4")] == [False, True, True]
 
 
 def test_there_is_a_bound_of_them(monkeypatch):
@@ -101,16 +122,18 @@ class Anything(RuleBasedStateMachine):
         self.agents = Agents(LEASE_S)
         self.served = set()
         self.until = {}
+        self.runs = dict.fromkeys("abc", 0)
 
     @rule(name=st.sampled_from("abc"), addresses=st.frozensets(st.sampled_from("1234"), min_size=1))
     def polls(self, name, addresses):
-        self.agents.polled(Poll(name, "1", addresses), self.now)
+        self.agents.polled(Poll(name, str(self.runs[name]), addresses), self.now)
         self.until[name] = self.now + LEASE_S, addresses
 
     @rule(name=st.sampled_from("abc"))
     def leaves(self, name):
-        assert self.agents.leave(name) == (name in self.until)
+        assert self.agents.leave(name, str(self.runs[name])) == (name in self.until)
         self.until.pop(name, None)
+        self.runs[name] += 1
 
     @rule(seconds=st.sampled_from([0.5, 6.0]))
     def waits(self, seconds):

@@ -192,10 +192,11 @@ class Pipeline:
         self.hosts = hosts
         self.addresses = [six(host) if ipv6 else host.address for host in hosts]
         self.port = port
+        self.run = "1"  # of the agents
 
     def poll(self, controller, position: int, **others: object):
         """As the agent at a replica's host."""
-        body = {"run": "1", "addresses": [self.addresses[position]]} | others
+        body = {"run": self.run, "addresses": [self.addresses[position]]} | others
         return ask(controller, "POST", f"v1/mirror-agents/d{position}", body)
 
     def announce(self, controller, wait_ms: int = 0):
@@ -364,6 +365,7 @@ def test_copies_end_when_an_agent_leaves_and_begin_again_when_it_comes(tmp_path)
             assert (answer["stopped"], mirrors_of(net), state()) == (True, [], ("refused", "no_agent"))
             sends_without_copies("without")
             # It is back, and the pipeline is mirrored by itself.
+            pipeline.run = "2"
             keeps(3)
             until("it is armed again", lambda: keeps(1, 2, 3) and state() == ("armed", None))
             assert mirrors_of(net) == had

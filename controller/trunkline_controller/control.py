@@ -223,7 +223,7 @@ class MirrorControl(Protocol):
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
         """Takes what an agent says. The answer is there when the agent should be told something else than it has seen,
-        or after `wait_s`, at most half of its lease; it raises mirror.agents.TooMany or NotNow.
+        or after `wait_s`, at most half of its lease; it raises mirror.agents.TooMany or NotTaken, or NotNow.
         """
         ...
 

@@ -126,7 +126,10 @@ def test_an_agent_that_leaves_is_gone_at_once(client: Client):
     assert [(agent["name"], agent["addresses"], agent["pipelines"]) for agent in listed] == [
         ("d1", ["10.0.1.2"], 0), ("d3", ["10.0.2.2"], 0),
     ]  # fmt: skip
-    poll(client, "d2")
+    late = poll(client, "d2")
+    assert (late.status, late.json["why"]) == (409, "left")
+    assert client.get("/v1/mirrors").json["mirrors"][0]["why"] == "no_agent"
+    poll(client, "d2", run="2")
     assert client.get("/v1/mirrors").json["mirrors"][0]["state"] == "arming"
     assert [agent["pipelines"] for agent in client.get("/v1/mirror-agents").json["agents"]] == [1, 1, 1]
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from ..control import MirrorControl
-from ..mirror.agents import MAX_ADDRESSES, AgentState, MirroredFlow, Poll, Told, TooMany
+from ..mirror.agents import MAX_ADDRESSES, AgentState, MirroredFlow, NotTaken, Poll, Told, TooMany
 from ..mirror.entries import Connection, address_text
 from ..text import printable
 from . import problem
@@ -184,6 +184,8 @@ def mirror_agents(control: MirrorControl, polls: Polls) -> APIRouter:
             return ToldView.of(await _told(control, polls, poll, said.wait_ms / 1000), polls.run)
         except TooMany as error:
             raise Stop(503, str(error), "ask again later", {"Retry-After": str(MAX_WAIT_MS // 1000)}) from None
+        except NotTaken as error:
+            raise Stop(409, error.what, error.remedy, why=error.why) from None
 
     @router.get("")
     def mirror_agents_there() -> MirrorAgentsView:

@@ -35,7 +35,7 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong")
     remedy: str = Field(description="The way out")
     problems: list[PolicyProblem] = Field([], description="Of a refused policy: all that is wrong in it")
-    why: str = Field("", description="Of a refused hop: the reason in a word, as mirrors have it")
+    why: str = Field("", description="Of a refused hop or poll: the reason in a word, as mirrors have it")
 
 
 class Stop(Exception):

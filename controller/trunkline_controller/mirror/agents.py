@@ -1,8 +1,9 @@
 """Agents at replicas' hosts: which are there, and what each is told of pipelines.
 
     unknown --(it polls)--> there --(it polls again in time)--> there
-                              |
-                              +--(it says that it leaves, or is silent for a lease)--> unknown
+       ^                      |
+       |                      +--(it says that it leaves)--> left: this run of it is there no more
+       +--(silent for a lease)+
 
 What an agent is told has a version; it has another one whenever what it should be told may be another. No clock and no
 I/O: time comes in with what happens. Memory is bounded by the constants.
@@ -19,10 +20,26 @@ from .model import Pipeline
 
 MAX_AGENTS = 1024
 MAX_ADDRESSES = 64  # of one agent
+MAX_LEFT = 4 * MAX_AGENTS  # runs of agents that are remembered to have left, the latest
 
 
 class TooMany(ValueError):
     """So many agents are there that no other is taken; nothing has changed."""
+
+
+class NotTaken(ValueError):
+    """A poll that is at odds with what another one said; nothing has changed. `why` says in a word how."""
+
+    def __init__(self, why: str, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.why = why
+        self.what = what
+        self.remedy = remedy
+
+
+def has_left(name: str) -> NotTaken:
+    """Of a poll that comes after its run said that it leaves: one of the two was overtaken on its way."""
+    return NotTaken("left", f"this run of agent {name} has left", "start the agent anew if it is to go on")
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,7 @@ class Agents:
         self._at: dict[str, set[str]] = {}  # agents' names by address
         self._came: set[str] = set()
         self._gone: set[str] = set()
+        self._left: dict[tuple[str, str], None] = {}  # names and runs, the latest last
         self._version = 0
 
     def all(self) -> tuple[Agent, ...]:
@@ -111,8 +129,10 @@ class Agents:
 
     def polled(self, poll: Poll, now: float, may_wait: bool = True) -> Agent:
         """The agent is there. Its poll that may wait, or one of another run, takes the place of an earlier one that
-        waits. Raises TooMany.
+        waits. Raises TooMany or NotTaken.
         """
+        if (poll.name, poll.run) in self._left:
+            raise has_left(poll.name)
         known = self._agents.get(poll.name)
         if known is None and len(self._agents) >= MAX_AGENTS:
             raise TooMany(f"{MAX_AGENTS} agents are there already")
@@ -127,8 +147,28 @@ class Agents:
         self._agents[poll.name] = made
         return made
 
-    def leave(self, name: str) -> bool:
-        """The agent is no longer there; whether it was."""
+    def leave(self, name: str, run: str) -> bool:
+        """This run of the agent is there no more, whatever of it still comes; whether it was. Raises NotTaken where
+        another run of it is there.
+        """
+        self._left.pop((name, run), None)
+        self._left[name, run] = None
+        if len(self._left) > MAX_LEFT:
+            del self._left[next(iter(self._left))]
+        known = self._agents.get(name)
+        if known is not None and known.run != run:
+            raise NotTaken(
+                "another_run",
+                f"another run of agent {name} is there, and has copies sent to its host",
+                "leave them to it; give agents of two hosts two names",
+            )
+        return self._remove(name)
+
+    def has_left(self, name: str, run: str) -> bool:
+        """As far back as that is remembered."""
+        return (name, run) in self._left
+
+    def _remove(self, name: str) -> bool:
         known = self._agents.pop(name, None)
         if known is not None:
             self._move(name, known.addresses, frozenset())
@@ -138,7 +178,7 @@ class Agents:
         """Removes those whose lease is over; their names."""
         over = tuple(agent.name for agent in self._agents.values() if agent.polled_s + self.lease_s <= now)
         for name in over:
-            self.leave(name)
+            self._remove(name)
         return over
 
     def clear(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Protocol
 from ..control import NotNow
 from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner, SetField
 from ..net.topology import Dpid, Topology
-from .agents import Agents, AgentState, Poll, Told, flows_of
+from .agents import Agents, AgentState, Poll, Told, flows_of, has_left
 from .counts import MirrorCounts
 from .model import Hop, Pipeline, State
 from .pipelines import Pipelines
@@ -116,7 +116,7 @@ class Mirrors:
 
     async def poll(self, poll: Poll, wait_s: float) -> Told:
         """Takes what an agent says, and answers when it should be told something else than it has seen, or after
-        `wait_s`, at most half of its lease. Raises TooMany or NotNow.
+        `wait_s`, at most half of its lease. Raises TooMany, NotTaken or NotNow.
         """
         self._check()
         begun = time.monotonic()
@@ -137,10 +137,13 @@ class Mirrors:
             self._tell()  # what the others wait for
         until = begun + min(wait_s, self.settings.agent_lease_s / 2)
         while True:
+            self._check()
             agent = self._agents.get(poll.name)
+            if self._agents.has_left(poll.name, poll.run):
+                raise has_left(poll.name)
             if agent is None:
-                raise NotNow(f"agent {poll.name} has left meanwhile", "poll again if it runs still")
-            if agent.polls != polls:
+                raise NotNow(f"agent {poll.name} was silent for too long meanwhile", "poll again")
+            if (agent.run, agent.polls) != (poll.run, polls):
                 raise NotNow(
                     f"agent {poll.name} has polled again meanwhile",
                     "wait for one answer at a time, and give agents of two hosts two names",
@@ -153,7 +156,7 @@ class Mirrors:
 
     async def _leave(self, poll: Poll, until: float) -> Told:
         """Copies to its host end; waits for the switches' word on that."""
-        if self._agents.leave(poll.name):
+        if self._agents.leave(poll.name, poll.run):
             log.info("mirror: agent %s leaves", poll.name)
         self._flush()
         self._polls.wake(poll.name)
