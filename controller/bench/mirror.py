@@ -67,9 +67,9 @@ class Agent:
 
     def _poll(self, wait_ms: int) -> None:
         told = self._http.ask("POST", self._path, self._said | {"wait_ms": wait_ms})
-        led = {flow["id"] for flow in told["flows"] if flow["lead"]}
-        heads = [{"id": identity, "zero": 1} for identity in led - self._led]
-        self._led = led
+        led = {flow["id"]: flow["receive"] for flow in told["flows"] if flow["lead"]}
+        heads = [{"id": identity, "zero": 1} | led[identity] for identity in led.keys() - self._led]
+        self._led = set(led)
         self._said |= {"seen": told["seen"], "controller": told["controller"], "heads": heads}
         self.told += len(told["flows"])
 

@@ -13,7 +13,7 @@ from test_paths import leaf_spine
 from trunkline_controller.flows.entry import Output, SetField
 from trunkline_controller.mirror.agents import flows_of
 from trunkline_controller.mirror.entries import MAX_REPLICAS, Connection, guard
-from trunkline_controller.mirror.model import Hop, Limits, Refused, State, Why
+from trunkline_controller.mirror.model import Head, Hop, Limits, Refused, State, Why
 from trunkline_controller.mirror.pipelines import Pipelines
 from trunkline_controller.net.topology import Topology
 
@@ -60,6 +60,11 @@ def at(*hosts):
 def told(pipelines, host):
     """Position, lead and head of each flow that the agent at a host is told."""
     return [(flow.position, flow.lead, flow.head) for flow in flows_of(pipelines.of(at(host)), at(host))]
+
+
+def head(pipeline, zero):
+    """As the lead's agent says it."""
+    return Head(pipeline.id, pipeline.hops[pipeline.lead], zero)
 
 
 def announce(pipelines, some, now=0.0):
@@ -357,8 +362,9 @@ def test_the_second_replica_leads_where_the_client_is_on_the_first_ones_host():
     found = announce(pipelines, hops([2, 2, 3, 4]))
     assert (found.state, found.lead) == (State.ARMING, 2)
     assert [told(pipelines, host) for host in (2, 3, 4)] == [[], [(2, True, None)], [(3, False, None)]]
-    pipelines.head(found.id, 7, at(2))
-    pipelines.head(found.id, 8, at(3))
+    client, first = (pipelines.get(found.id).hops[position] for position in (1, 2))
+    pipelines.head(Head(found.id, client, 7), at(2))
+    pipelines.head(Head(found.id, first, 8), at(3))
     assert [told(pipelines, host) for host in (3, 4)] == [[(2, True, None)], [(3, False, 8)]]
 
 
@@ -367,22 +373,24 @@ def test_where_the_stream_begins_comes_from_the_lead_alone_and_goes_to_the_other
     found = announce(pipelines, hops([1, 2, 3, 4]))
     pipelines.take_touched()
     for stranger in (at(1), at(3), at(4), at(7), frozenset()):
-        pipelines.head(found.id, 5, stranger)
+        pipelines.head(head(found, 5), stranger)
     for other in (f"{POOL}~1~1002", f"{POOL}~2~1001", "x", "", "a~b~c"):
-        pipelines.head(other, 5, at(2))
+        pipelines.head(replace(head(found, 5), id=other), at(2))
+    for position in (2, 3):
+        pipelines.head(Head(found.id, found.hops[position], 5), at(2, 3, 4))
     assert (pipelines.take_touched(), pipelines.get(found.id).head) == (frozenset(), None)
-    pipelines.head(found.id, 0, at(2))
+    pipelines.head(head(found, 0), at(2))
     assert (pipelines.take_touched(), told(pipelines, 4)) == (at(3, 4), [(3, False, 0)])
-    pipelines.head(found.id, 0, at(2))
+    pipelines.head(head(found, 0), at(2))
     assert pipelines.take_touched() == frozenset()
     # Two starts can't both be right.
-    pipelines.head(found.id, 1, at(2))
+    pipelines.head(head(found, 1), at(2))
     refused = pipelines.get(found.id)
     assert (refused.why, pipelines.refused[Why.TWO_HEADS], present(pipelines)) == (Why.TWO_HEADS, 1, set())
     assert pipelines.take_touched() == at(2, 3, 4)
     assert told(pipelines, 3) == []
     for again in (0, 1, 2):
-        pipelines.head(found.id, again, at(2))
+        pipelines.head(head(found, again), at(2))
     pipelines.served(frozenset(), at(3), 1.0)
     pipelines.served(at(3), frozenset(), 2.0)
     assert (pipelines.get(found.id), pipelines.refused[Why.TWO_HEADS]) == (refused, 1)
@@ -393,7 +401,7 @@ def test_where_the_stream_begins_is_taken_while_another_agent_is_away_too():
     found = announce(pipelines, hops([1, 2, 3, 4]))
     pipelines.served(frozenset(), at(4), 1.0)
     pipelines.take_touched()
-    pipelines.head(found.id, 5, at(2))
+    pipelines.head(head(found, 5), at(2))
     assert pipelines.take_touched() == frozenset()
     pipelines.served(at(4), frozenset(), 2.0)
     assert told(pipelines, 4) == [(3, False, 5)]
@@ -419,15 +427,27 @@ def test_what_an_agent_can_not_take_part_in_is_not_mirrored():
     assert pipelines.announce(first, 3.0).state is State.ARMING
 
 
-def test_a_start_is_forgotten_with_its_connection():
+def test_a_start_is_of_one_connection_and_is_forgotten_with_it():
     pipelines = made()
     one, two = hops([1, 2, 3])
     found = announce(pipelines, [one, two])
-    pipelines.head(found.id, 5, at(2))
-    pipelines.announce(replace(one, connection=replace(one.connection, source_port=50000)), 1.0)
+    pipelines.head(head(found, 5), at(2))
+    # Another connection than the lead's is dialled anew: the stream is the same.
+    pipelines.announce(replace(two, connection=replace(two.connection, source_port=50000)), 1.0)
+    assert told(pipelines, 3) == [(2, False, 5)]
+    again = pipelines.announce(replace(one, connection=replace(one.connection, source_port=50000)), 1.0)
     assert told(pipelines, 3) == [(2, False, None)]
-    pipelines.head(found.id, 6, at(2))
+    # What the agent says of the one before is not of this one, and no second start of it.
+    for zero in (5, 7):
+        pipelines.head(head(found, zero), at(2))
+    assert (told(pipelines, 3), pipelines.get(found.id).state) == ([(2, False, None)], State.ARMING)
+    pipelines.head(head(again, 6), at(2))
     assert told(pipelines, 3) == [(2, False, 6)]
+    # The ports of before, in a connection that is not the one of before.
+    pipelines.announce(one, 2.0)
+    assert told(pipelines, 3) == [(2, False, None)]
+    pipelines.head(head(found, 9), at(2))
+    assert told(pipelines, 3) == [(2, False, 9)]
     new = announce(pipelines, hops([1, 2, 3], generation=1002, port=41000))
     assert pipelines.take_touched() == at(2, 3)
     assert [flow.id for flow in flows_of(pipelines.of(at(3)), at(3))] == [new.id]
@@ -455,7 +475,7 @@ def test_copies_end_when_an_agent_goes_and_begin_again_when_it_comes():
     found = announce(pipelines, hops([1, 2, 3, 4]))
     other = announce(pipelines, hops([1, 5, 6], block=2, port=2))
     confirm(pipelines)
-    pipelines.head(found.id, 5, at(2))
+    pipelines.head(head(found, 5), at(2))
     pipelines.take_changes()
     pipelines.take_touched()
     pipelines.served(frozenset(), at(3, 7), 1.0)
@@ -536,7 +556,9 @@ class Anything(RuleBasedStateMachine):
     def tells_head(self, index, zero, host):
         there = self.pipelines.all()
         if there:
-            self.pipelines.head(there[index % len(there)].id, zero, at(host))
+            pipeline = there[index % len(there)]
+            for hop in pipeline.hops.values():
+                self.pipelines.head(Head(pipeline.id, hop, zero), at(host))
 
     @rule(dpid=st.integers(1, 6))
     def confirms(self, dpid):

@@ -12,7 +12,7 @@ from trunkline_controller.mirror.agents import NotTaken, Poll, TooMany
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
 from trunkline_controller.mirror.mirrors import Mirrors
-from trunkline_controller.mirror.model import Refused, State, Why
+from trunkline_controller.mirror.model import Head, Refused, State, Why
 from trunkline_controller.mirror.settings import MirrorSettings
 
 LONG_S = 60.0
@@ -368,7 +368,7 @@ def test_an_agents_poll_is_answered_when_something_of_its_own_changes_and_then_a
         await settle()
         assert not any(wait.done() for wait in waits.values())  # that switches have confirmed is nothing of theirs
         await net.mirrors.poll(
-            poll("d2", 2, seen=told[0].version, heads={found.id: 7}), 0.0
+            poll("d2", 2, seen=told[0].version, heads=(Head(found.id, found.hops[1], 7),)), 0.0
         )  # besides the one that waits
         await settle()
         assert [n for n, wait in waits.items() if wait.done()] == [3, 4]

@@ -32,6 +32,12 @@ def poll(client: Client, name: str, **others: object) -> Answer:
     return client.ask("POST", f"/v1/mirror-agents/{name}", json.dumps(said), Content_Type="application/json")
 
 
+def head(zero: int, **others: object) -> dict[str, object]:
+    """As the agent of the first replica reads it in the client's connection."""
+    source, destination = {"address": "10.0.1.1", "port": 40000}, {"address": HOSTS["d1"], "port": 9866}
+    return {"id": ID, "zero": zero, "source": source, "destination": destination} | others
+
+
 def announce(client: Client, *positions: int, **others: object) -> None:
     for position in positions or (1, 2, 3):
         answer = client.ask("POST", "/v1/mirrors", json.dumps(hop(position, **others)), Content_Type="application/json")
@@ -78,7 +84,7 @@ def test_agents_are_told_which_connections_are_theirs(client: Client):
         {"id": ID, "position": 2, "receive": to_second, "send": to_third, "lead": False, "head": None},
     ]
     assert third == [{"id": ID, "position": 3, "receive": to_third, "send": None, "lead": False, "head": None}]
-    poll(client, "d1", heads=[{"id": ID, "zero": 0xFFFFFFFF}])
+    poll(client, "d1", heads=[head(0xFFFFFFFF)])
     assert [poll(client, name).json["flows"][0]["head"] for name in HOSTS] == [None, 0xFFFFFFFF, 0xFFFFFFFF]
     assert client.get("/v1/mirrors").json["mirrors"][0]["head"] == 0xFFFFFFFF
 
@@ -93,7 +99,7 @@ def test_a_poll_waits_until_something_of_its_own_changes(client: Client, control
     assert [len(told[name]["flows"]) for name in HOSTS] == [1, 1, 1]
     assert not waiting["d9"].answers
     second = Waiting(client, control, "d2", told["d2"])
-    poll(client, "d1", heads=[{"id": ID, "zero": 17}])
+    poll(client, "d1", heads=[head(17)])
     assert second.answer().json["flows"][0]["head"] == 17
     last = Waiting(client, control, "d3", poll(client, "d3").json)
     assert client.ask("DELETE", f"/v1/mirrors/{ID}").status == 204
@@ -138,10 +144,11 @@ def test_two_starts_of_one_stream_are_refused(client: Client):
     for name in HOSTS:
         poll(client, name)
     announce(client)
-    poll(client, "d2", heads=[{"id": ID, "zero": 3}])  # a stranger to this: it does not lead
-    poll(client, "d1", heads=[{"id": ID, "zero": 1}, {"id": "other~1~1", "zero": 9}])
+    poll(client, "d2", heads=[head(3)])  # a stranger to this: it does not lead
+    before = head(9, source={"address": "10.0.1.1", "port": 39999})  # a connection that is not copied
+    poll(client, "d1", heads=[before, head(1), head(9, id="other~1~1"), before])
     assert client.get("/v1/mirrors").json["mirrors"][0]["head"] == 1
-    assert poll(client, "d1", heads=[{"id": ID, "zero": 2}]).json["flows"] == []
+    assert poll(client, "d1", heads=[head(2)]).json["flows"] == []
     assert client.get("/v1/mirrors").json["mirrors"][0]["why"] == "two_heads"
 
 
@@ -174,10 +181,14 @@ def test_what_an_agent_can_not_do_is_not_mirrored(client: Client):
         ({"controller": "x" * 65}, "controller"),
         ({"wait_ms": 30_001}, "wait_ms"),
         ({"wait_ms": float("nan")}, "wait_ms"),
-        ({"heads": [{"id": ID, "zero": 1 << 32}]}, "zero"),
-        ({"heads": [{"id": ID, "zero": -1}]}, "zero"),
-        ({"heads": [{"id": "x" * 321, "zero": 1}]}, "id"),
-        ({"heads": [{"id": "x", "zero": 1}] * (MAX_HEADS + 1)}, "heads"),
+        ({"heads": [head(1 << 32)]}, "zero"),
+        ({"heads": [head(-1)]}, "zero"),
+        ({"heads": [head(1, id="x" * 321)]}, "id"),
+        ({"heads": [head(1)] * (MAX_HEADS + 1)}, "heads"),
+        ({"heads": [{"id": ID, "zero": 1}]}, "source"),
+        ({"heads": [{"id": ID, "zero": 1, "source": {"address": "10.0.1.1", "port": 40000}}]}, "destination"),
+        ({"heads": [head(1, source={"address": "10.0.1.1", "port": 0})]}, "port"),
+        ({"heads": [head(1, source={"address": "node1", "port": 1})]}, "node1"),
         ({"failed": [{"id": ID, "why": "x" * 256}]}, "why"),
         ({"failed": [{"id": ID, "why": ""}] * (MAX_FAILED + 1)}, "failed"),
         ({"leaving": "perhaps"}, "leaving"),

@@ -13,10 +13,11 @@ from pydantic import BaseModel, Field
 from ..control import MirrorControl
 from ..mirror.agents import MAX_ADDRESSES, AgentState, MirroredFlow, NotTaken, Poll, Told, TooMany
 from ..mirror.entries import Connection, address_text
+from ..mirror.model import Head
 from ..text import printable
 from . import problem
 from .agent import Polls
-from .mirrors import MAX_ID, EndView
+from .mirrors import MAX_ID, NO_ADDRESS, EndView, connection_of
 from .problem import Stop
 
 MAX_WAIT_MS = 30_000
@@ -26,10 +27,18 @@ MAX_RUN = 64
 
 
 class HeadView(BaseModel):
-    """Where the stream begins in a connection whose segments are copied, as its agent has read it there."""
+    """Where the stream begins in a connection whose segments are copied, as its agent has read it there. Of another
+    connection than the one that is copied now nothing is taken.
+    """
 
     id: str = Field(max_length=MAX_ID, description="Of the mirror")
     zero: int = Field(ge=0, lt=1 << 32, description="TCP sequence number of the first octet after the set-up")
+    source: EndView = Field(description="Of the connection: who opened it, as the flow's `receive` has it")
+    destination: EndView
+
+    def head(self) -> Head:
+        """Raises ValueError for what is no IP address."""
+        return Head(self.id, connection_of(self.source, self.destination), self.zero)
 
 
 class FailedView(BaseModel):
@@ -59,7 +68,7 @@ class AgentPollView(BaseModel):
     heads: list[HeadView] = Field(
         default_factory=list,
         max_length=MAX_HEADS,
-        description="Of flows that it leads and knows the start of; once, or again to another run of the controller",
+        description="Of flows that it leads and knows the start of; while they are listed, as often as it likes",
     )
     failed: list[FailedView] = Field(default_factory=list, max_length=MAX_FAILED)
     leaving: bool = Field(
@@ -73,7 +82,7 @@ class AgentPollView(BaseModel):
             self.run,
             frozenset(map(address_text, self.addresses)),
             self.seen if self.controller == controller else -1,
-            {head.id: head.zero for head in self.heads},
+            tuple(head.head() for head in self.heads),
             {failed.id: printable(failed.why, MAX_WHY) for failed in self.failed},
             self.leaving,
         )
@@ -179,7 +188,7 @@ def mirror_agents(control: MirrorControl, polls: Polls) -> APIRouter:
         try:
             poll = said.poll(name, polls.run)
         except ValueError as error:
-            raise Stop(422, f"addresses: {error}", "write IP addresses, as 192.0.2.1 or 2001:db8::1") from None
+            raise Stop(422, str(error), NO_ADDRESS) from None
         try:
             return ToldView.of(await _told(control, polls, poll, said.wait_ms / 1000), polls.run)
         except TooMany as error:

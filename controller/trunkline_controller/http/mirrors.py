@@ -20,6 +20,7 @@ from .views.network import DpidText, end_id, link_id
 
 MAX_WAIT_MS = 1000
 MAX_ID = 320  # letters of a mirror's id
+NO_ADDRESS = "write IP addresses, as 192.0.2.1 or 2001:db8::1"
 _REMEDIES = {
     Why.ALL_PIPELINES: "raise mirror.max_pipelines, or write unmirrored",
     Why.HOST_PIPELINES: "raise mirror.max_pipelines_per_host, or write unmirrored",
@@ -33,6 +34,11 @@ class EndView(BaseModel):
 
     address: str = Field(max_length=64, description="IPv4 or IPv6, as the packets have it")
     port: int = Field(ge=1, le=65535)
+
+
+def connection_of(source: EndView, destination: EndView) -> Connection:
+    """Raises ValueError for what is no IP address."""
+    return Connection.of(source.address, source.port, destination.address, destination.port)
 
 
 class HopView(BaseModel):
@@ -66,8 +72,7 @@ class AnnouncedHopView(HopView):
 
     def hop(self) -> Hop:
         """Raises ValueError for what is no IP address."""
-        ends = self.source, self.destination
-        connection = Connection.of(ends[0].address, ends[0].port, ends[1].address, ends[1].port)
+        connection = connection_of(self.source, self.destination)
         return Hop(
             self.pool, self.block, self.generation, self.position, self.replicas, connection, self.client, self.stage
         )
@@ -160,7 +165,7 @@ def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRout
         try:
             announced = hop.hop()
         except ValueError as error:
-            raise Stop(422, str(error), "write IP addresses, as 192.0.2.1 or 2001:db8::1") from None
+            raise Stop(422, str(error), NO_ADDRESS) from None
         try:
             pipeline = await asyncio.wrap_future(control.mirror_announce(announced, hop.wait_ms / 1000))
         except Refused as refused:

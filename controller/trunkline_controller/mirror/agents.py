@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from .entries import Connection
-from .model import Pipeline
+from .model import Head, Pipeline
 
 MAX_AGENTS = 1024
 MAX_ADDRESSES = 64  # of one agent
@@ -45,15 +45,14 @@ def has_left(name: str) -> NotTaken:
 @dataclass(frozen=True)
 class Poll:
     """What an agent says with a poll. `run` tells its runs apart; `seen` is the version that it has, -1 for none;
-    `heads` are sequence numbers with which streams begin in connections that it leads, by pipeline; `failed` says why
-    it can't take its part in some.
+    `heads` are of connections that it leads; `failed` says why it can't take its part in some pipelines.
     """
 
     name: str
     run: str
     addresses: frozenset[str]
     seen: int = -1
-    heads: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    heads: tuple[Head, ...] = ()
     failed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     leaving: bool = False
 

@@ -128,8 +128,8 @@ class Mirrors:
             log.info("mirror: agent %s is there, at %s", poll.name, ", ".join(sorted(poll.addresses)))
         self._polls.wake(poll.name)  # an earlier one of it
         self._flush()
-        for identity, zero in poll.heads.items():
-            self._pipelines.head(identity, zero, poll.addresses)
+        for head in poll.heads:
+            self._pipelines.head(head, poll.addresses)
         for identity, why in poll.failed.items():
             self._pipelines.failed(identity, f"agent {poll.name} can't take part: {why}", poll.addresses)
         self._flush()

@@ -88,11 +88,22 @@ class Hop:
 
 
 @dataclass(frozen=True)
+class Head:
+    """Where the stream begins in a connection that is copied: the sequence number of its first octet, as the agent at
+    the connection's destination has read it there, for a pipeline.
+    """
+
+    id: str
+    connection: Connection
+    zero: int
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """What is known of one; `hops` by position. Times are of the caller's clock, in seconds.
 
     `lead` is the position of the first replica that the network's segments come to: the second where the client is on
-    the first one's host. `head` is the sequence number at which the stream begins in the connection to it.
+    the first one's host.
     """
 
     pool: str
@@ -111,7 +122,14 @@ class Pipeline:
     entries: Mapping[Dpid, FlowEntry] = field(default_factory=lambda: MappingProxyType({}))
     waits_for: frozenset[Dpid] = frozenset()  # switches that have not confirmed
     lead: int = 1
-    head: int | None = None
+    began: Head | None = None  # as said last of one of its connections
+
+    @property
+    def head(self) -> int | None:
+        """The sequence number at which the stream begins in the present connection to the lead, if that is known."""
+        if self.began is None or self.hops.get(self.lead) != self.began.connection:
+            return None
+        return self.began.zero
 
     @property
     def id(self) -> str:

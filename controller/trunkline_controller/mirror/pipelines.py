@@ -21,7 +21,7 @@ from ..flows.entry import FlowEntry
 from ..net.topology import Dpid, Topology
 from .counts import ArmTimes
 from .entries import MAX_REPLICAS, Connection, entries
-from .model import OF_THE_NETWORK, WRITES, Changes, Hop, Limits, Pipeline, Refused, State, Why, parsed_id
+from .model import OF_THE_NETWORK, WRITES, Changes, Head, Hop, Limits, Pipeline, Refused, State, Why, parsed_id
 from .places import Places, number
 
 Key = tuple[str, int]  # block pool and block id
@@ -160,8 +160,8 @@ class Pipelines:
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
         made = replace(
             known, hops=hops, until_s=now + self.limits.lease_s, state=State.ANNOUNCED, why=None, what="",
-            complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(),
-            lead=1, head=None,
+            complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(), lead=1,
+            began=None if known.began is not None and known.began.connection == old else known.began,
         )  # fmt: skip
         self._unlist(key, known)
         for address in _hosts_of(made):
@@ -202,23 +202,25 @@ class Pipelines:
             if pipeline.is_live or pipeline.why is Why.NO_AGENT:
                 self._arm((pipeline.pool, pipeline.block), now)
 
-    def head(self, identity: str, zero: int, addresses: Collection[str]) -> None:
-        """The agent at these addresses says with which sequence number the stream begins in the connection that is
-        copied. Of a pipeline that another host leads nothing is taken.
+    def head(self, head: Head, addresses: Collection[str]) -> None:
+        """The agent at these addresses says where the stream begins in a connection. It is taken of the one that is
+        copied now, from the host that it leads to: what is said of an earlier one is no longer so.
         """
         try:
-            pipeline = self.get(identity)
+            pipeline = self.get(head.id)
         except KeyError:
             return
-        if pipeline.missing or pipeline.hops[pipeline.lead].destination not in addresses:
+        if pipeline.missing or pipeline.hops[pipeline.lead] != head.connection:
+            return
+        if head.connection.destination not in addresses:
             return
         key = pipeline.pool, pipeline.block
         if pipeline.head is None:
-            self._blocks[key] = replace(pipeline, head=zero)
+            self._blocks[key] = replace(pipeline, began=head)
             if pipeline.is_live:
                 self._touch(pipeline, after=pipeline.lead)
-        elif pipeline.head != zero and pipeline.why is not Why.TWO_HEADS:
-            what = f"its agent said that the stream begins at {pipeline.head}, then at {zero}"
+        elif pipeline.head != head.zero and pipeline.why is not Why.TWO_HEADS:
+            what = f"its agent said that the stream begins at {pipeline.head}, then at {head.zero}"
             self._refuse(key, Refused(Why.TWO_HEADS, what))
 
     def failed(self, identity: str, what: str, addresses: Collection[str]) -> None:
@@ -296,7 +298,6 @@ class Pipelines:
             self._changes.add(dpid, wanted[dpid])
         made = replace(
             pipeline, state=State.ARMING, why=None, what="", tree=tree, entries=MappingProxyType(wanted), lead=lead,
-            head=pipeline.head if lead == pipeline.lead else None,
             complete_s=now if pipeline.state is State.REFUSED and pipeline.armed_s is None else pipeline.complete_s,
         )  # fmt: skip
         self._blocks[key] = made
