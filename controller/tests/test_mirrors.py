@@ -8,6 +8,7 @@ from test_mirror_pipelines import EVERYWHERE, at, hops, network
 from trunkline_controller.control import NotNow
 from trunkline_controller.flows.entry import FlowEntry, Match, Owner, SetField, Table, cookie
 from trunkline_controller.mirror import agents
+from trunkline_controller.mirror import mirrors as module
 from trunkline_controller.mirror.agents import NotTaken, Poll, TooMany
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
@@ -16,6 +17,16 @@ from trunkline_controller.mirror.model import Head, Refused, State, Why
 from trunkline_controller.mirror.settings import MirrorSettings
 
 LONG_S = 60.0
+
+
+class Clock:
+    """In the place of `time`."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
 
 
 class FakeSwitch:
@@ -100,6 +111,57 @@ def test_who_does_not_wait_long_enough_goes_on_unmirrored_and_is_counted():
         found = await net.mirrors.announce(hops([1, 2, 3])[0], 0.001)
         assert (found.state, net.mirrors.counts().late) == (State.ARMING, 1)
         assert not net.mirrors._waiting
+
+    asyncio.run(run())
+
+
+def test_a_hop_that_waits_for_others_does_not_count_as_late():
+    async def run():
+        net = Network()
+        first, second = hops([1, 2, 3])
+        found = await net.mirrors.announce(second, 0.001)
+        assert (found.state, found.missing, net.mirrors.counts().late) == (State.ANNOUNCED, (1,), 0)
+        await net.mirrors.announce(first, 0.0)
+        found = await net.mirrors.announce(second, 0.001)
+        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 1)
+
+    asyncio.run(run())
+
+
+def test_the_time_for_arming_begins_when_all_hops_are_known(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+
+    async def run():
+        net = Network()
+        first, second = hops([1, 2, 3])
+        wait = asyncio.create_task(net.mirrors.announce(second, 0.01))
+        await asyncio.sleep(0)
+        clock.now += 0.01
+        await net.mirrors.announce(first, 0.0)
+        await asyncio.sleep(0.05)
+        assert not wait.done()
+        net.answer()
+        assert ((await wait).state, net.mirrors.counts().late) == (State.ARMED, 0)
+        # It does not begin anew for ever, whoever announces hops anew.
+        wait = asyncio.create_task(net.mirrors.announce(hops([1, 2, 3], block=2, port=2)[1], 0.01))
+        await asyncio.sleep(0)
+        clock.now += 0.02
+        await net.mirrors.announce(hops([1, 2, 3], block=2, port=2)[0], 0.0)
+        assert ((await wait).state, net.mirrors.counts().late) == (State.ARMING, 1)
+
+    asyncio.run(run())
+
+
+def test_a_pipeline_that_was_late_is_armed_when_switches_confirm():
+    async def run():
+        net = Network()
+        for hop in hops([1, 2, 3]):
+            found = await net.mirrors.announce(hop, 0.001)
+        assert (found.state, net.mirrors.counts().late) == (State.ARMING, 1)
+        net.answer()
+        (found,) = net.mirrors.all()
+        assert (found.state, bool(net.carried())) == (State.ARMED, True)
 
     asyncio.run(run())
 

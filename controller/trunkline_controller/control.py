@@ -212,8 +212,9 @@ class MirrorControl(Protocol):
     """What those who open the connections of a pipeline, agents at replicas' hosts, and operators ask of mirroring."""
 
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
-        """Takes a hop, or renews its pipeline's lease. The answer is there when the pipeline is armed or refused, or
-        after `wait_s`; it raises mirror.model.Refused where nothing is kept of the hop, or NotNow.
+        """Takes a hop, or renews its lease. The answer is there when the pipeline is armed or refused, or `wait_s`
+        after all of its hops were known, or after `wait_s` where some are missing; it raises mirror.model.Refused where
+        nothing is kept of the hop, or NotNow.
         """
         ...
 

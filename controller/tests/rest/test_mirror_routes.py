@@ -34,10 +34,11 @@ def test_hops_are_announced_one_by_one_listed_and_ended(client: Client, control:
     first = post(client, hop(1, wait_ms=20))
     assert first.status == 200
     assert (first.json["state"], first.json["missing"], first.json["lease_s"]) == ("announced", [2, 3], 60.0)
+    assert first.json["complete"] is False
     assert control.waited_s == [0.02]
     post(client, hop(2))
     last = post(client, hop(3)).json
-    assert (last["state"], last["why"], last["arm_ms"]) == ("arming", None, None)
+    assert (last["state"], last["complete"], last["why"], last["arm_ms"]) == ("arming", True, None, None)
     assert last["hops"][2] == {
         "position": 3,
         "source": {"address": "10.0.2.1", "port": 40000},

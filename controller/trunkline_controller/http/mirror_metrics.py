@@ -29,7 +29,7 @@ class MirrorCollector(Collector):
             ("closed", "Pipelines that were closed by their owners", counts.closed),
             ("superseded", "Pipelines that a newer generation or connection took the place of", counts.superseded),
             ("swept", "Pipelines that were removed as nobody renewed them", counts.swept),
-            ("late", "Announcements that waited in vain for their pipeline to be armed or refused", counts.late),
+            ("late", "Announcements that waited in vain for a pipeline with all its hops to be armed", counts.late),
         ):
             yield CounterMetricFamily(f"trunkline_mirror_{name}", says, value=float(count))
         refused = CounterMetricFamily(

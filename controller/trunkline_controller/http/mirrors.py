@@ -67,7 +67,11 @@ class AnnouncedHopView(HopView):
     client: str = Field(max_length=255, description="Hadoop's name of the client; empty where a DataNode re-replicates")
     stage: str = Field(WRITES[0], max_length=64, description="Hadoop's BlockConstructionStage")
     wait_ms: int = Field(
-        0, ge=0, le=MAX_WAIT_MS, description="How long to wait for the pipeline to be armed or refused, in milliseconds"
+        0,
+        ge=0,
+        le=MAX_WAIT_MS,
+        description="How long to wait for hops that are missing, and once all are known for the pipeline to be armed or "
+        "refused, in milliseconds",
     )
 
     def hop(self) -> Hop:
@@ -90,6 +94,7 @@ class MirrorView(BaseModel):
     why: Why | None = Field(description="Why it is refused")
     what: str = Field(description="The same for people")
     hops: list[HopView]
+    complete: bool = Field(description="Whether all hops are known. If not, it is others that keep it from being armed")
     missing: list[int] = Field(description="Positions that nobody has announced")
     switches: list[DpidText] = Field(description="Those with flow entries for it")
     lead: int = Field(description="Position of the first replica that segments come to over the network")
@@ -113,6 +118,7 @@ class MirrorView(BaseModel):
             why=pipeline.why,
             what=pipeline.what,
             hops=[HopView.of(position, hop) for position, hop in sorted(pipeline.hops.items())],
+            complete=not pipeline.missing,
             missing=list(pipeline.missing),
             switches=[dpid_text(dpid) for dpid in sorted(pipeline.entries)],
             lead=pipeline.lead,
@@ -161,7 +167,9 @@ def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRout
 
     @router.post("", responses=problem.responses(409, 413, 415))
     async def announce_hop(hop: AnnouncedHopView) -> AnnouncedView:
-        """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`."""
+        """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`, which begins anew when all
+        hops are known.
+        """
         try:
             announced = hop.hop()
         except ValueError as error:

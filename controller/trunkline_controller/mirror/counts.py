@@ -31,8 +31,8 @@ class ArmTimes:
 
 @dataclass(frozen=True)
 class MirrorCounts:
-    """`by_state` and `agents` are of now. `late`: announcements that waited, and whose time was over before their
-    pipeline was armed or refused."""
+    """`by_state` and `agents` are of now. `late`: announcements that waited, all hops being known, and whose time was
+    over before their pipeline was armed or refused."""
 
     enabled: bool
     lease_s: float

@@ -78,7 +78,9 @@ class Mirrors:
     # What owners of pipelines and operators ask.
 
     async def announce(self, hop: Hop, wait_s: float) -> Pipeline:
-        """Takes a hop, and waits so long for its pipeline to be armed or refused. Raises Refused or NotNow."""
+        """Takes a hop, and waits so long for hops that are missing, and then so long for the pipeline to be armed or
+        refused. Raises Refused or NotNow.
+        """
         self._check()
         begun = time.monotonic()
         try:
@@ -87,19 +89,21 @@ class Mirrors:
             self._flush()  # a hop that is refused may have ended another pipeline
         if wait_s <= 0:
             return pipeline
-        return await self._settled(pipeline.id, begun + wait_s)
+        return await self._settled(pipeline.id, begun, wait_s)
 
-    async def _settled(self, identity: str, until: float) -> Pipeline:
+    async def _settled(self, identity: str, begun: float, wait_s: float) -> Pipeline:
         while True:
             try:
                 pipeline = self._pipelines.get(identity)
             except KeyError:
                 raise NotNow("the pipeline was closed, or superseded, meanwhile", "announce its present hops") from None
-            left = until - time.monotonic()
             if pipeline.settled:
                 return pipeline
+            # This controller's time begins when it knows all hops; each that is dialled anew begins it anew, but once.
+            since = begun if pipeline.complete_s is None else max(begun, pipeline.complete_s)
+            left = min(since + wait_s, begun + 2 * wait_s) - time.monotonic()
             if left <= 0:
-                self._late += 1
+                self._late += pipeline.complete_s is not None
                 return pipeline
             await self._waiting.news(identity, left)
 
