@@ -231,12 +231,15 @@ def test_a_connection_carries_one_pipeline_the_newest():
     assert {entry.cookie for _, entry in present(pipelines)} == {entry.cookie for entry in found.entries.values()}
 
 
-def test_a_lease_is_renewed_by_any_owner_and_what_none_renews_is_swept():
+def test_a_pipeline_ends_when_an_owner_of_a_connection_no_longer_renews_its_lease():
     pipelines = made()
     some = hops([1, 2, 3])
     announce(pipelines, some, 0.0)
     announce(pipelines, hops([4, 5, 6], block=2), 0.0)
-    pipelines.announce(some[1], 9.0)
+    for hop in some:
+        pipelines.announce(hop, 9.0)
+    # The second replica's DataNode is there on, the first's is gone.
+    pipelines.announce(hops([4, 5, 6], block=2)[1], 9.0)
     assert pipelines.sweep(9.9) == 0
     assert pipelines.sweep(10.0) == 1
     assert [pipeline.block for pipeline in pipelines.all()] == [1]

@@ -294,6 +294,50 @@ def test_what_another_controller_left_stays_for_one_lease_and_is_taken_over_wher
     asyncio.run(run())
 
 
+def test_what_another_controller_left_goes_when_its_pipeline_is_ended_here():
+    async def run():
+        before, net = Network(), Network()
+        one, two = hops([1, 2, 3, 4]), hops([4, 5, 6], block=2)
+        for hop in (*one, *two):
+            found = await before.mirrors.announce(hop, 0.0)
+        net.mirrors = Mirrors(net.mirrors.settings, lambda: net.switches)
+        net.begin()
+        for dpid, switch in net.switches.items():
+            switch.flows = set(before.switches[dpid].flows)
+            net.mirrors.switch_ready(switch)
+        net.mirrors.network(network())
+        # Its owner could not tell the controller before, and makes up for it.
+        first = before.mirrors.all()[0].id
+        net.mirrors.close(first)
+        assert net.carried() == set(found.entries.items())
+        guards = guard(network())
+        assert {(dpid, e) for dpid in net.switches for e in net.mirrors.entries(dpid) - guards[dpid]} == net.carried()
+        for identity in (first, "x", f"{first}0"):
+            with pytest.raises(KeyError):
+                net.mirrors.close(identity)
+
+    asyncio.run(run())
+
+
+def test_what_a_switch_that_comes_back_has_of_a_known_pipeline_ends_with_it():
+    async def run():
+        net = Network()
+        for hop in hops([1, 2, 3]):
+            found = await net.mirrors.announce(hop, 0.0)
+        for switch in net.switches.values():
+            net.mirrors.switch_ready(switch)
+        (dpid, *_), away = found.entries, dict(net.switches)
+        del net.switches[dpid]
+        net.mirrors.close(found.id)
+        assert net.carried() == set()
+        net.switches[dpid] = away[dpid]
+        assert net.carried()
+        net.mirrors.switch_ready(away[dpid])
+        assert {dpid: net.mirrors.entries(dpid) for dpid in net.switches} == guard(network())
+
+    asyncio.run(run())
+
+
 def test_a_held_entry_in_the_place_of_a_new_one_gives_way():
     async def run():
         before, net = Network(), Network()

@@ -70,8 +70,8 @@ class AnnouncedHopView(HopView):
         0,
         ge=0,
         le=MAX_WAIT_MS,
-        description="How long to wait for hops that are missing, and once all are known for the pipeline to be armed or "
-        "refused, in milliseconds",
+        description="How long to wait for hops that are missing, and once all are known for the pipeline to be armed "
+        "or refused, in milliseconds",
     )
 
     def hop(self) -> Hop:
@@ -130,7 +130,7 @@ class MirrorView(BaseModel):
 class AnnouncedView(MirrorView):
     """What became of an announcement."""
 
-    lease_s: float = Field(description="After so long it is removed, unless one of its hops is announced again")
+    lease_s: float = Field(description="After so long it is removed, unless its hops are announced again, each")
 
 
 class ListedMirrorView(MirrorView):
@@ -167,8 +167,8 @@ def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRout
 
     @router.post("", responses=problem.responses(409, 413, 415))
     async def announce_hop(hop: AnnouncedHopView) -> AnnouncedView:
-        """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`, which begins anew when all
-        hops are known.
+        """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`, which begins anew when
+        all hops are known.
         """
         try:
             announced = hop.hop()

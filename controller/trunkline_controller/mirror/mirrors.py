@@ -14,12 +14,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from ..control import NotNow
-from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner, SetField
+from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner, SetField, cookie
 from ..net.topology import Dpid, Topology
 from .agents import Agents, AgentState, Poll, Told, flows_of, has_left
 from .counts import MirrorCounts
 from .model import Hop, Pipeline, State
 from .pipelines import Pipelines
+from .places import number_of
 from .settings import MirrorSettings
 from .waiting import Waiting
 
@@ -110,8 +111,23 @@ class Mirrors:
     def close(self, identity: str) -> None:
         """Raises KeyError or NotNow."""
         self._check()
-        self._pipelines.close(identity)
+        try:
+            self._pipelines.close(identity)
+        except KeyError:
+            if not self._let_go(identity):
+                raise
         self._flush()
+
+    def _let_go(self, identity: str) -> bool:
+        """Of a pipeline that another master knew: takes away what is held of it. Whether there was any."""
+        ours = cookie(Owner.MIRROR, number_of(identity))
+        switches, found = self._switches(), False
+        for dpid, held in self._held.items():
+            if ended := frozenset(entry for entry in held if entry.cookie == ours):
+                self._held[dpid], found = held - ended, True
+                if dpid in switches:
+                    switches[dpid].amend(frozenset(), ended - self._pipelines.entries(dpid))
+        return found
 
     def all(self) -> tuple[Pipeline, ...]:
         return self._pipelines.all()
@@ -228,7 +244,9 @@ class Mirrors:
         if not self.settings.enabled:
             return
         if time.monotonic() < self._held_until:
-            self._held[switch.dpid] = frozenset(filter(_is_mirror, switch.flows))
+            # What this master has put there ends with its pipelines, of which some may have ended while it was away.
+            found = frozenset(filter(_is_mirror, switch.flows)) - self._pipelines.entries(switch.dpid)
+            self._held[switch.dpid] = found & self._held.get(switch.dpid, found)
         self._pipelines.switch_anew(switch.dpid)
         self.answered(switch)  # what it has was just read
 
@@ -267,7 +285,7 @@ class Mirrors:
         self._sweep_at = now + SWEEP_S
         swept = self._pipelines.sweep(now)
         if swept:
-            log.info("mirror: %d pipelines that nobody announced again are removed", swept)
+            log.info("mirror: %d pipelines that their owners did not announce again are removed", swept)
         for name in self._agents.sweep(now):
             log.warning(
                 "mirror: agent %s is silent for %g s; its host gets no copies until it polls again",

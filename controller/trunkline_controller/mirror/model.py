@@ -62,7 +62,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """`lease_s`: a pipeline that no owner has announced again for so long is removed."""
+    """`lease_s`: a pipeline of which a hop was not announced again for so long is removed."""
 
     pipelines: int = 1024
     per_host: int = 64
@@ -111,8 +111,8 @@ class Pipeline:
     generation: int
     replicas: int
     announced_s: float
-    until_s: float
     hops: Mapping[int, Connection] = field(default_factory=lambda: MappingProxyType({}))
+    leases: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))  # of hops: until when
     state: State = State.ANNOUNCED
     why: Why | None = None
     what: str = ""  # of a refused one, for people
@@ -134,6 +134,11 @@ class Pipeline:
     @property
     def id(self) -> str:
         return pipeline_id(self.pool, self.block, self.generation)
+
+    @property
+    def until_s(self) -> float:
+        """When it ends: as soon as the owner of one of its hops no longer announces it."""
+        return min(self.leases.values())
 
     @property
     def missing(self) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ class Pipelines:
     # What owners say.
 
     def announce(self, hop: Hop, now: float) -> Pipeline:
-        """Takes a hop, or renews its pipeline's lease. Raises Refused."""
+        """Takes a hop, or renews its lease. Raises Refused."""
         try:
             return self._announce(hop, now)
         except Refused as error:
@@ -115,7 +115,7 @@ class Pipelines:
             self._supersede(key)
             known = None
         if known is not None and known.hops.get(hop.position) == hop.connection:
-            renewed = replace(known, until_s=now + self.limits.lease_s)
+            renewed = replace(known, leases=self._renewed(known, hop, now))
             self._blocks[key] = renewed
             if renewed.why in OF_THE_NETWORK and not renewed.missing:
                 self._arm(key, now)
@@ -124,7 +124,7 @@ class Pipelines:
             self._supersede(other)  # a connection carries one block's write; the older one's end was not told
         if known is None:
             self._make_room(hop)
-            known = Pipeline(hop.pool, hop.block, hop.generation, hop.replicas, now, 0.0)
+            known = Pipeline(hop.pool, hop.block, hop.generation, hop.replicas, now)
         self._put(key, known, hop, now)
         return self._blocks[key]
 
@@ -159,7 +159,7 @@ class Pipelines:
             self._wait(key, frozenset())
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
         made = replace(
-            known, hops=hops, until_s=now + self.limits.lease_s, state=State.ANNOUNCED, why=None, what="",
+            known, hops=hops, leases=self._renewed(known, hop, now), state=State.ANNOUNCED, why=None, what="",
             complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(), lead=1,
             began=None if known.began is not None and known.began.connection == old else known.began,
         )  # fmt: skip
@@ -171,6 +171,9 @@ class Pipelines:
         if not made.missing:
             self._blocks[key] = replace(made, complete_s=now)
             self._arm(key, now)
+
+    def _renewed(self, known: Pipeline, hop: Hop, now: float) -> Mapping[int, float]:
+        return MappingProxyType({**known.leases, hop.position: now + self.limits.lease_s})
 
     def close(self, identity: str) -> Pipeline:
         """The pipeline has ended. Raises KeyError."""

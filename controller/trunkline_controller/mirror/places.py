@@ -89,5 +89,9 @@ def _is_within_a_host(connection: Connection) -> bool:
 
 
 def number(pipeline: Pipeline) -> int:
+    return number_of(pipeline.id)
+
+
+def number_of(identity: str) -> int:
     """Of a pipeline's name alone, so that another controller finds its entries the same."""
-    return zlib.crc32(pipeline.id.encode())
+    return zlib.crc32(identity.encode())

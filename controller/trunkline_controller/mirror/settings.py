@@ -18,7 +18,7 @@ class MirrorSettings:
     max_pipelines_per_host: int = 64
     """Pipelines announced at once that one host has a part in, 1 to 65536."""
     lease_s: float = 60.0
-    """A pipeline that nobody has announced again for so long is removed, in seconds, 1 to 86400."""
+    """A pipeline of which a connection was not announced again for so long is removed, in seconds, 1 to 86400."""
 
     agent_lease_s: float = 15.0
     """An agent that has not polled for so long is taken for gone, and copies to its host end; in seconds, 1 to 3600."""
