@@ -429,6 +429,8 @@ def test_times_are_counted_as_a_histogram():
 
 def test_only_entries_of_mirrors_are_held():
     net = Network()
+    net.mirrors.role_changed(False)
+    net.begin()
     mirror, other = (FlowEntry(Table.FORWARD, 44, Match(l4_src=n), (), None, cookie(n)) for n in (Owner.MIRROR, 4))
     net.switches[1].flows = {mirror, other}
     net.mirrors.switch_ready(net.switches[1])
