@@ -58,15 +58,27 @@ def test_a_later_run_takes_the_place_of_an_earlier_one():
     assert found.polled(poll("d1", "10.0.0.2", run="3"), 1.5).polls == 4
 
 
-def test_an_address_is_served_while_one_agent_is_there():
+def test_an_address_is_of_the_agent_that_claimed_it_first_until_it_leaves_or_its_lease_is_over():
     found = Agents(LEASE_S)
-    found.polled(poll("d1", "10.0.0.1"), 0.0)
-    found.polled(poll("old-name", "10.0.0.1"), 0.0)
-    assert moved(found) == ({"10.0.0.1"}, set())
-    assert found.touch({"10.0.0.1"}) == {"d1", "old-name"}
-    assert (found.leave("old-name", "1"), moved(found)) == (True, (set(), set()))
-    assert (found.leave("d1", "1"), moved(found)) == (True, (set(), {"10.0.0.1"}))
-    assert found.leave("d1", "1") is False
+    found.polled(poll("d1", "10.0.0.1", "10.1.0.1"), 0.0)
+    found.polled(poll("d2", "10.0.0.2"), 0.0)
+    moved(found)
+    for name, addresses in (("d3", ["10.0.0.1"]), ("d3", ["10.0.0.3", "10.1.0.1"]), ("d2", ["10.0.0.2", "10.0.0.1"])):
+        with pytest.raises(NotTaken, match="agent d1 is there") as taken:
+            found.polled(poll(name, *addresses), 5.0)
+        assert (taken.value.why, moved(found)) == ("address_taken", (set(), set()))
+    assert ({agent.name for agent in found.all()}, found.get("d2").polled_s) == ({"d1", "d2"}, 0.0)
+    assert found.touch({"10.0.0.1", "10.0.0.3"}) == {"d1"}
+    # The first no longer claims it; it leaves; its lease is over.
+    found.polled(poll("d1", "10.0.0.1"), 9.0)
+    found.polled(poll("d3", "10.1.0.1"), 9.0)
+    assert moved(found) == ({"10.1.0.1"}, set())
+    assert (found.leave("d3", "1"), moved(found)) == (True, (set(), {"10.1.0.1"}))
+    assert found.leave("d3", "1") is False
+    found.polled(poll("d4", "10.1.0.1"), 10.0)
+    found.sweep(19.0)
+    found.polled(poll("d4", "10.0.0.1"), 19.0)
+    assert found.touch({"10.0.0.1"}) == {"d4"}
 
 
 def test_what_a_run_said_before_it_left_brings_it_back_no_more_however_late_it_comes(monkeypatch):
@@ -126,7 +138,13 @@ class Anything(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("abc"), addresses=st.frozensets(st.sampled_from("1234"), min_size=1))
     def polls(self, name, addresses):
-        self.agents.polled(Poll(name, str(self.runs[name]), addresses), self.now)
+        taken = {address for other, (_, some) in self.until.items() if other != name for address in some}
+        try:
+            self.agents.polled(Poll(name, str(self.runs[name]), addresses), self.now)
+        except NotTaken:
+            assert taken & addresses
+            return
+        assert not taken & addresses
         self.until[name] = self.now + LEASE_S, addresses
 
     @rule(name=st.sampled_from("abc"))

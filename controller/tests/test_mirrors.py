@@ -501,7 +501,7 @@ async def again(net, before, poll):
 
 def test_a_poll_that_hears_nothing_new_is_told_so_in_the_end():
     async def run():
-        net = Network(agent_lease_s=0.04)
+        net = Network(agent_lease_s=0.04, served=frozenset())
         first = await net.mirrors.poll(poll("d2", 2), LONG_S)
         for wait_s in (0.0, 0.001, LONG_S):  # half a lease at most, so that it polls again in time
             told = await net.mirrors.poll(poll("d2", 2, seen=first.version), wait_s)
@@ -596,7 +596,7 @@ def test_agents_are_told_where_it_is_off_or_another_controller_is_master_and_whe
     async def run():
         with pytest.raises(NotNow, match="mirroring is off"):
             await Network(enabled=False).mirrors.poll(poll("d2", 2), LONG_S)
-        net = Network()
+        net = Network(served=frozenset())
         first = await net.mirrors.poll(poll("d2", 2), LONG_S)
         waits = asyncio.create_task(net.mirrors.poll(poll("d2", 2, seen=first.version), LONG_S))
         await settle()

@@ -28,7 +28,7 @@ def control() -> Iterator[MirroringControl]:
 
 
 def poll(client: Client, name: str, **others: object) -> Answer:
-    said = {"run": "1", "addresses": [HOSTS.get(name, "10.0.3.1")], "wait_ms": 0} | others
+    said = {"run": "1", "addresses": [HOSTS.get(name, f"10.0.3.{name[1:]}")], "wait_ms": 0} | others
     return client.ask("POST", f"/v1/mirror-agents/{name}", json.dumps(said), Content_Type="application/json")
 
 
@@ -231,6 +231,18 @@ def test_only_who_knows_the_token_is_an_agent(serve, token_file, control: Mirror
     headers = {"Content_Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
     assert client.ask("POST", "/v1/mirror-agents/d1", body, **headers).status == 200
     assert client.ask("POST", "/v1/mirror-agents/d1", body, **headers, Origin="http://evil.example").status == 403
+
+
+def test_an_address_that_another_agent_has_is_not_taken_over_and_the_log_says_so_once(client: Client, caplog):
+    poll(client, "d1")
+    for _ in range(3):
+        answer = poll(client, "d9", addresses=[HOSTS["d1"], "10.0.3.9"])
+        assert (answer.status, answer.json["why"]) == (409, "address_taken")
+        assert "agent d1 is there" in answer.json["detail"]
+    assert [agent["name"] for agent in client.get("/v1/mirror-agents").json["agents"]] == ["d1"]
+    assert caplog.text.count("agent d9 is not taken: 10.0.1.2 is taken") == 1
+    poll(client, "d1", leaving=True)
+    assert poll(client, "d9", addresses=[HOSTS["d1"], "10.0.3.9"]).status == 200
 
 
 def test_so_many_agents_are_there_and_no_more(client: Client, control: MirroringControl, monkeypatch):

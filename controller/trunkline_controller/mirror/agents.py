@@ -20,6 +20,7 @@ from .model import Head, Pipeline
 
 MAX_AGENTS = 1024
 MAX_ADDRESSES = 64  # of one agent
+ADDRESS_TAKEN = "address_taken"
 MAX_LEFT = 4 * MAX_AGENTS  # runs of agents that are remembered to have left, the latest
 
 
@@ -113,7 +114,7 @@ class Agents:
     def __init__(self, lease_s: float) -> None:
         self.lease_s = lease_s
         self._agents: dict[str, Agent] = {}
-        self._at: dict[str, set[str]] = {}  # agents' names by address
+        self._at: dict[str, str] = {}  # agents' names by address
         self._came: set[str] = set()
         self._gone: set[str] = set()
         self._left: dict[tuple[str, str], None] = {}  # names and runs, the latest last
@@ -132,6 +133,7 @@ class Agents:
         """
         if (poll.name, poll.run) in self._left:
             raise has_left(poll.name)
+        self._check_claims(poll)
         known = self._agents.get(poll.name)
         if known is None and len(self._agents) >= MAX_AGENTS:
             raise TooMany(f"{MAX_AGENTS} agents are there already")
@@ -145,6 +147,16 @@ class Agents:
         made = Agent(poll.name, poll.run, poll.addresses, now, polls, version)
         self._agents[poll.name] = made
         return made
+
+    def _check_claims(self, poll: Poll) -> None:
+        """Who claims an address first has it, so that no other agent is told of the connections there."""
+        for address in sorted(poll.addresses):
+            if (holder := self._at.get(address, poll.name)) != poll.name:
+                raise NotTaken(
+                    ADDRESS_TAKEN,
+                    f"{address} is taken: agent {holder} is there",
+                    f"end one of the two, or wait until agent {holder} has been silent for {self.lease_s:g} s",
+                )
 
     def leave(self, name: str, run: str) -> bool:
         """This run of the agent is there no more, whatever of it still comes; whether it was. Raises NotTaken where
@@ -198,7 +210,7 @@ class Agents:
 
     def touch(self, addresses: Iterable[str]) -> frozenset[str]:
         """Agents at these addresses are told something else now; their names."""
-        names = frozenset(name for address in addresses for name in self._at.get(address, ()))
+        names = frozenset(self._at[address] for address in addresses if address in self._at)
         for name in names:
             self._agents[name] = replace(self._agents[name], version=self._next())
         return names
@@ -209,17 +221,13 @@ class Agents:
 
     def _move(self, name: str, before: frozenset[str], after: frozenset[str]) -> None:
         for address in before - after:
-            here = self._at[address]
-            here.discard(name)
-            if not here:
-                del self._at[address]
-                self._gone.add(address)
-                self._came.discard(address)
+            del self._at[address]
+            self._gone.add(address)
+            self._came.discard(address)
         for address in after - before:
-            if address not in self._at:
-                self._came.add(address)
-                self._gone.discard(address)
-            self._at.setdefault(address, set()).add(name)
+            self._at[address] = name
+            self._came.add(address)
+            self._gone.discard(address)
 
 
 def flows_of(pipelines: Iterable[Pipeline], addresses: Collection[str]) -> tuple[MirroredFlow, ...]:

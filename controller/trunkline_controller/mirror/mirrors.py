@@ -16,7 +16,7 @@ from typing import Protocol
 from ..control import NotNow
 from ..flows.entry import COOKIE, COOKIE_MASK, FlowEntry, Owner, SetField, cookie
 from ..net.topology import Dpid, Topology
-from .agents import Agents, AgentState, Poll, Told, flows_of, has_left
+from .agents import ADDRESS_TAKEN, MAX_AGENTS, Agents, AgentState, NotTaken, Poll, Told, flows_of, has_left
 from .counts import MirrorCounts
 from .model import Hop, Pipeline, State
 from .pipelines import Pipelines
@@ -67,6 +67,7 @@ class Mirrors:
         self._waiting = Waiting()  # by pipeline's id
         self._polls = Waiting()  # by agent's name
         self._answers = Waiting()  # of switches
+        self._disputes: dict[str, str] = {}  # by agent: what the log says already
         self._to_tell: set[str] = set()  # agents
         self._telling: asyncio.TimerHandle | None = None
         self._late = 0
@@ -143,7 +144,12 @@ class Mirrors:
         if poll.leaving:
             return await self._leave(poll, begun + wait_s)
         is_new = self._agents.get(poll.name) is None
-        polls = self._agents.polled(poll, begun, wait_s > 0).polls
+        try:
+            polls = self._agents.polled(poll, begun, wait_s > 0).polls
+        except NotTaken as error:
+            self._disputed(poll.name, error)
+            raise
+        self._disputes.pop(poll.name, None)
         if is_new:
             log.info("mirror: agent %s is there, at %s", poll.name, ", ".join(sorted(poll.addresses)))
         self._polls.wake(poll.name)  # an earlier one of it
@@ -187,6 +193,15 @@ class Mirrors:
             switches = self._switches()
             copying = {d for d in copying if d not in switches or _copies_to(poll.addresses, switches[d])}
         return Told(0, self.settings.agent_lease_s, stopped=not copying)
+
+    def _disputed(self, name: str, error: NotTaken) -> None:
+        """One line in the log for what an agent says again and again."""
+        if error.why == ADDRESS_TAKEN and self._disputes.get(name) != error.what:
+            log.warning("mirror: agent %s is not taken: %s; %s", name, error.what, error.remedy)
+            self._disputes.pop(name, None)
+            if len(self._disputes) >= MAX_AGENTS:
+                del self._disputes[next(iter(self._disputes))]
+            self._disputes[name] = error.what
 
     def agents(self) -> tuple[AgentState, ...]:
         now = time.monotonic()
