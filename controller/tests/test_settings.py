@@ -75,6 +75,8 @@ def test_all_that_is_wrong_is_listed(tmp_path):
         ("openflow = 1", "openflow", "is not a table"),
         ("[openflow", "", "is not TOML: "),
         ("[dynamic]\npoll_s = 1e9", "dynamic.poll_s", "1e+09 is out of range"),
+        ("[mirror]\nagents = '/none'", "mirror.agents", "/none: No such file"),
+        ("[mirror]\nannounce_token_file = '/none'", "mirror.announce_token_file", "/none: No such file"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, text, key, what):

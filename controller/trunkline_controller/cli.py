@@ -112,7 +112,7 @@ def run(settings: Settings) -> int:
         return FAILED
     dynamic = DynamicControl(settings.dynamic, controller) if settings.dynamic.enabled else None
     controller.dynamic = dynamic
-    http = HttpServer(controller, settings.http)
+    http = HttpServer(controller, settings.http, settings.mirror)
     try:
         http.start()
     except ValueError as error:

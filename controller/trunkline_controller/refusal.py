@@ -1,12 +1,14 @@
-"""A setting that is refused, and the check of a file with a secret that a setting names."""
+"""A setting that is refused, and the check of a file with a secret, or a bearer token, that a setting names."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
 MAX_SECRET_BYTES = 4096
+MIN_TOKEN_BYTES = 16
 
 
 class SettingsError(ValueError):
@@ -36,3 +38,21 @@ def secret(setting: str, path: Path) -> bytes:
             os.close(descriptor)
     except OSError as error:
         raise SettingsError(setting, f"{path}: {error.strerror}", "name a file that this program can read") from None
+
+
+def token(setting: str, path: Path) -> bytes:
+    """The bearer token in a file. Raises SettingsError unless the file keeps it secret."""
+    text = secret(setting, path).strip()
+    if len(text) < MIN_TOKEN_BYTES:
+        raise SettingsError(
+            setting,
+            f"{path} has a token of {len(text)} bytes",
+            f"{MIN_TOKEN_BYTES} are the least: openssl rand -hex 32 > {path}",
+        )
+    if not re.fullmatch(rb"[A-Za-z0-9._~+/-]+=*", text):
+        raise SettingsError(
+            setting,
+            f"{path} has a token that a header can't carry",
+            "use letters, digits and -._~+/ as openssl rand -hex 32 makes them",
+        )
+    return text

@@ -11,6 +11,7 @@ from client import TOKEN, Client
 from fake_control import FakeControl
 
 from trunkline_controller.http import HttpServer, HttpSettings
+from trunkline_controller.mirror.settings import MirrorSettings
 
 __all__ = ["driver", "page"]
 
@@ -25,8 +26,8 @@ def serve(control: FakeControl) -> Iterator[Callable[..., Client]]:
     """Starts servers on free ports with these settings."""
     servers = []
 
-    def start(**settings: object) -> Client:
-        server = HttpServer(control, HttpSettings(port=0, **settings))
+    def start(mirror: MirrorSettings | None = None, **settings: object) -> Client:
+        server = HttpServer(control, HttpSettings(port=0, **settings), mirror)
         servers.append(server)
         server.start()
         return Client(server)

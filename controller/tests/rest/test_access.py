@@ -8,6 +8,7 @@ from client import TOKEN, Client
 from fake_control import TEXT, FakeControl
 
 from trunkline_controller.http import access
+from trunkline_controller.http.tokens import OPERATOR, Tokens
 
 OWN = ("controller.example",)
 
@@ -92,10 +93,11 @@ def test_pages_of_others_are_refused():
 )
 def test_the_token_is_compared_whole(given: str, right: bool):
     headers = [(b"authorization", given.encode("latin-1"))]
-    assert access.is_authorised(headers, b"secret-secret-secret") is right
-    assert not access.is_authorised(headers * 2, b"secret-secret-secret")
-    assert not access.is_authorised([], b"secret-secret-secret")
-    assert access.is_authorised([], None)
+    tokens = Tokens(b"secret-secret-secret")
+    assert (tokens.caller(headers, "GET", "/v1/status") is OPERATOR) is right
+    for none in (headers * 2, []):
+        assert tokens.caller(none, "GET", "/v1/status").status == 401
+    assert Tokens().caller([], "GET", "/v1/status") is OPERATOR
 
 
 def test_without_the_token_nothing_of_the_network_is_told(

@@ -11,6 +11,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from .. import __version__
 from ..control import AgentControl, Control, MirrorControl
+from ..mirror.settings import MirrorSettings
 from . import problem
 from .agent import Polls, agent
 from .assets import assets
@@ -21,6 +22,7 @@ from .mirror_metrics import MirrorCollector
 from .mirrors import mirrors
 from .routes import routes
 from .settings import HttpSettings
+from .tokens import Tokens
 from .views.status import HealthView
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -30,9 +32,14 @@ class Served(Control, AgentControl, MirrorControl, Protocol):
     """What is served: what people, programs, agents at switches and pipelines ask of a controller."""
 
 
-def create_app(control: Served, settings: HttpSettings, polls: Polls | None = None) -> FastAPI:
-    """The application on a controller. Raises SettingsError. Who stops it ends the `polls` first."""
-    token = settings.token()
+def create_app(
+    control: Served, settings: HttpSettings, polls: Polls | None = None, mirror: MirrorSettings | None = None
+) -> FastAPI:
+    """The application on a controller. Raises SettingsError. Who stops it ends the `polls` first. `mirror` says who may
+    announce pipelines and be an agent, besides operators.
+    """
+    mirror = mirror or MirrorSettings()
+    tokens = Tokens(settings.token(), mirror.announce_token(), mirror.permitted())
     registry = CollectorRegistry()
     registry.register(NetworkCollector(control))
     registry.register(MirrorCollector(control))
@@ -67,7 +74,7 @@ def create_app(control: Served, settings: HttpSettings, polls: Polls | None = No
     app.include_router(assets())
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
-    app.add_middleware(Gate, token=token, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
+    app.add_middleware(Gate, tokens=tokens, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
     return app
 
 

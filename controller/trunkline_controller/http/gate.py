@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access, problem
 from .metrics import Requests
+from .tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -18,6 +19,11 @@ MAX_BODY_BYTES = 256 * 1024
 
 OPEN = frozenset({"/healthz", "/openapi.json"})
 """Answered without a token, as the page's own files are: they tell nothing of the network."""
+
+CALLER = "trunkline.caller"
+"""In a request's scope: whose token it carries, of those that need one."""
+
+_CHALLENGES = {401: {"WWW-Authenticate": 'Bearer realm="trunkline-controller"'}}
 
 # The page takes scripts, styles and data from here alone, and nobody may frame or embed what is here.
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -45,9 +51,9 @@ HEADERS = {
 class Gate:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, *, token: bytes | None, hosts: Iterable[str], requests: Requests) -> None:
+    def __init__(self, app: ASGIApp, *, tokens: Tokens, hosts: Iterable[str], requests: Requests) -> None:
         self.app = app
-        self.token = token
+        self.tokens = tokens
         self.hosts = tuple(hosts)
         self.requests = requests
 
@@ -87,14 +93,11 @@ class Gate:
         refusal = access.refusal(headers, scope["scheme"], self.hosts)
         if refusal is not None:
             return problem.answer(refusal.status, refusal.what, refusal.remedy)
-        if _needs_token(scope["path"]) and not access.is_authorised(headers, self.token):
-            return problem.answer(
-                401,
-                "a bearer token is required",
-                "send Authorization: Bearer with what is in the controller's http.token_file"
-                " (trunkline qos: --token-file)",
-                {"WWW-Authenticate": 'Bearer realm="trunkline-controller"'},
-            )
+        if _needs_token(scope["path"]):
+            caller = self.tokens.caller(headers, scope["method"], scope["path"])
+            if isinstance(caller, access.Refusal):
+                return problem.answer(caller.status, caller.what, caller.remedy, _CHALLENGES.get(caller.status))
+            scope[CALLER] = caller
         lengths = [value for name, value in headers if name == b"content-length"]
         if any(int(length) > MAX_BODY_BYTES for length in lengths):
             return problem.too_large(MAX_BODY_BYTES)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from ..control import MirrorControl
@@ -17,8 +17,10 @@ from ..mirror.model import Head
 from ..text import printable
 from . import problem
 from .agent import Polls
+from .gate import CALLER
 from .mirrors import MAX_ID, NO_ADDRESS, EndView, connection_of
 from .problem import Stop
+from .tokens import Caller
 
 MAX_WAIT_MS = 30_000
 MAX_HEADS = MAX_FAILED = 1024
@@ -183,12 +185,13 @@ def mirror_agents(control: MirrorControl, polls: Polls) -> APIRouter:
     router = APIRouter(prefix="/v1/mirror-agents", tags=["mirrors"], responses=problem.responses(401, 403, 422))
 
     @router.post("/{name}", responses=problem.responses(409, 413, 415, 503))
-    async def poll_mirrors(name: Name, said: AgentPollView) -> ToldView:
+    async def poll_mirrors(name: Name, said: AgentPollView, request: Request) -> ToldView:
         """Says that an agent is there, and which flows are its; waits while these are as it has seen them."""
         try:
             poll = said.poll(name, polls.run)
         except ValueError as error:
             raise Stop(422, str(error), NO_ADDRESS) from None
+        _check_claims(poll, request.scope[CALLER])
         try:
             return ToldView.of(await _told(control, polls, poll, said.wait_ms / 1000), polls.run)
         except TooMany as error:
@@ -203,6 +206,18 @@ def mirror_agents(control: MirrorControl, polls: Polls) -> APIRouter:
         return MirrorAgentsView(agents=[MirrorAgentView.of(agent) for agent in there])
 
     return router
+
+
+def _check_claims(poll: Poll, caller: Caller) -> None:
+    """An agent with a token of its own claims addresses of its own."""
+    if caller.agent is not None and (foreign := caller.agent.foreign(poll.addresses)):
+        raise Stop(
+            403,
+            f"agent {poll.name} may not claim {', '.join(foreign)}",
+            "add what is missing to its addresses in the file that mirror.agents of the controller names, and restart "
+            "that, or leave the interface out of agent.interfaces",
+            why="address_not_permitted",
+        )
 
 
 async def _told(control: MirrorControl, polls: Polls, poll: Poll, wait_s: float) -> Told:

@@ -10,6 +10,7 @@ import threading
 import uvicorn
 
 from ..listener import Listener
+from ..mirror.settings import MirrorSettings
 from ..refusal import SettingsError
 from .agent import Polls
 from .app import Served, create_app
@@ -25,8 +26,9 @@ LOOKS_PER_SWEEP = 5  # uvicorn looks around ten times a second
 class HttpServer:
     """A controller's HTTP server. `start` fails with SettingsError before anything listens; `stop` may be repeated."""
 
-    def __init__(self, control: Served, settings: HttpSettings) -> None:
+    def __init__(self, control: Served, settings: HttpSettings, mirror: MirrorSettings | None = None) -> None:
         self.settings = settings
+        self._mirror = mirror
         self._control = control
         self._polls = Polls()
         self._listener: Listener | None = None
@@ -51,7 +53,7 @@ class HttpServer:
         """Listens, and returns when requests are answered."""
         settings = self.settings
         settings.check()
-        app = create_app(self._control, settings, self._polls)
+        app = create_app(self._control, settings, self._polls, self._mirror)
         try:
             self._listener = Listener(settings.address, settings.port, settings.max_connections)
         except OSError as error:

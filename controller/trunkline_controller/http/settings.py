@@ -8,10 +8,9 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..refusal import SettingsError, secret
+from ..refusal import SettingsError, secret, token
 
 DEFAULT_PORT = 8181  # where people look for an OpenFlow controller's REST interface
-MIN_TOKEN_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -72,22 +71,7 @@ class HttpSettings:
 
     def token(self) -> bytes | None:
         """The bearer token, where one is compulsory. Raises SettingsError unless the file keeps it secret."""
-        if self.token_file is None:
-            return None
-        text = secret("http.token_file", self.token_file).strip()
-        if len(text) < MIN_TOKEN_BYTES:
-            raise SettingsError(
-                "http.token_file",
-                f"{self.token_file} has a token of {len(text)} bytes",
-                f"{MIN_TOKEN_BYTES} are the least: openssl rand -hex 32 > {self.token_file}",
-            )
-        if not re.fullmatch(rb"[A-Za-z0-9._~+/-]+=*", text):
-            raise SettingsError(
-                "http.token_file",
-                f"{self.token_file} has a token that a header can't carry",
-                "use letters, digits and -._~+/ as openssl rand -hex 32 makes them",
-            )
-        return text
+        return None if self.token_file is None else token("http.token_file", self.token_file)
 
     def tls(self) -> ssl.SSLContext | None:
         """What TLS is spoken with, if it is. Raises SettingsError where certificate and key are no pair."""

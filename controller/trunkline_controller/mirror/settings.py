@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..refusal import token
 from .model import Limits
+from .permits import PermittedAgent, load
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,28 @@ class MirrorSettings:
 
     agent_lease_s: float = 15.0
     """An agent that has not polled for so long is taken for gone, and copies to its host end; in seconds, 1 to 3600."""
+
+    agents: Path | None = None
+    """TOML file with the agents that there may be: a table for each, by its name, with its `token_file`, and with the
+    `addresses` and networks that it may claim. Each polls with its own token then, which lets it do nothing else, and
+    nobody else is an agent. Without it whoever has the token of `http.token_file` can be the agent of any address."""
+    announce_token_file: Path | None = None
+    """File with a bearer token for DataNodes: it is taken, besides that of `http.token_file`, for announcing pipelines
+    and ending them, and for nothing else."""
+
+    def check(self) -> None:
+        """Raises SettingsError unless the files that are named can be used."""
+        self.permitted()
+        self.announce_token()
+
+    def permitted(self) -> Mapping[str, PermittedAgent] | None:
+        """Agents that there may be, by name; none: any. Raises SettingsError."""
+        return None if self.agents is None else load(self.agents)
+
+    def announce_token(self) -> bytes | None:
+        """Raises SettingsError."""
+        file = self.announce_token_file
+        return None if file is None else token("mirror.announce_token_file", file)
 
     @property
     def limits(self) -> Limits:
