@@ -315,13 +315,22 @@ class FakeControl:
             answer.set_exception(error)
         return answer
 
-    def mirror_close(self, identity: str) -> None:
-        self.pipelines.close(identity)
+    def mirror_close(self, identity: str) -> Future[None]:
+        answer: Future[None] = Future()
+        try:
+            self.pipelines.close(identity)
+            answer.set_result(None)
+        except KeyError as error:
+            answer.set_exception(error)
+        return answer
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
         answer: Future[Told] = Future()
         answer.set_exception(NotNow("mirroring is off", "set mirror.enabled = true in the controller's configuration"))
         return answer
+
+    def mirror_lease_s(self) -> float:
+        return 60.0
 
     def mirrors(self) -> tuple[Pipeline, ...]:
         return self.pipelines.all()
@@ -355,8 +364,8 @@ class MirroringControl(FakeControl):
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
         return self._loop.submit(self.mirroring.announce(hop, wait_s))
 
-    def mirror_close(self, identity: str) -> None:
-        self._loop.call(lambda: self.mirroring.close(identity))
+    def mirror_close(self, identity: str) -> Future[None]:
+        return self._loop.submit_call(lambda: self.mirroring.close(identity))
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
         return self._loop.submit(self.mirroring.poll(poll, wait_s))

@@ -218,8 +218,8 @@ class MirrorControl(Protocol):
         """
         ...
 
-    def mirror_close(self, identity: str) -> None:
-        """Its switches copy nothing more. Raises KeyError or NotNow."""
+    def mirror_close(self, identity: str) -> Future[None]:
+        """Its switches copy nothing more. The answer raises KeyError or NotNow."""
         ...
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
@@ -231,5 +231,9 @@ class MirrorControl(Protocol):
     def mirrors(self) -> tuple[Pipeline, ...]: ...
 
     def mirror_agents(self) -> tuple[AgentState, ...]: ...
+
+    def mirror_lease_s(self) -> float:
+        """After so long a hop is to be announced again."""
+        ...
 
     def mirror_counts(self) -> MirrorCounts: ...

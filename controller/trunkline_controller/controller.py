@@ -206,8 +206,8 @@ class Controller:
     def mirror_announce(self, hop: Hop, wait_s: float) -> Future[Pipeline]:
         return self._loop.submit(self._fabric.mirrors.announce(hop, wait_s))
 
-    def mirror_close(self, identity: str) -> None:
-        self._loop.call(lambda: self._fabric.mirrors.close(identity))
+    def mirror_close(self, identity: str) -> Future[None]:
+        return self._loop.submit_call(lambda: self._fabric.mirrors.close(identity))
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
         return self._loop.submit(self._fabric.mirrors.poll(poll, wait_s))
@@ -217,6 +217,9 @@ class Controller:
 
     def mirror_agents(self) -> tuple[AgentState, ...]:
         return self._fabric.mirrors.agents()
+
+    def mirror_lease_s(self) -> float:
+        return self._fabric.mirrors.settings.lease_s
 
     def mirror_counts(self) -> MirrorCounts:
         return self._fabric.mirrors.counts()

@@ -45,11 +45,15 @@ class LoopThread:
 
     def call(self, work: Callable[[], T]) -> T:
         """Done there and waited for; before the thread runs, done at once."""
+        return self.submit_call(work).result(WAIT_S) if self.is_alive else work()
+
+    def submit_call(self, work: Callable[[], T]) -> Future[T]:
+        """Done there soon."""
 
         async def done() -> T:
             return work()
 
-        return self.do(done()) if self.is_alive else work()
+        return self.submit(done())
 
     def call_soon(self, work: Callable[..., object], *arguments: object) -> None:
         """Not waited for."""

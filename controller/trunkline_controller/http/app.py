@@ -1,4 +1,6 @@
-"""The application: REST under /v1, /openapi.json, /healthz, /metrics and the page, behind one gate."""
+"""The application: REST under /v1, /openapi.json, /healthz, /metrics and the page, behind one gate. What is in a hurry
+does not pass through the framework.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, generate_latest
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.types import ASGIApp
 
 from .. import __version__
 from ..control import AgentControl, Control, MirrorControl
@@ -17,9 +20,10 @@ from .agent import Polls, agent
 from .assets import assets
 from .gate import MAX_BODY_BYTES, Gate
 from .metrics import NetworkCollector, Requests
-from .mirror_agents import mirror_agents
+from .mirror_agents import mirror_agents, quick_mirror_agents
 from .mirror_metrics import MirrorCollector
-from .mirrors import mirrors
+from .mirrors import mirrors, quick_mirrors
+from .quick import Quick
 from .routes import routes
 from .settings import HttpSettings
 from .tokens import Tokens
@@ -34,7 +38,7 @@ class Served(Control, AgentControl, MirrorControl, Protocol):
 
 def create_app(
     control: Served, settings: HttpSettings, polls: Polls | None = None, mirror: MirrorSettings | None = None
-) -> FastAPI:
+) -> ASGIApp:
     """The application on a controller. Raises SettingsError. Who stops it ends the `polls` first. `mirror` says who may
     announce pipelines and be an agent, besides operators.
     """
@@ -74,8 +78,8 @@ def create_app(
     app.include_router(assets())
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
-    app.add_middleware(Gate, tokens=tokens, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
-    return app
+    quick = Quick(app, (quick_mirrors(control), quick_mirror_agents(control, polls)))
+    return Gate(quick, tokens=tokens, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
 
 
 def _openapi(app: FastAPI) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import access, problem
@@ -47,6 +46,9 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_NAMES = frozenset(name for name, _ in _HEADERS)
+
 
 class Gate:
     """ASGI middleware around the whole application."""
@@ -68,10 +70,7 @@ class Gate:
             nonlocal is_answered
             if message["type"] == "http.response.start":
                 is_answered = True
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                message["headers"] = _with_ours(message.get("headers", ()))
                 self.requests.count(scope, message["status"])
             await send(message)
 
@@ -102,6 +101,13 @@ class Gate:
         if any(int(length) > MAX_BODY_BYTES for length in lengths):
             return problem.too_large(MAX_BODY_BYTES)
         return None
+
+
+def _with_ours(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    found = [pair for pair in headers if pair[0].lower() not in _NAMES]
+    if not any(name.lower() == b"cache-control" for name, _ in found):
+        found.append((b"cache-control", b"no-store"))
+    return found + _HEADERS
 
 
 def _needs_token(path: str) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
+from starlette.types import Scope
 
 from ..control import MirrorControl
 from ..mirror.agents import MAX_ADDRESSES, AgentState, MirroredFlow, NotTaken, Poll, Told, TooMany
@@ -20,8 +22,11 @@ from .agent import Polls
 from .gate import CALLER
 from .mirrors import MAX_ID, NO_ADDRESS, EndView, connection_of
 from .problem import Stop
+from .quick import QuickRoute
 from .tokens import Caller
 
+PATH = "/v1/mirror-agents"
+NAME, MAX_NAME = "[A-Za-z0-9._-]", 255
 MAX_WAIT_MS = 30_000
 MAX_HEADS = MAX_FAILED = 1024
 MAX_WHY = 255
@@ -177,27 +182,41 @@ class MirrorAgentsView(BaseModel):
     agents: list[MirrorAgentView]
 
 
-Name = Annotated[str, Path(max_length=255, pattern=r"^[A-Za-z0-9._-]+$", description="The agent's, as its host's name")]
+Name = Annotated[str, Path(max_length=MAX_NAME, pattern=f"^{NAME}+$", description="The agent's, as its host's name")]
+
+
+async def _answer(control: MirrorControl, polls: Polls, name: str, said: AgentPollView, caller: Caller) -> ToldView:
+    """Raises Stop or NotNow."""
+    try:
+        poll = said.poll(name, polls.run)
+    except ValueError as error:
+        raise Stop(422, str(error), NO_ADDRESS) from None
+    _check_claims(poll, caller)
+    try:
+        return ToldView.of(await _told(control, polls, poll, said.wait_ms / 1000), polls.run)
+    except TooMany as error:
+        raise Stop(503, str(error), "ask again later", {"Retry-After": str(MAX_WAIT_MS // 1000)}) from None
+    except NotTaken as error:
+        raise Stop(409, error.what, error.remedy, why=error.why) from None
+
+
+def quick_mirror_agents(control: MirrorControl, polls: Polls) -> QuickRoute:
+    """Polls: of each block those of all of its replicas are answered, while the next one's pipeline is armed."""
+
+    async def answer(name: str, said: AgentPollView, scope: Scope) -> ToldView:
+        return await _answer(control, polls, name, said, scope[CALLER])
+
+    return QuickRoute(f"{PATH}/{{name}}", re.compile(f"{PATH}/({NAME}{{1,{MAX_NAME}}})"), AgentPollView, answer)
 
 
 def mirror_agents(control: MirrorControl, polls: Polls) -> APIRouter:
     """The paths of agents at replicas' hosts."""
-    router = APIRouter(prefix="/v1/mirror-agents", tags=["mirrors"], responses=problem.responses(401, 403, 422))
+    router = APIRouter(prefix=PATH, tags=["mirrors"], responses=problem.responses(401, 403, 422))
 
     @router.post("/{name}", responses=problem.responses(409, 413, 415, 503))
     async def poll_mirrors(name: Name, said: AgentPollView, request: Request) -> ToldView:
         """Says that an agent is there, and which flows are its; waits while these are as it has seen them."""
-        try:
-            poll = said.poll(name, polls.run)
-        except ValueError as error:
-            raise Stop(422, str(error), NO_ADDRESS) from None
-        _check_claims(poll, request.scope[CALLER])
-        try:
-            return ToldView.of(await _told(control, polls, poll, said.wait_ms / 1000), polls.run)
-        except TooMany as error:
-            raise Stop(503, str(error), "ask again later", {"Retry-After": str(MAX_WAIT_MS // 1000)}) from None
-        except NotTaken as error:
-            raise Stop(409, error.what, error.remedy, why=error.why) from None
+        return await _answer(control, polls, name, said, request.scope[CALLER])
 
     @router.get("")
     def mirror_agents_there() -> MirrorAgentsView:

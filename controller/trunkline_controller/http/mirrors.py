@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
+from starlette.types import Scope
 
 from ..control import MirrorControl
 from ..mirror.entries import Connection
@@ -16,8 +19,10 @@ from ..mirror.tree import Tree
 from ..net.topology import End, Link, Topology, dpid_text
 from . import problem
 from .problem import Stop
+from .quick import QuickRoute
 from .views.network import DpidText, end_id, link_id
 
+PATH = "/v1/mirrors"
 MAX_WAIT_MS = 1000
 MAX_ID = 320  # letters of a mirror's id
 NO_ADDRESS = "write IP addresses, as 192.0.2.1 or 2001:db8::1"
@@ -49,6 +54,7 @@ class HopView(BaseModel):
     destination: EndView
 
     @staticmethod
+    @lru_cache(maxsize=16384)  # each of a pipeline's hops is in the answer to all of them
     def of(position: int, connection: Connection) -> HopView:
         return HopView(
             position=position,
@@ -106,31 +112,37 @@ class MirrorView(BaseModel):
     )
 
     @staticmethod
-    def of(pipeline: Pipeline) -> MirrorView:
-        measured = pipeline.armed_s is not None and pipeline.complete_s is not None
-        return MirrorView(
-            id=pipeline.id,
-            pool=pipeline.pool,
-            block=pipeline.block,
-            generation=pipeline.generation,
-            replicas=pipeline.replicas,
-            state=pipeline.state,
-            why=pipeline.why,
-            what=pipeline.what,
-            hops=[HopView.of(position, hop) for position, hop in sorted(pipeline.hops.items())],
-            complete=not pipeline.missing,
-            missing=list(pipeline.missing),
-            switches=[dpid_text(dpid) for dpid in sorted(pipeline.entries)],
-            lead=pipeline.lead,
-            head=pipeline.head,
-            arm_ms=round((pipeline.armed_s - pipeline.complete_s) * 1000, 3) if measured else None,
-        )
+    def fields(pipeline: Pipeline) -> dict[str, Any]:
+        missing, arm_ms = pipeline.missing, None
+        if pipeline.armed_s is not None and pipeline.complete_s is not None:
+            arm_ms = round((pipeline.armed_s - pipeline.complete_s) * 1000, 3)
+        return {
+            "id": pipeline.id,
+            "pool": pipeline.pool,
+            "block": pipeline.block,
+            "generation": pipeline.generation,
+            "replicas": pipeline.replicas,
+            "state": pipeline.state,
+            "why": pipeline.why,
+            "what": pipeline.what,
+            "hops": [HopView.of(position, hop) for position, hop in sorted(pipeline.hops.items())],
+            "complete": not missing,
+            "missing": list(missing),
+            "switches": [dpid_text(dpid) for dpid in sorted(pipeline.entries)],
+            "lead": pipeline.lead,
+            "head": pipeline.head,
+            "arm_ms": arm_ms,
+        }
 
 
 class AnnouncedView(MirrorView):
     """What became of an announcement."""
 
     lease_s: float = Field(description="After so long it is removed, unless its hops are announced again, each")
+
+    @staticmethod
+    def announced(pipeline: Pipeline, lease_s: float) -> AnnouncedView:
+        return AnnouncedView(**MirrorView.fields(pipeline), lease_s=lease_s)
 
 
 class ListedMirrorView(MirrorView):
@@ -144,7 +156,7 @@ class ListedMirrorView(MirrorView):
     def listed(pipeline: Pipeline, far: Mapping[End, End]) -> ListedMirrorView:
         """`far`: the other ends of links between switches."""
         links = [] if pipeline.tree is None else _links(pipeline.tree, far)
-        return ListedMirrorView(**dict(MirrorView.of(pipeline)), links=links)
+        return ListedMirrorView(**MirrorView.fields(pipeline), links=links)
 
 
 class MirrorsView(BaseModel):
@@ -161,26 +173,39 @@ def _links(tree: Tree, far: Mapping[End, End]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+async def announce(control: MirrorControl, hop: AnnouncedHopView) -> AnnouncedView:
+    """Raises Stop or NotNow."""
+    try:
+        announced = hop.hop()
+    except ValueError as error:
+        raise Stop(422, str(error), NO_ADDRESS) from None
+    try:
+        pipeline = await asyncio.wrap_future(control.mirror_announce(announced, hop.wait_ms / 1000))
+    except Refused as refused:
+        remedy = _REMEDIES.get(refused.why, "write unmirrored")
+        raise Stop(409, refused.what, remedy, why=refused.why) from None
+    return AnnouncedView.announced(pipeline, control.mirror_lease_s())
+
+
+def quick_mirrors(control: MirrorControl) -> QuickRoute:
+    """Announcing, on which arming waits."""
+
+    async def answer(hop: AnnouncedHopView, _: Scope) -> AnnouncedView:
+        return await announce(control, hop)
+
+    return QuickRoute(PATH, re.compile(re.escape(PATH)), AnnouncedHopView, answer)
+
+
 def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRouter:
     """The paths of mirrored pipelines."""
-    router = APIRouter(prefix="/v1/mirrors", tags=["mirrors"], responses=problem.responses(401, 403, 422))
+    router = APIRouter(prefix=PATH, tags=["mirrors"], responses=problem.responses(401, 403, 422))
 
     @router.post("", responses=problem.responses(409, 413, 415))
     async def announce_hop(hop: AnnouncedHopView) -> AnnouncedView:
         """Announces a hop; answers when its pipeline is armed or refused, or after `wait_ms`, which begins anew when
         all hops are known.
         """
-        try:
-            announced = hop.hop()
-        except ValueError as error:
-            raise Stop(422, str(error), NO_ADDRESS) from None
-        try:
-            pipeline = await asyncio.wrap_future(control.mirror_announce(announced, hop.wait_ms / 1000))
-        except Refused as refused:
-            remedy = _REMEDIES.get(refused.why, "write unmirrored")
-            raise Stop(409, refused.what, remedy, why=refused.why) from None
-        view = MirrorView.of(pipeline)
-        return AnnouncedView(**dict(view), lease_s=control.mirror_counts().lease_s)
+        return await announce(control, hop)
 
     @router.get("")
     def mirrored_pipelines(
@@ -196,12 +221,12 @@ def mirrors(control: MirrorControl, topology: Callable[[], Topology]) -> APIRout
         return MirrorsView(enabled=control.mirror_counts().enabled, total=len(found), mirrors=shown)
 
     @router.delete("/{identity}", status_code=204, responses=problem.responses(404, 409))
-    def end_mirror(
+    async def end_mirror(
         identity: Annotated[str, Path(max_length=MAX_ID, description="The id of a mirror, from its announcement")],
     ) -> None:
         """The pipeline has closed: switches copy nothing more for it."""
         try:
-            control.mirror_close(identity)
+            await asyncio.wrap_future(control.mirror_close(identity))
         except KeyError:
             raise Stop(
                 404, f"no mirror {identity} is announced", "it has ended already, or see /v1/mirrors for those that are"

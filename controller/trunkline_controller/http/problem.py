@@ -67,6 +67,13 @@ def answer(
     return JSONResponse(said.model_dump(exclude_defaults=True) | {"type": said.type}, status, headers, MEDIA_TYPE)
 
 
+def of(error: Stop | NotNow) -> JSONResponse:
+    """The answer to a request that this ends."""
+    if isinstance(error, NotNow):
+        return answer(409, error.what, error.remedy)
+    return answer(error.status, error.what, error.remedy, error.headers, why=error.why)
+
+
 def too_large(limit: int) -> JSONResponse:
     """The answer to a request whose body is longer than `limit` bytes; the rest of it is not read."""
     return answer(
@@ -91,7 +98,7 @@ def install(app: FastAPI, max_body_bytes: int) -> None:
 
     @app.exception_handler(Stop)
     async def stopped(_: Request, error: Stop) -> JSONResponse:
-        return answer(error.status, error.what, error.remedy, error.headers, why=error.why)
+        return of(error)
 
     @app.exception_handler(PolicyError)
     async def refused_policy(_: Request, error: PolicyError) -> JSONResponse:
@@ -101,7 +108,7 @@ def install(app: FastAPI, max_body_bytes: int) -> None:
 
     @app.exception_handler(NotNow)
     async def not_now(_: Request, error: NotNow) -> JSONResponse:
-        return answer(409, error.what, error.remedy)
+        return of(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
