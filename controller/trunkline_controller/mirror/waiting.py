@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 
 class Waiting:
@@ -17,18 +16,24 @@ class Waiting:
 
     async def news(self, of: str, seconds: float) -> None:
         """Returns after the next `wake` of it, or when the time is over."""
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        told: asyncio.Future[None] = loop.create_future()
+        over = loop.call_later(seconds, _tell, told)
         waiting = self._for.setdefault(of, set())
         waiting.add(told)
         try:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(told, seconds)
+            await told
         finally:
+            over.cancel()
             waiting.discard(told)
             if not waiting and self._for.get(of) is waiting:
                 del self._for[of]
 
     def wake(self, of: str) -> None:
         for told in self._for.get(of, ()):
-            if not told.done():
-                told.set_result(None)
+            _tell(told)
+
+
+def _tell(told: asyncio.Future[None]) -> None:
+    if not told.done():
+        told.set_result(None)

@@ -136,6 +136,10 @@ def _field(version: int, name: str, value: Any) -> tuple[int, bytes]:  # noqa: A
 
 @lru_cache(maxsize=16384)
 def _action(version: int, action: Action) -> bytes:
+    if isinstance(action, SetField):  # OFPAT_SET_FIELD (1.3.5, 7.2.5): as a match has it
+        _, field = _field(version, action.field, action.value)
+        size = 4 + len(field) + 7 & ~7
+        return struct.pack("!HH", 25, size) + field + bytes(size - 4 - len(field))
     encoded = bytearray()
     for made in actions(version, (action,)):
         made.serialize(encoded, 0)

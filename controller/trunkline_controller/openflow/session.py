@@ -258,7 +258,9 @@ class Session:
         """It should have these more, and these no longer: at once, without looking for what else differs."""
         if self._wanted is None:
             return
-        self._wanted = Tables((self._wanted.flows - removed) | added, self._wanted.groups)
+        # A switch may have many thousands: they are gone through no more often than need be.
+        flows = self._wanted.flows - removed if removed else self._wanted.flows
+        self._wanted = Tables(flows | added if added else flows, self._wanted.groups)
         for entry in added:
             self.refusals.pop(entry, None)
         there = removed & self.flows
