@@ -112,6 +112,7 @@ class Connection(asyncio.Protocol):
         self._buffered = self._unsent = 0  # bytes, as counted
         self._xids = itertools.cycle(range(1, 1 << 32))
         self._waiting: dict[int, _Request] = {}
+        self._barriers: dict[int, tuple[asyncio.Future[None], asyncio.TimerHandle]] = {}
         self._heard_at = 0.0
         self._is_connected = False
         self._why = "the switch closed the connection"
@@ -164,6 +165,8 @@ class Connection(asyncio.Protocol):
         for request in self._waiting.values():
             if not request.answered.done():
                 request.answered.set_exception(Gone(self._why))
+        for xid in list(self._barriers):
+            self._barred(xid, Gone(self._why))
         if self._is_connected:
             self._is_connected = False
             self.peer.disconnected(self, self._why)
@@ -208,6 +211,34 @@ class Connection(asyncio.Protocol):
         xids = [next(self._xids) for _ in wanted]
         self._write(b"".join(map(messages.with_xid, wanted, xids)))
         return xids
+
+    def send_barred(self, wanted: list[bytes]) -> tuple[list[int], asyncio.Future[None]]:
+        """Many messages with a barrier after them, in one write: their transaction ids, and what is done when the
+        switch has done them. It fails with Gone; a switch that does not get there is given up.
+        """
+        done: asyncio.Future[None] = self._loop.create_future()
+        xids = [next(self._xids) for _ in wanted]
+        if not self.is_open:
+            done.set_exception(Gone(self._why))
+            return xids, done
+        barrier = next(self._xids)
+        self._barriers[barrier] = done, self._loop.call_later(ANSWER_S, self._barrier_late)
+        after = messages.with_xid(messages.plain(self.version, messages.BARRIER_REQUEST), barrier)
+        self._write(b"".join(map(messages.with_xid, wanted, xids)) + after)
+        return xids, done
+
+    def _barred(self, xid: int, error: OSError | None = None) -> bool:
+        """A barrier is answered; whether this was one of these."""
+        if (found := self._barriers.pop(xid, None)) is None:
+            return False
+        done, late = found
+        late.cancel()
+        if not done.done():
+            done.set_result(None) if error is None else done.set_exception(error)
+        return True
+
+    def _barrier_late(self) -> None:
+        self.close(f"it did not answer a barrier in {ANSWER_S:.0f} s")
 
     def _write(self, octets: bytes) -> None:
         if self.is_open and self._transport is not None:
@@ -262,7 +293,7 @@ class Connection(asyncio.Protocol):
         try:
             await self.request(messages.plain(self.version, messages.BARRIER_REQUEST))
         except TimeoutError:
-            self.close(f"it did not answer a barrier in {ANSWER_S:.0f} s")
+            self._barrier_late()
             raise Gone(self._why) from None
 
     # Messages.
@@ -292,10 +323,14 @@ class Connection(asyncio.Protocol):
             self._packet_in(message)
         elif kind == messages.MULTIPART_REPLY:
             self._multipart_reply(xid, message)
+        elif kind == messages.BARRIER_REPLY and self._barred(xid):
+            pass
         elif kind in (messages.BARRIER_REPLY, messages.ROLE_REPLY):
             self._answer(xid, message)
         elif kind == messages.ERROR:
             error = OpenFlowError(*struct.unpack_from("!HH", message, 8))
+            if self._barred(xid, error):
+                return
             request = self._waiting.get(xid)
             if request is None:
                 self.peer.failed(self, xid, error)

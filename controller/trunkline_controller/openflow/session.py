@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import logging
 import struct
@@ -91,7 +92,6 @@ class Session:
     _queues: int = 0  # whose counters were read
     in_step: bool = False  # has all that is wanted, as far as it does not refuse
     answered: Callable[[], None] = lambda: None  # called after each answer to changes
-    _amending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def dpid(self) -> Dpid:
@@ -265,15 +265,13 @@ class Session:
             self.refusals.pop(entry, None)
         there = removed & self.flows
         changes = difference(Tables(added), Tables(there), self.foreign)
-        xids = self._send(changes, {entry.key: entry for entry in there})
-        task = asyncio.get_running_loop().create_task(self._finish(changes, xids))
-        self._amending.add(task)
-        task.add_done_callback(self._amended)
+        xids, done = self._send(changes, {entry.key: entry for entry in there})
+        done.add_done_callback(functools.partial(self._amended, changes, xids))
 
-    def _amended(self, task: asyncio.Task[None]) -> None:
-        self._amending.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, OSError):
-            log.error("switch %s: a change failed", self.name, exc_info=error)
+    def _amended(self, changes: list[Change], xids: list[int], done: asyncio.Future[None]) -> None:
+        self._no_longer_pending(xids)
+        if done.exception() is None:
+            self._made(changes)
 
     def confirmed(self, entries: frozenset[FlowEntry]) -> frozenset[FlowEntry]:
         """Those of them that it has, by its own answers."""
@@ -364,24 +362,29 @@ class Session:
 
     async def _make(self, changes: list[Change]) -> None:
         present = {entry.key: entry for entry in self.flows} if any(isinstance(c, AddFlow) for c in changes) else {}
-        await self._finish(changes, self._send(changes, present))
+        xids, done = self._send(changes, present)
+        try:
+            await done
+        finally:
+            self._no_longer_pending(xids)
+        self._made(changes)
 
-    def _send(self, changes: list[Change], present: dict[Key, FlowEntry]) -> list[int]:
+    def _send(self, changes: list[Change], present: dict[Key, FlowEntry]) -> tuple[list[int], asyncio.Future[None]]:
         """`present`: what is there, as far as these changes replace it."""
-        xids = self.connection.send_all([messages.of_change(self.version, change) for change in changes])
+        xids, done = self.connection.send_barred([messages.of_change(self.version, change) for change in changes])
         for xid, change in zip(xids, changes, strict=True):
             old = present.get(change.entry.key) if isinstance(change, AddFlow) else None
             self._pending[xid] = change, old
             self._do(change, old)
         self.changes_sent += len(changes)
-        return xids
+        return xids, done
 
-    async def _finish(self, changes: list[Change], xids: list[int]) -> None:
-        try:
-            await self.connection.barrier()
-        finally:
-            for xid in xids:
-                self._pending.pop(xid, None)
+    def _no_longer_pending(self, xids: list[int]) -> None:
+        for xid in xids:
+            self._pending.pop(xid, None)
+
+    def _made(self, changes: list[Change]) -> None:
+        """The switch has answered these."""
         for change in changes:
             # What was refused because the group was there, or was not, is put right by its counterpart.
             if isinstance(change, AddGroup | ModifyGroup) and change not in self.refusals:
