@@ -103,6 +103,17 @@ def test_answers_are_counted_by_their_route(client: Client):
         assert found["POST", path, status] == 1
 
 
+def test_a_failure_inside_tells_nothing_of_it(client: Client, control: MirroringControl, monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError("a secret of the controller's")
+
+    monkeypatch.setattr(control, "mirror_announce", broken)
+    quick, framework = (asked(client, "/v1/mirrors", json.dumps(hop(1)).encode(), kind) for kind in (QUICK, FRAMEWORK))
+    assert told(quick) == told(framework)
+    assert (quick.status, b"secret" in quick.body) == (500, False)
+    assert caplog.text.count("POST /v1/mirrors failed") == 2
+
+
 def test_the_framework_is_not_asked():
     app = create_app(FakeControl(), HttpSettings())
     app.app.app = None

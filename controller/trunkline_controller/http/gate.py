@@ -64,14 +64,16 @@ class Gate:
             await self.app(scope, receive, send)
             return
 
-        is_answered = False
+        is_answered = is_whole = False
 
         async def sent(message: Message) -> None:
-            nonlocal is_answered
+            nonlocal is_answered, is_whole
             if message["type"] == "http.response.start":
                 is_answered = True
                 message["headers"] = _with_ours(message.get("headers", ()))
                 self.requests.count(scope, message["status"])
+            elif message["type"] == "http.response.body":
+                is_whole = not message.get("more_body", False)
             await send(message)
 
         refused = self._refusal(scope)
@@ -82,10 +84,10 @@ class Gate:
             await self.app(scope, receive, sent)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if is_answered:
+            if is_answered and not is_whole:
                 raise
-            failed = problem.answer(500, "the controller failed to answer", "its log says why; please report it")
-            await failed(scope, receive, sent)
+            if not is_answered:
+                await problem.failed()(scope, receive, sent)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = scope["headers"]

@@ -74,6 +74,11 @@ def of(error: Stop | NotNow) -> JSONResponse:
     return answer(error.status, error.what, error.remedy, error.headers, why=error.why)
 
 
+def failed() -> JSONResponse:
+    """The answer to a request at which the controller itself failed."""
+    return answer(500, "the controller failed to answer", "its log says why; please report it")
+
+
 def too_large(limit: int) -> JSONResponse:
     """The answer to a request whose body is longer than `limit` bytes; the rest of it is not read."""
     return answer(
@@ -95,6 +100,10 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def install(app: FastAPI, max_body_bytes: int) -> None:
     """Makes what is wrong with a request answer so."""
+
+    @app.exception_handler(Exception)
+    async def broken(_request: Request, _: Exception) -> JSONResponse:
+        return failed()
 
     @app.exception_handler(Stop)
     async def stopped(_: Request, error: Stop) -> JSONResponse:
