@@ -14,7 +14,9 @@
 
 #define MR_RELEASED 0x4d52 /* skb->mark of a held ACK on its way to our own stack */
 
-#define MR_FLOWS 1024 /* entries of each map of flows */
+/* Entries of each map of flows: as many as a DataNode has transfer threads, unless told otherwise. mr_snd_flows takes some
+ * 20 MiB of the kernel's memory. */
+#define MR_FLOWS 4096
 #define MR_STARTS 16384 /* connections whose start is remembered, announced or not */
 #define MR_DATA_PORTS 4
 

@@ -13,8 +13,8 @@ use crate::wire::{Answer, Request};
 /// Beyond what a request may wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
-/// 1024 flows are a quarter of that.
-const MAX_ANSWER_BYTES: u64 = 4 << 20;
+/// As many flows as the maps have room for are a quarter of that.
+const MAX_ANSWER_BYTES: u64 = 16 << 20;
 /// Characters of what a server says of its refusal.
 const MAX_SAID: usize = 300;
 
@@ -327,7 +327,7 @@ mod tests {
     fn an_answer_that_never_ends_is_not_read_to_its_end() {
         let whole = format!(
             "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}",
-            " ".repeat(5 << 20)
+            " ".repeat(17 << 20)
         );
         let (outcome, _) = asked(None, &whole);
         outcome.expect_err("too long");

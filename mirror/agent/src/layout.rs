@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use aya::Pod;
 
+/// Connections of which each map of flows has room.
+pub const FLOWS: usize = 4096;
 /// Octets for which one bit of [`Snd::held`] stands.
 pub const UNIT: u32 = 512;
 /// Words of [`Snd::held`].

@@ -75,6 +75,12 @@ mod tests {
     }
 
     #[test]
+    fn maps_have_the_room_that_the_header_says() {
+        let line = format!("\n#define MR_FLOWS {}\n", crate::layout::FLOWS);
+        assert!(include_str!("../../bpf/state.h").contains(&line));
+    }
+
+    #[test]
     fn words_are_those_of_the_header() {
         assert_eq!(named("MR_C_"), COUNTER);
         assert_eq!(named("MR_WHY_"), REASON);
