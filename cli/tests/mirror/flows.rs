@@ -6,9 +6,10 @@ use std::process::Command;
 use std::thread;
 
 use serde_json::{Value, json};
+use trunkline_mirror::layout::FLOWS;
 
 use crate::controller::{Controller, end, second};
-use crate::host::{Host, until};
+use crate::host::{Agent, Host, until};
 use crate::host_or_skip;
 
 fn pairs(flows: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -42,6 +43,62 @@ fn entries_are_made_when_listed_and_forgotten_when_not() {
     controller.list(vec![]);
     until("forgotten", || host.flows().is_empty());
     drop(agent);
+    host.off();
+}
+
+#[test]
+fn an_entry_goes_soon_after_its_connection() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "forget = \"3600s\"");
+    let agent = host.agent();
+    let (up, down, port, _keeps) = connected(&host);
+    controller.list(vec![json!({
+        "id": "led", "position": 1, "lead": true, "head": null, "send": null,
+        "receive": {"source": end("10.9.0.2", port), "destination": end("10.9.0.1", 9866)},
+    })]);
+    until("an entry", || host.flows().len() == 1);
+    controller.list(vec![]);
+    until("seen", || {
+        controller
+            .last()
+            .is_some_and(|request| request["seen"] == 2)
+    });
+    assert_eq!(host.flows().len(), 1, "its connection is there");
+    drop((up, down));
+    until("forgotten", || host.flows().is_empty());
+    agent.stop();
+    host.off();
+}
+
+/// More connections than the maps have room for: the last one is not served, and the controller hears why.
+#[test]
+fn a_full_map_is_told() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "[http]\nlisten = \"127.0.0.1:0\"");
+    let agent = host.agent();
+    let flows = (0..=FLOWS).map(|n| {
+        let (mut flow, port) = (second(&format!("{n:05}")), 20_000 + n as u16);
+        flow["receive"]["source"]["port"] = port.into();
+        flow["send"]["source"]["port"] = port.into();
+        flow
+    });
+    controller.list(flows.collect());
+    let last = format!("{FLOWS:05}");
+    until("told", || {
+        controller.was_told(|request| {
+            request["failed"][0]["id"] == last.as_str()
+                && request["failed"][0]["why"]
+                    .as_str()
+                    .is_some_and(|why| why.contains("map mr_snd_flows is full"))
+        })
+    });
+    assert!(agent.log().contains("is full"), "{}", agent.log());
+    assert!(page(&agent).contains("trunkline_mirror_host_refused_total 1\n"));
+    let told = controller.last().expect("a request");
+    assert_eq!(told["failed"].as_array().expect("a list").len(), 1);
+    agent.stop();
     host.off();
 }
 
@@ -166,7 +223,11 @@ fn the_start_of_a_stream_is_read_and_told() {
     };
     carry(10_000);
     let told = |request: &Value| {
-        request["heads"][0]["id"] == "led" && request["heads"][0]["zero"].is_u64()
+        let head = &request["heads"][0];
+        head["id"] == "led"
+            && head["zero"].is_u64()
+            && head["source"] == end("10.9.0.2", port)
+            && head["destination"] == end("10.9.0.1", 9866)
     };
     until("told", || controller.was_told(told));
     assert_eq!(host.flows(), pairs(&[("receive", "started")]));
@@ -231,6 +292,25 @@ fn connections_of_another_layout_are_waited_for() {
     host.off();
 }
 
+/// What an agent serves to Prometheus.
+fn page(agent: &Agent) -> String {
+    let log = agent.log();
+    let at = log
+        .split("http://")
+        .find_map(|rest| rest.split_once("/metrics"))
+        .expect("an address")
+        .0;
+    let mut stream = TcpStream::connect(at).expect("a connection");
+    write!(
+        stream,
+        "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    .expect("sent");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("a page");
+    page
+}
+
 #[test]
 fn numbers_are_served_to_prometheus() {
     let host = host_or_skip!();
@@ -239,24 +319,7 @@ fn numbers_are_served_to_prometheus() {
     host.configure(&controller.url, "[http]\nlisten = \"127.0.0.1:0\"");
     let agent = host.agent();
     until("entries", || host.flows().len() == 2);
-    let log = agent.log();
-    let at = log
-        .split("http://")
-        .find_map(|rest| rest.split_once("/metrics"))
-        .expect("an address")
-        .0
-        .to_owned();
-    let page = || {
-        let mut stream = TcpStream::connect(&at).expect("a connection");
-        write!(
-            stream,
-            "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        )
-        .expect("sent");
-        let mut page = String::new();
-        stream.read_to_string(&mut page).expect("a page");
-        page
-    };
+    let page = || page(&agent);
     until("counted", || {
         page().contains("trunkline_mirror_host_flows{side=\"send\",state=\"new\"} 1\n")
     });

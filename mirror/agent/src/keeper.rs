@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::attach::Attachment;
 use crate::interfaces::interfaces;
-use crate::layout::{Rcv, RcvState, Snd};
+use crate::layout::{FLOWS, Rcv, RcvState, Snd};
 use crate::maps::{Maps, MapsError};
 use crate::metrics::Work;
-use crate::reconcile::{Change, Entries, Present, Reconciler, objection};
+use crate::reconcile::{Change, Entries, Present, Reconciler, make_all, objection};
 use crate::session::Session;
 use crate::sockets::Sockets;
 use crate::status::{Snapshot, is_ahead, now_ns};
-use crate::wire::{Answer, Flow, Request};
+use crate::wire::{Answer, Flow, Part, Request};
 use crate::words::{REASON, word};
 
 /// How often maps are read, and entries that nobody needs looked for.
@@ -90,7 +90,7 @@ impl Keeper {
 
     /// What to say to the controller.
     #[must_use]
-    pub fn request(&self, wait: bool, leaving: bool) -> Request {
+    pub fn request(&mut self, wait: bool, leaving: bool) -> Request {
         self.session.request(&self.addresses, wait, leaving)
     }
 
@@ -156,14 +156,15 @@ impl Keeper {
         let mut news = false;
         for flow in wanted {
             match self.maps.rcv_of(&flow.receive.key()) {
-                Ok(Some(rcv)) if has_start(&rcv) => {
-                    self.session.has_head(&flow.id, rcv.zero);
+                Ok(Some(rcv)) if rcv.has_start() => {
+                    self.session.has_head(flow.part(), rcv.zero);
                     tracing::debug!(mirror = flow.id, zero = rcv.zero, "start of stream read");
                     news = true;
                 }
                 Ok(Some(rcv)) if rcv.state == RcvState::Fallen as u8 => {
                     let reason = word(&REASON, rcv.reason);
-                    news |= self.cannot(&flow.id, format!("start of stream not known: {reason}"));
+                    let why = format!("start of stream not known: {reason}");
+                    news |= self.cannot(&flow.part(), &why);
                 }
                 Ok(_) => {}
                 Err(error) => self.complain(&error.to_string()),
@@ -185,7 +186,7 @@ impl Keeper {
                 .filter(|flow| match objection(flow, &self.addresses) {
                     None => true,
                     Some(why) => {
-                        self.cannot(&flow.id, why);
+                        self.cannot(&flow.part(), &why);
                         false
                     }
                 })
@@ -195,11 +196,9 @@ impl Keeper {
         let changes = self
             .reconciler
             .changes(wanted.as_deref(), &entries, now_ns(), |key, end| {
-                sockets.is_gone(key, end)
+                sockets.life(key, end)
             });
-        for change in changes {
-            self.apply(&change);
-        }
+        self.apply(&changes);
     }
 
     fn entries(&self) -> Result<Entries, MapsError> {
@@ -207,11 +206,13 @@ impl Keeper {
             key,
             seen_ns: snd.seen_ns,
             ahead: is_ahead(&snd),
+            head: None,
         });
         let rcv = self.maps.rcv()?.into_iter().map(|(key, rcv)| Present {
             key,
             seen_ns: rcv.seen_ns,
             ahead: false,
+            head: rcv.head(),
         });
         let heads = self.maps.heads()?;
         Ok(Entries {
@@ -224,39 +225,57 @@ impl Keeper {
         })
     }
 
-    fn apply(&mut self, change: &Change) {
-        let (id, done) = match change {
-            Change::AddSnd { id, key } => (Some(id), self.maps.add_snd(*key, &Snd::announced(0))),
-            Change::AddRcv { id, key, next } => {
-                (Some(id), self.maps.add_rcv(*key, &Rcv::announced(0, *next)))
+    fn apply(&mut self, changes: &[Change]) {
+        for (part, outcome) in make_all(changes, |change| self.make(change)) {
+            match outcome {
+                Ok(()) => self.session.can(&part),
+                Err(why) => {
+                    self.cannot(&part, &why);
+                }
             }
-            Change::SetHead { id, key, zero } => (Some(id), self.maps.set_head(*key, *zero)),
-            Change::RemoveSnd(key) => (None, self.maps.remove_snd(key)),
-            Change::RemoveRcv(key) => (None, self.maps.remove_rcv(key)),
-            Change::RemoveHead(key) => (None, self.maps.remove_head(key)),
-        };
-        tracing::debug!(?change, "entry");
-        match (id, done) {
-            (Some(id), Ok(())) => {
-                self.work.added += 1;
-                self.session.can(id);
-            }
-            (None, Ok(())) => self.work.removed += 1,
-            (Some(id), Err(error)) => {
-                let why = match error.raw_os_error() {
-                    Some(libc::E2BIG) => String::from("no room for more flows on this host"),
-                    _ => error.to_string(),
-                };
-                self.cannot(id, why);
-            }
-            (None, Err(error)) => self.complain(&error.to_string()),
         }
     }
 
-    fn cannot(&mut self, id: &str, why: String) -> bool {
-        let news = self.session.cannot(id, why.clone());
+    fn make(&mut self, change: &Change) -> Result<(), String> {
+        let done = match change {
+            Change::AddSnd { key, .. } => self.maps.add_snd(*key, &Snd::announced(0)),
+            Change::AddRcv { key, next, .. } => self.maps.add_rcv(*key, &Rcv::announced(0, *next)),
+            Change::SetHead { key, zero, .. } => self.maps.set_head(*key, *zero),
+            Change::Ended { .. } => {
+                return Err(String::from(
+                    "its connection has ended: this host has made another one of the same ports",
+                ));
+            }
+            Change::RemoveSnd(key) => self.maps.remove_snd(key),
+            Change::RemoveRcv(key) => self.maps.remove_rcv(key),
+            Change::RemoveHead(key) => self.maps.remove_head(key),
+        };
+        tracing::debug!(?change, "entry");
+        if let Err(error) = done {
+            let why = match error.raw_os_error() {
+                Some(libc::E2BIG) => format!(
+                    "map {} is full: it has room for {FLOWS} connections of this host",
+                    error.name
+                ),
+                _ => error.to_string(),
+            };
+            if change.part().is_none() {
+                self.complain(&why);
+            }
+            return Err(why);
+        }
+        self.reconciler.made(change);
+        match change.part() {
+            Some(_) => self.work.added += 1,
+            None => self.work.removed += 1,
+        }
+        Ok(())
+    }
+
+    fn cannot(&mut self, part: &Part, why: &str) -> bool {
+        let news = self.session.cannot(part, why);
         if news {
-            tracing::warn!(mirror = id, why, "not mirrored here");
+            tracing::warn!(mirror = part.id, why, "not mirrored here");
             self.work.refused += 1;
         }
         news
@@ -311,10 +330,4 @@ impl Keeper {
             what.clone_into(&mut self.complaint);
         }
     }
-}
-
-fn has_start(rcv: &Rcv) -> bool {
-    [RcvState::Started, RcvState::OutOfStep, RcvState::InStep]
-        .iter()
-        .any(|state| *state as u8 == rcv.state)
 }

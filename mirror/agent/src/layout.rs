@@ -278,6 +278,22 @@ impl Rcv {
             ..zero
         }
     }
+
+    /// Whether it is known where the stream starts in this connection ([`Rcv::zero`]).
+    #[must_use]
+    pub fn has_start(&self) -> bool {
+        self.state == RcvState::Started as u8 || self.head().is_some()
+    }
+
+    /// Where the stream starts in the connection that is copied, by which copies are moved into this one; none was yet
+    /// where there is none.
+    #[must_use]
+    pub fn head(&self) -> Option<u32> {
+        [RcvState::OutOfStep, RcvState::InStep]
+            .iter()
+            .any(|state| *state as u8 == self.state)
+            .then(|| self.zero.wrapping_sub(self.delta))
+    }
 }
 
 // SAFETY: plain integers without padding that the compiler would add.

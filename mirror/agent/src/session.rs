@@ -1,10 +1,10 @@
 //! Where the agent stands with its controller: what it says next, and what an answer changes. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::wire::{Answer, Failed, Flow, HeadAt, Request};
+use crate::wire::{Answer, Failed, Flow, HeadAt, Part, Request};
 
 /// Starts and failures that go with one request; the rest go with the next.
 const AT_ONCE: usize = 1024;
@@ -18,6 +18,35 @@ const OF_LEASE: u32 = 3;
 /// First and longest pause after a failure.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
+/// What this host has to say of mirrors' parts, as long as these are listed.
+#[derive(Debug)]
+struct Sayings<T>(BTreeMap<Part, Said<T>>);
+
+#[derive(Debug)]
+struct Said<T> {
+    what: T,
+    /// With which request it went last; 0 for none.
+    sent: u64,
+}
+
+impl<T> Sayings<T> {
+    /// What goes with a request: all, or what has waited longest.
+    fn next<S>(&mut self, request: u64, say: impl Fn(&Part, &T) -> S) -> Vec<S> {
+        let mut all: Vec<_> = self.0.iter_mut().collect();
+        all.sort_by_key(|(_, said)| said.sent);
+        let now = all.into_iter().take(AT_ONCE);
+        now.map(|(part, said)| {
+            said.sent = request;
+            say(part, &said.what)
+        })
+        .collect()
+    }
+
+    fn say(&mut self, part: Part, what: T) {
+        self.0.insert(part, Said { what, sent: 0 });
+    }
+}
+
 /// The agent's memory of its controller.
 #[derive(Debug)]
 pub struct Session {
@@ -26,8 +55,9 @@ pub struct Session {
     controller: String,
     lease: Duration,
     flows: Option<Vec<Flow>>,
-    heads: BTreeMap<String, u32>,
-    failed: BTreeMap<String, String>,
+    heads: Sayings<u32>,
+    failed: Sayings<String>,
+    requests: u64,
     pause: Duration,
 }
 
@@ -41,8 +71,9 @@ impl Session {
             controller: String::new(),
             lease: Duration::ZERO,
             flows: None,
-            heads: BTreeMap::new(),
-            failed: BTreeMap::new(),
+            heads: Sayings(BTreeMap::new()),
+            failed: Sayings(BTreeMap::new()),
+            requests: 0,
             pause: PAUSES.0,
         }
     }
@@ -55,32 +86,28 @@ impl Session {
 
     /// What to say, and that the controller may wait for news if `wait`.
     #[must_use]
-    pub fn request(&self, addresses: &[IpAddr], wait: bool, leaving: bool) -> Request {
+    pub fn request(&mut self, addresses: &[IpAddr], wait: bool, leaving: bool) -> Request {
         let wait = if wait {
             (self.lease / OF_LEASE).min(LONGEST_WAIT)
         } else {
             Duration::ZERO
         };
-        let heads = self.heads.iter().take(AT_ONCE);
-        let failed = self.failed.iter().take(AT_ONCE);
+        self.requests += 1;
         Request {
             run: self.run.clone(),
             addresses: addresses.iter().take(ADDRESSES).copied().collect(),
             seen: self.seen,
             controller: self.controller.clone(),
             wait_ms: wait.as_millis() as u64,
-            heads: heads
-                .map(|(id, zero)| HeadAt {
-                    id: id.clone(),
-                    zero: *zero,
-                })
-                .collect(),
-            failed: failed
-                .map(|(id, why)| Failed {
-                    id: id.clone(),
-                    why: why.clone(),
-                })
-                .collect(),
+            heads: self.heads.next(self.requests, |part, zero| HeadAt {
+                id: part.id.clone(),
+                zero: *zero,
+                of: part.receive,
+            }),
+            failed: self.failed.next(self.requests, |part, why| Failed {
+                id: part.id.clone(),
+                why: why.clone(),
+            }),
             leaving,
         }
     }
@@ -99,9 +126,9 @@ impl Session {
         self.lease = Duration::from_secs_f64(lease_s);
         self.controller = answer.controller;
         self.seen = answer.seen;
-        let is_listed = |id: &String| answer.flows.iter().any(|flow| flow.id == *id);
-        self.heads.retain(|id, _| is_listed(id));
-        self.failed.retain(|id, _| is_listed(id));
+        let listed: HashSet<Part> = answer.flows.iter().map(Flow::part).collect();
+        self.heads.0.retain(|part, _| listed.contains(part));
+        self.failed.0.retain(|part, _| listed.contains(part));
         self.flows = Some(answer.flows);
         true
     }
@@ -117,25 +144,30 @@ impl Session {
     /// The flows whose start this host is to read and has not.
     pub fn without_head(&self) -> impl Iterator<Item = &Flow> {
         let flows = self.flows.as_deref().unwrap_or_default();
-        flows.iter().filter(|flow| {
-            flow.lead && !self.heads.contains_key(&flow.id) && !self.failed.contains_key(&flow.id)
+        flows.iter().filter(|flow| flow.lead).filter(|flow| {
+            let part = flow.part();
+            !self.heads.0.contains_key(&part) && !self.failed.0.contains_key(&part)
         })
     }
 
-    /// The start of a stream was read. It goes with each request as long as the flow is listed.
-    pub fn has_head(&mut self, id: &str, zero: u32) {
-        self.heads.insert(id.to_owned(), zero);
+    /// The start of a stream was read. It goes with requests as long as it is listed.
+    pub fn has_head(&mut self, part: Part, zero: u32) {
+        self.heads.say(part, zero);
     }
 
     /// A flow can't be served. Whether that is news.
-    pub fn cannot(&mut self, id: &str, why: String) -> bool {
+    pub fn cannot(&mut self, part: &Part, why: &str) -> bool {
         let why: String = why.chars().take(REASON).collect();
-        self.failed.insert(id.to_owned(), why.clone()).as_ref() != Some(&why)
+        if self.failed.0.get(part).is_some_and(|said| said.what == why) {
+            return false;
+        }
+        self.failed.say(part.clone(), why);
+        true
     }
 
     /// A flow can be served after all.
-    pub fn can(&mut self, id: &str) {
-        self.failed.remove(id);
+    pub fn can(&mut self, part: &Part) {
+        self.failed.0.remove(part);
     }
 }
 
@@ -143,19 +175,24 @@ impl Session {
 mod tests {
     use super::*;
     use crate::wire::{Connection, Place};
+    use std::collections::BTreeSet;
 
-    fn flow(id: &str, lead: bool) -> Flow {
+    fn connection(port: u16) -> Connection {
         let place = |port| Place {
             address: IpAddr::from([10, 0, 0, 1]),
             port,
         };
+        Connection {
+            source: place(port),
+            destination: place(9866),
+        }
+    }
+
+    fn flow(id: &str, lead: bool) -> Flow {
         Flow {
             id: id.into(),
             position: 1,
-            receive: Connection {
-                source: place(1),
-                destination: place(2),
-            },
+            receive: connection(1),
             send: None,
             lead,
             head: None,
@@ -195,13 +232,53 @@ mod tests {
         session.answered(answer("c", 1, vec![flow("a", true), flow("b", false)]));
         let wanted: Vec<_> = session.without_head().map(|f| f.id.as_str()).collect();
         assert_eq!(wanted, ["a"]);
-        session.has_head("a", 77);
+        session.has_head(flow("a", true).part(), 77);
         assert_eq!(session.without_head().count(), 0);
         for _ in 0..2 {
             assert_eq!(session.request(&[], true, false).heads[0].zero, 77);
         }
         session.answered(answer("c", 2, vec![]));
         assert_eq!(session.request(&[], true, false).heads, []);
+    }
+
+    #[test]
+    fn a_head_is_of_one_connection_and_goes_with_it() {
+        let mut session = Session::new("run".into());
+        session.answered(answer("c", 1, vec![flow("a", true)]));
+        session.has_head(flow("a", true).part(), 77);
+        let said = session.request(&[], true, false).heads;
+        assert_eq!((said[0].id.as_str(), said[0].of), ("a", connection(1)));
+        // The same mirror has another connection here now, whose start was not read yet.
+        let mut other = flow("a", true);
+        other.receive = connection(3);
+        session.answered(answer("c", 2, vec![other]));
+        assert_eq!(session.request(&[], true, false).heads, []);
+        let wanted: Vec<_> = session.without_head().map(|f| f.receive).collect();
+        assert_eq!(wanted, [connection(3)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_a_request_goes_with_the_next() {
+        let mut session = Session::new("run".into());
+        let flows: Vec<_> = (0..AT_ONCE + 10)
+            .map(|n| flow(&format!("{n:05}"), true))
+            .collect();
+        session.answered(answer("c", 1, flows.clone()));
+        for flow in &flows {
+            session.has_head(flow.part(), 7);
+            assert!(session.cannot(&flow.part(), "map full"));
+        }
+        let (mut heads, mut failed) = (BTreeSet::new(), BTreeSet::new());
+        for _ in 0..2 {
+            let request = session.request(&[], true, false);
+            assert_eq!(
+                (request.heads.len(), request.failed.len()),
+                (AT_ONCE, AT_ONCE)
+            );
+            heads.extend(request.heads.iter().map(|head| head.id.clone()));
+            failed.extend(request.failed.iter().map(|failed| failed.id.clone()));
+        }
+        assert_eq!((heads.len(), failed.len()), (flows.len(), flows.len()));
     }
 
     #[test]
@@ -228,10 +305,11 @@ mod tests {
     fn what_failed_is_told_until_it_is_right_or_gone() {
         let mut session = Session::new("run".into());
         session.answered(answer("c", 1, vec![flow("a", true)]));
-        assert!(session.cannot("a", "map full".into()));
-        assert!(!session.cannot("a", "map full".into()));
-        assert_eq!(session.request(&[], true, false).failed[0].why, "map full");
-        session.can("a");
+        let (part, why) = (flow("a", true).part(), "map full");
+        assert!(session.cannot(&part, why));
+        assert!(!session.cannot(&part, why));
+        assert_eq!(session.request(&[], true, false).failed[0].why, why);
+        session.can(&part);
         assert_eq!(session.request(&[], true, false).failed, []);
     }
 

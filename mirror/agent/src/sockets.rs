@@ -7,10 +7,14 @@ use crate::layout::Key;
 use crate::netlink::{Body, Socket};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// States of TCP in which nothing is sent any more, or that are another socket's than the one asked for.
+/// States of TCP, as the kernel numbers them.
+const FIN_WAIT2: u8 = 5;
 const TIME_WAIT: u8 = 6;
 const CLOSED: u8 = 7;
+const CLOSE_WAIT: u8 = 8;
+const LAST_ACK: u8 = 9;
 const LISTEN: u8 = 10;
+const CLOSING: u8 = 11;
 const ALL_STATES: u32 = u32::MAX;
 
 /// Looks for sockets in one network namespace.
@@ -19,8 +23,19 @@ pub struct Sockets {
     socket: Option<Socket>,
 }
 
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Life {
+    /// Octets of the block may pass; or it is not sure that they can't.
+    Open,
+    /// All of the block has come to the end that receives it.
+    Over,
+    /// This host has no such connection any more.
+    Gone,
+}
+
 /// Which end of a connection this host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// It sends the block.
     Source,
@@ -49,8 +64,13 @@ impl Sockets {
 
     /// Whether this host has no such connection any more. False where that is not sure.
     pub fn is_gone(&mut self, key: &Key, end: End) -> bool {
+        self.life(key, end) == Life::Gone
+    }
+
+    /// How far a connection has come.
+    pub fn life(&mut self, key: &Key, end: End) -> Life {
         let Some(socket) = &mut self.socket else {
-            return false;
+            return Life::Open;
         };
         let (here, there) = (
             (&key.source, key.source_port),
@@ -65,12 +85,26 @@ impl Sockets {
             _ => request(libc::AF_INET6, ALL_STATES, here.0, here.1, there.0, there.1),
         };
         match socket.ask_one(SOCK_DIAG_BY_FAMILY, 0, &body) {
-            Ok(answers) => !answers.iter().any(|(_, body)| {
-                let state = body.get(1).copied().unwrap_or(CLOSED);
-                !matches!(state, TIME_WAIT | CLOSED | LISTEN)
-            }),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(answers) => {
+                let states = answers.iter().map(|(_, body)| body.get(1).copied());
+                let lives = states.map(|state| life_in(state.unwrap_or(CLOSED), end));
+                lives.min().unwrap_or(Life::Gone)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Life::Gone,
+            Err(_) => Life::Open,
         }
+    }
+}
+
+/// What a socket's state says of the connection: nothing, where it is a listener's.
+fn life_in(state: u8, end: End) -> Life {
+    match (state, end) {
+        (TIME_WAIT | CLOSED | LISTEN, _) => Life::Gone,
+        // The far end has acknowledged all of ours, the FIN too.
+        (FIN_WAIT2, End::Source) => Life::Over,
+        // Its FIN has come, and all before it.
+        (CLOSE_WAIT | LAST_ACK | CLOSING, End::Target) => Life::Over,
+        _ => Life::Open,
     }
 }
 
@@ -106,7 +140,7 @@ fn request(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{Shutdown, TcpListener, TcpStream};
 
     #[test]
     fn a_connection_is_there_until_it_is_closed() {
@@ -122,6 +156,14 @@ mod tests {
             let mut sockets = Sockets::open();
             assert!(!sockets.is_gone(&key, End::Source), "{address}");
             assert!(!sockets.is_gone(&key, End::Target), "{address}");
+            assert_eq!(sockets.life(&key, End::Source), Life::Open, "{address}");
+            up.shutdown(Shutdown::Write).expect("shut");
+            // The FIN is on its way, and then the ACK of it.
+            while sockets.life(&key, End::Source) == Life::Open {
+                std::thread::yield_now();
+            }
+            assert_eq!(sockets.life(&key, End::Source), Life::Over, "{address}");
+            assert_eq!(sockets.life(&key, End::Target), Life::Over, "{address}");
             drop((up, down));
             // The one that closed first is in TIME_WAIT, the other gone; the listener is another socket.
             assert!(sockets.is_gone(&key, End::Source), "{address}");

@@ -35,6 +35,9 @@ pub struct HeadAt {
     pub id: String,
     /// Sequence number of the first octet behind the header.
     pub zero: u32,
+    /// The connection that it was read in. Of another one of the same mirror it would say nothing.
+    #[serde(flatten)]
+    pub of: Connection,
 }
 
 /// A flow that this host can't serve.
@@ -81,8 +84,18 @@ pub struct Flow {
     pub head: Option<u32>,
 }
 
+/// A mirror's part at this host. A host with two replicas of a block has two of one mirror, and a mirror that is
+/// announced again may have another connection: what was learnt is of both together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part {
+    /// The mirror's id.
+    pub id: String,
+    /// The connection from the client or the replica before.
+    pub receive: Connection,
+}
+
 /// A TCP connection in the direction of the block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Connection {
     /// Who sends the block.
     pub source: Place,
@@ -91,12 +104,23 @@ pub struct Connection {
 }
 
 /// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Place {
     /// IPv4 or IPv6.
     pub address: IpAddr,
     /// From 1.
     pub port: u16,
+}
+
+impl Flow {
+    /// What it is of.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        Part {
+            id: self.id.clone(),
+            receive: self.receive,
+        }
+    }
 }
 
 impl Connection {
@@ -148,13 +172,25 @@ mod tests {
             heads: vec![HeadAt {
                 id: "x".into(),
                 zero: 5,
+                of: Connection {
+                    source: Place {
+                        address: "10.0.0.1".parse().expect("an address"),
+                        port: 40_000,
+                    },
+                    destination: Place {
+                        address: "10.0.0.2".parse().expect("an address"),
+                        port: 9866,
+                    },
+                },
             }],
             ..Request::default()
         };
         assert_eq!(
             serde_json::to_value(&request).expect("JSON"),
             serde_json::json!({"run": "r", "addresses": ["10.0.0.2"], "seen": 0, "controller": "", "wait_ms": 0,
-                "heads": [{"id": "x", "zero": 5}], "leaving": false})
+                "heads": [{"id": "x", "zero": 5, "source": {"address": "10.0.0.1", "port": 40000},
+                    "destination": {"address": "10.0.0.2", "port": 9866}}],
+                "leaving": false})
         );
     }
 }
