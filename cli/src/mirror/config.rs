@@ -79,6 +79,7 @@ impl MirrorConfig {
                 repeat: needed(&agent, "repeat", agent.time("repeat")?)?,
                 forget: needed(&agent, "forget", agent.time("forget")?)?,
                 name: agent.host_name("name")?.unwrap_or_else(host),
+                config: std::path::absolute(path).ok(),
                 controller: Place {
                     url: needed(&agent, "controller", agent.server("controller")?)?,
                     ..Place::default()

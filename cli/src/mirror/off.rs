@@ -1,8 +1,11 @@
 //! `trunkline mirror off`.
 
 use serde_json::json;
+use trunkline_mirror::controller::Place;
 use trunkline_mirror::off::{OffError, OffOptions, off as take_off};
+use trunkline_mirror::pins::Pins;
 
+use super::config::MirrorConfig;
 use super::run::maps_error;
 use crate::args::OffArgs;
 use crate::error::{CliError, Exit};
@@ -13,10 +16,15 @@ use crate::output;
 /// # Errors
 /// Connections can't do without them in time, or the system refuses.
 pub fn off(args: &OffArgs) -> Result<(), CliError> {
-    let (_, pins) = super::pins(&args.pins)?;
+    let (config, pins) = super::pins(&args.pins)?;
+    let controller = match config {
+        Some(config) => named_controller(Ok(config)),
+        None => known_controller(&pins),
+    };
     let options = OffOptions {
         wait: args.wait,
         force: args.force,
+        controller,
     };
     let removed = take_off(&pins, &options).map_err(|error| match &error {
         OffError::InTheWay(_) => {
@@ -44,4 +52,20 @@ pub fn off(args: &OffArgs) -> Result<(), CliError> {
     };
     output::line(&format!("{from}; {pins}"));
     Ok(())
+}
+
+/// The controller of the agent that was here last, by the configuration that it has written down; or why that is not
+/// known.
+fn known_controller(pins: &Pins) -> Result<Place, String> {
+    let config = pins.standing().and_then(|standing| standing.config);
+    let path =
+        config.ok_or("its address is not known; name the agent's configuration with --config")?;
+    named_controller(MirrorConfig::load(&path))
+}
+
+/// The controller that a configuration names. Without it the programs are taken off all the same, later.
+fn named_controller(config: Result<MirrorConfig, CliError>) -> Result<Place, String> {
+    let config = config.and_then(MirrorConfig::with_secrets);
+    let config = config.map_err(|error| error.to_string())?;
+    Ok(config.agent.controller)
 }

@@ -48,7 +48,7 @@ pub fn run(path: &Path, replace: bool, check: bool, verbose: u8) -> Result<(), C
         if stopped {
             tracing::info!("signal received: shutting down; the programs stay attached");
         }
-        if stopped || agent.is_off() {
+        if stopped || agent.is_to_end() {
             agent.stop();
             return Ok(());
         }

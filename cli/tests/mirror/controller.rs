@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::server::{Asked, Server, fine};
+use crate::server::{Asked, Server, fine, problem};
 
 /// A request waits no longer than that, so that tests don't.
 const WAIT: Duration = Duration::from_millis(300);
@@ -13,19 +13,34 @@ const WAIT: Duration = Duration::from_millis(300);
 #[derive(Clone)]
 pub struct Controller {
     pub url: String,
+    server: Arc<Server>,
     shared: Arc<(Mutex<Said>, Condvar)>,
 }
 
-#[derive(Default)]
 struct Said {
     seen: u64,
+    lease_s: f64,
     flows: Vec<Value>,
     requests: Vec<Value>,
+    /// Runs of agents that have left.
+    left: Vec<Value>,
 }
 
 impl Controller {
     pub fn start() -> Self {
-        let shared = Arc::new((Mutex::new(Said::default()), Condvar::new()));
+        Self::with_lease(15.0)
+    }
+
+    /// One that takes an agent for gone after so many seconds.
+    pub fn with_lease(lease_s: f64) -> Self {
+        let said = Said {
+            seen: 0,
+            lease_s,
+            flows: Vec::new(),
+            requests: Vec::new(),
+            left: Vec::new(),
+        };
+        let shared = Arc::new((Mutex::new(said), Condvar::new()));
         let answers = shared.clone();
         let server = Server::start(move |asked: &Asked| {
             assert_eq!(asked.line, "POST /v1/mirror-agents/test HTTP/1.1");
@@ -33,6 +48,11 @@ impl Controller {
             let (said, changed) = &*answers;
             let mut said = said.lock().expect("a lock");
             said.requests.push(request.clone());
+            if request["leaving"] == true {
+                said.left.push(request["run"].clone());
+            } else if said.left.contains(&request["run"]) {
+                return problem(409, &json!({"detail": "this run has left", "why": "left"}));
+            }
             let waits = request["wait_ms"] != 0 && request["leaving"] == false;
             if waits && request["controller"] == "one" {
                 let before = |said: &mut Said| request["seen"] == said.seen;
@@ -42,12 +62,13 @@ impl Controller {
                     .0;
             }
             fine(&json!({
-                "controller": "one", "seen": said.seen, "lease_s": 15.0, "flows": said.flows,
+                "controller": "one", "seen": said.seen, "lease_s": said.lease_s, "flows": said.flows,
                 "stopped": if request["leaving"] == true { json!(true) } else { Value::Null },
             }))
         });
         Controller {
             url: server.url.clone(),
+            server: Arc::new(server),
             shared,
         }
     }
@@ -65,6 +86,18 @@ impl Controller {
     pub fn was_told(&self, is_so: impl Fn(&Value) -> bool) -> bool {
         let said = self.shared.0.lock().expect("a lock");
         said.requests.iter().any(is_so)
+    }
+
+    /// The head of each request that came.
+    pub fn heads(&self) -> Vec<String> {
+        let asked = self.server.asked().into_iter();
+        asked.map(|asked| asked.head).collect()
+    }
+
+    /// Takes a run of an agent for one that has left.
+    pub fn forget(&self, run: &Value) {
+        let mut said = self.shared.0.lock().expect("a lock");
+        said.left.push(run.clone());
     }
 
     pub fn last(&self) -> Option<Value> {

@@ -180,7 +180,7 @@ fn far_away<T: Send + 'static>(host: &Host, work: impl FnOnce() -> T + Send + 's
 
 /// A client's connection to this host's DataNode after its set-up: the client's end, the DataNode's, and the client's
 /// port. Last what keeps the far end's namespace, and with it the interface, when the connection is gone.
-fn connected(host: &Host) -> (TcpStream, TcpStream, u16, UdpSocket) {
+pub fn connected(host: &Host) -> (TcpStream, TcpStream, u16, UdpSocket) {
     let listener = TcpListener::bind("10.9.0.1:9866").expect("the data port");
     let served = thread::spawn(move || {
         let (mut client, from) = listener.accept().expect("a connection");
@@ -258,18 +258,9 @@ fn connections_of_another_layout_are_waited_for() {
     until("entries", || host.flows().len() == 2);
     agent.crash();
     let attached = host.traffic_control();
-    let layouts = || -> Vec<_> {
-        let folder = std::fs::read_dir(host.pins()).expect("pins").flatten();
-        let names = folder.map(|entry| entry.file_name().into_string().expect("text"));
-        names.filter(|name| name.starts_with("layout-")).collect()
-    };
-    let ours = layouts();
-    assert_eq!(ours.len(), 1);
-    let other = host.pins().join("layout-0123456789abcdef");
-    std::fs::rename(host.pins().join(&ours[0]), &other).expect("renamed");
-    let pins = host.pins();
-    let pins = pins.to_str().expect("text");
-    let said = host.fails(&["off", "--wait", "0s", "--pin", pins]);
+    let ours = host.layouts();
+    host.age();
+    let said = host.fails(&host.off_words(&["--wait", "0s"]));
     assert!(
         said.contains("1 connections of an agent of another release can't be looked at"),
         "{said}"
@@ -287,7 +278,7 @@ fn connections_of_another_layout_are_waited_for() {
         "{}",
         agent.log()
     );
-    assert_eq!(layouts(), ours);
+    assert_eq!(host.layouts(), ours);
     agent.stop();
     host.off();
 }

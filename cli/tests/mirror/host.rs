@@ -1,5 +1,7 @@
 //! A host of a test's own: namespaces for network and mounts that are this thread's, and go with it.
 
+use std::ffi::OsStr;
+use std::fmt::Debug;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -136,7 +138,7 @@ impl Host {
         file
     }
 
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub fn command<S: AsRef<OsStr>>(&self, words: &[S]) -> Command {
         let mut command = Command::new(BIN);
         command
             .arg("mirror")
@@ -146,27 +148,49 @@ impl Host {
         command
     }
 
-    pub fn run(&self, words: &[&str]) -> Output {
+    pub fn run<S: AsRef<OsStr>>(&self, words: &[S]) -> Output {
         self.command(words).output().expect("a process")
     }
 
     /// Runs it to a good end and gives its standard output.
-    pub fn ok(&self, words: &[&str]) -> String {
+    pub fn ok<S: AsRef<OsStr> + Debug>(&self, words: &[S]) -> String {
         let done = self.run(words);
         assert!(done.status.success(), "{words:?}: {done:?}");
         String::from_utf8_lossy(&done.stdout).into_owned()
     }
 
     /// Runs it to a bad end and gives its standard error.
-    pub fn fails(&self, words: &[&str]) -> String {
+    pub fn fails<S: AsRef<OsStr> + Debug>(&self, words: &[S]) -> String {
         let done = self.run(words);
         assert!(!done.status.success(), "{words:?}: {done:?}");
         String::from_utf8_lossy(&done.stderr).into_owned()
     }
 
     pub fn off(&self) -> String {
-        let pins = self.pins();
-        self.ok(&["off", "--pin", pins.to_str().expect("text")])
+        self.ok(&self.off_words(&[]))
+    }
+
+    /// The words of `off`, with more of them.
+    pub fn off_words(&self, more: &[&str]) -> Vec<String> {
+        let pins = self.pins().display().to_string();
+        let words = [&["off", "--pin", &pins], more].concat();
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Folders of maps and programs, by name.
+    pub fn layouts(&self) -> Vec<String> {
+        let folder = std::fs::read_dir(self.pins()).expect("pins").flatten();
+        let names = folder.map(|entry| entry.file_name().into_string().expect("text"));
+        names.filter(|name| name.starts_with("layout-")).collect()
+    }
+
+    /// Has what is pinned look like another release's.
+    pub fn age(&self) {
+        let [ours] = &self.layouts()[..] else {
+            panic!("one layout: {:?}", self.layouts());
+        };
+        let other = self.pins().join("layout-0123456789abcdef");
+        std::fs::rename(self.pins().join(ours), other).expect("renamed");
     }
 
     pub fn status(&self) -> Value {

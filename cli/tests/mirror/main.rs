@@ -6,6 +6,7 @@ mod controller;
 mod doctor;
 mod flows;
 mod host;
+mod off;
 #[path = "../qos/server.rs"]
 #[allow(dead_code)]
 mod server;

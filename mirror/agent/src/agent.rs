@@ -15,9 +15,11 @@ use crate::keeper::Keeper;
 use crate::layout::Config;
 use crate::maps::{Maps, MapsError};
 use crate::metrics;
-use crate::pins::Pins;
+use crate::pins::{PinError, Pins};
 use crate::session::Session;
 use crate::sockets::Sockets;
+use crate::standing::{Asked, Ledger};
+use crate::wire::{Answer, Request};
 
 /// After an answer without news that came too soon: it is not asked without a pause.
 const BREATH: Duration = Duration::from_millis(200);
@@ -39,6 +41,8 @@ pub struct AgentOptions {
     pub forget: Duration,
     /// What the controller calls this agent.
     pub name: String,
+    /// Where these were read, for whoever takes the programs off when the agent has ended.
+    pub config: Option<PathBuf>,
     /// The controller.
     pub controller: Place,
     /// Where `/metrics` is served.
@@ -126,19 +130,26 @@ impl Loaded {
             tracing::info!("{change}");
         }
         self.attachment.forget_others()?;
-        let session = Session::new(format!("{:016x}", fastrand::u64(..)));
-        let keeper = Keeper::new(
+        let run = format!("{:016x}", fastrand::u64(..));
+        let pins = Pins::at(&options.pin);
+        let ledger = Ledger::new(pins, options.name, run.clone(), options.config);
+        let mut keeper = Keeper::new(
             maps,
             self.attachment,
             self.sockets,
             options.interfaces.clone(),
-            session,
+            Session::new(run),
+            ledger,
             options.forget,
         );
+        // Begun since the lock was looked for: what was set above has it undone.
+        if keeper.heed_off() {
+            return Err(AttachError::from(PinError::GoingOff { path: options.pin }).into());
+        }
         let shared = Arc::new(Shared {
             keeper: Mutex::new(keeper),
             client,
-            off: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
             signals: Mutex::new(Signals::default()),
             signal: Condvar::new(),
         });
@@ -182,10 +193,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Whether `trunkline mirror off` has begun, so that the agent is to end.
+    /// Whether it is to end: `trunkline mirror off` has begun, or the controller hears this run no more.
     #[must_use]
-    pub fn is_off(&self) -> bool {
-        self.shared.off.load(Ordering::Relaxed)
+    pub fn is_to_end(&self) -> bool {
+        self.shared.ends.load(Ordering::Relaxed)
     }
 
     /// Whether its threads run.
@@ -197,19 +208,22 @@ impl Agent {
     /// Ends it: the controller is told first, and has copies stopped.
     pub fn stop(mut self) {
         self.end();
-        let request = {
-            let mut request = self.shared.keeper().request(false, true);
-            request.wait_ms = LEAVE.as_millis() as u64;
-            request
+        let request = Request {
+            wait_ms: LEAVE.as_millis() as u64,
+            ..self.shared.keeper().leave()
         };
-        match self.shared.client.ask(&request) {
-            Ok(answer) if answer.stopped == Some(false) => {
-                tracing::warn!(
-                    "left; not all switches have confirmed yet that they send no more copies"
-                );
+        let outcome = self.shared.client.leave(&request);
+        match &outcome {
+            Ok(answer) if answer.stopped == Some(true) => {
+                tracing::info!("left; flows go on without copies");
             }
-            Ok(_) => tracing::info!("left; flows go on without copies"),
+            Ok(_) => tracing::warn!(
+                "left; not all switches have confirmed yet that they send no more copies"
+            ),
             Err(error) => tracing::warn!("{error}; flows go on as they are"),
+        }
+        if let Ok(answer) = outcome {
+            self.shared.keeper().left(answer.stopped == Some(true));
         }
     }
 
@@ -237,7 +251,7 @@ struct Signals {
 struct Shared {
     keeper: Mutex<Keeper>,
     client: Client,
-    off: AtomicBool,
+    ends: AtomicBool,
     signals: Mutex<Signals>,
     signal: Condvar,
 }
@@ -275,6 +289,22 @@ impl Shared {
         signals.stop
     }
 
+    /// What comes of an answer, or of none; how long to wait before the controller is asked again.
+    fn heard(&self, asked: Asked, outcome: Result<Answer, ControllerError>) -> Duration {
+        match outcome {
+            Ok(answer) => {
+                self.keeper().answered(asked, answer);
+                Duration::ZERO
+            }
+            Err(error) => {
+                if error.left && !self.ends.swap(true, Ordering::Relaxed) {
+                    tracing::warn!("{error}; the agent ends");
+                }
+                self.keeper().unanswered(asked, &error)
+            }
+        }
+    }
+
     fn wake(&self) {
         self.signals().wake = true;
         self.signal.notify_all();
@@ -283,23 +313,26 @@ impl Shared {
 
 /// Asks the controller, which answers when there is news.
 fn poll(shared: &Shared) {
-    while !shared.is_stopped() {
-        let request = shared.keeper().request(true, false);
+    while !shared.is_stopped() && !shared.ends.load(Ordering::Relaxed) {
+        let (request, asked) = shared.keeper().ask(true);
         let began = Instant::now();
         let outcome = shared.client.ask(&request);
         if shared.is_stopped() {
-            return;
+            let counts = outcome.as_ref().map_or_else(|error| error.counts, |_| true);
+            return shared.keeper().asked(asked, counts);
         }
-        let pause = match outcome {
-            Ok(answer) => {
-                let same = (answer.seen, &answer.controller) == (request.seen, &request.controller);
-                shared.keeper().answered(answer);
-                shared.wake();
-                let soon = began.elapsed().as_millis() < u128::from(request.wait_ms) / 2;
-                if same && soon { BREATH } else { Duration::ZERO }
-            }
-            Err(error) => shared.keeper().unanswered(&error.to_string()),
-        };
+        let is_same = outcome.as_ref().is_ok_and(|answer| {
+            (answer.seen, &answer.controller) == (request.seen, &request.controller)
+        });
+        let is_soon = began.elapsed().as_millis() < u128::from(request.wait_ms) / 2;
+        let is_answered = outcome.is_ok();
+        let mut pause = shared.heard(asked, outcome);
+        if is_answered {
+            shared.wake();
+        }
+        if is_same && is_soon {
+            pause = BREATH;
+        }
         if !pause.is_zero() && shared.sleep(pause) {
             return;
         }
@@ -310,18 +343,16 @@ fn poll(shared: &Shared) {
 fn watch(shared: &Shared) {
     loop {
         let look = shared.keeper().look();
-        if look.off && !shared.off.swap(true, Ordering::Relaxed) {
+        if look.off && !shared.ends.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "`trunkline mirror off` takes the programs off this host: the agent ends"
             );
         }
-        if look.urgent {
-            let request = shared.keeper().request(false, false);
-            match shared.client.ask(&request) {
-                Ok(answer) => shared.keeper().answered(answer),
-                // The other thread will hear the same, and wait before it asks again.
-                Err(error) => tracing::debug!(%error, "start of a stream not told yet"),
-            }
+        if look.urgent && !shared.ends.load(Ordering::Relaxed) {
+            let (request, asked) = shared.keeper().ask(false);
+            let outcome = shared.client.ask(&request);
+            // If there was none the other thread will hear the same, and wait before it asks again.
+            shared.heard(asked, outcome);
         }
         if shared.sleep_or_wake(look.again.max(Duration::from_millis(1))) {
             return;

@@ -13,6 +13,9 @@ use crate::program::{LoadError, Program};
 use crate::sockets::Sockets;
 use crate::tc::{self, HANDLE, Hook, PRIORITY};
 
+/// How often pins that vanish are made again.
+const ATTEMPTS: usize = 5;
+
 /// Why the programs are not at the interfaces.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
@@ -63,8 +66,12 @@ impl Attachment {
     /// # Errors
     /// The pins can't be used, or the kernel refuses the programs.
     pub fn load(pins: Pins, interfaces: Vec<String>) -> Result<(Self, Adopted), AttachError> {
-        pins.make()?;
-        let lock = pins.lock()?;
+        let lock = lock(&pins)?;
+        if pins.is_going_off() {
+            let path = pins.folder().to_owned();
+            return Err(PinError::GoingOff { path }.into());
+        }
+        pins.make_layout()?;
         let adopted = if pins.is_here() {
             Adopted::Maps
         } else {
@@ -78,6 +85,11 @@ impl Attachment {
             _lock: lock,
         };
         Ok((attachment, adopted))
+    }
+
+    /// Whether `trunkline mirror off` takes the programs off.
+    pub fn is_going_off(&self) -> bool {
+        self.pins.is_going_off()
     }
 
     /// What an agent of another release has left, if it has.
@@ -184,6 +196,20 @@ impl Attachment {
         }
         Ok(changes)
     }
+}
+
+/// The agent's lock on pins, which are made where there are none.
+fn lock(pins: &Pins) -> Result<Lock, PinError> {
+    // Whoever takes the programs off may remove the folder in between.
+    for _ in 0..ATTEMPTS {
+        pins.make()?;
+        match pins.lock() {
+            Err(PinError::System { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
+            outcome => return outcome,
+        }
+    }
+    pins.make()?;
+    pins.lock()
 }
 
 /// Takes the programs off an interface, and its clsact with them where an agent put it there and nobody else uses it.

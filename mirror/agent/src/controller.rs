@@ -37,6 +37,10 @@ pub struct ControllerError {
     pub url: String,
     /// What is in the way, and the way out.
     pub cause: String,
+    /// Whether it may have taken the request for a sign of life of the agent.
+    pub counts: bool,
+    /// Whether it has been told that this run of the agent leaves, and hears it no more.
+    pub left: bool,
 }
 
 #[derive(Deserialize)]
@@ -44,11 +48,18 @@ struct Problem {
     detail: String,
     #[serde(default)]
     remedy: String,
+    #[serde(default)]
+    why: String,
 }
+
+/// What the controller calls the refusal of a run that has left.
+const LEFT: &str = "left";
 
 /// Asks one controller.
 pub struct Client {
     agent: Agent,
+    /// Says the last word: the other one is shut down by then.
+    leaver: Agent,
     url: String,
     path: String,
     token: Option<String>,
@@ -68,6 +79,8 @@ impl Client {
                 return Err(ControllerError {
                     url,
                     cause: String::from("no certificate to check it against"),
+                    counts: false,
+                    left: false,
                 });
             }
             tls = tls.root_certs(RootCerts::from(found));
@@ -81,7 +94,8 @@ impl Client {
             .tls_config(tls.build())
             .build();
         Ok(Self {
-            agent: config.into(),
+            agent: config.clone().into(),
+            leaver: config.into(),
             path: format!("{url}/v1/mirror-agents/{}", escaped(name)),
             url,
             token: place.token.clone(),
@@ -91,12 +105,25 @@ impl Client {
     /// Says what the agent has to say, and waits for the answer.
     ///
     /// # Errors
-    /// It can't be reached, or refuses.
+    /// It can't be reached, or refuses; or the agent has left.
     pub fn ask(&self, request: &Request) -> Result<Answer, ControllerError> {
+        self.post(&self.agent, request)
+    }
+
+    /// Says that the agent leaves. A request that waits for its answer fails at once, and none goes any more: it could
+    /// come after this one, and bring the agent back.
+    ///
+    /// # Errors
+    /// It can't be reached, or refuses.
+    pub fn leave(&self, request: &Request) -> Result<Answer, ControllerError> {
+        self.agent.clone().shutdown();
+        self.post(&self.leaver, request)
+    }
+
+    fn post(&self, by: &Agent, request: &Request) -> Result<Answer, ControllerError> {
         let body = serde_json::to_vec(request)
             .map_err(|e| self.error(format!("request not encoded: {e}")))?;
-        let mut asked = self
-            .agent
+        let mut asked = by
             .post(&self.path)
             .config()
             .timeout_global(Some(Duration::from_millis(request.wait_ms) + PATIENCE))
@@ -105,24 +132,31 @@ impl Client {
         if let Some(token) = &self.token {
             asked = asked.header("Authorization", format!("Bearer {token}"));
         }
-        let mut answer = asked
-            .send(&body[..])
-            .map_err(|e| self.error(unreachable(&e)))?;
+        let mut answer = asked.send(&body[..]).map_err(|e| ControllerError {
+            counts: may_have_come(&e),
+            ..self.error(unreachable(&e))
+        })?;
         let status = answer.status();
+        let may_count = |error| ControllerError {
+            counts: true,
+            ..error
+        };
         let body = answer
             .body_mut()
             .with_config()
             .limit(MAX_ANSWER_BYTES)
             .read_to_vec()
-            .map_err(|e| self.error(unreachable(&e)))?;
+            .map_err(|e| may_count(self.error(unreachable(&e))))?;
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|e| {
-                self.error(format!(
+                may_count(self.error(format!(
                     "its answer is another than expected: {e}; run controller and agents of one release"
-                ))
+                )))
             });
         }
-        let cause = match (status.as_u16(), serde_json::from_slice::<Problem>(&body)) {
+        let problem = serde_json::from_slice::<Problem>(&body);
+        let left = matches!(&problem, Ok(problem) if problem.why == LEFT) && status == 409;
+        let cause = match (status.as_u16(), problem) {
             (401, _) if self.token.is_none() => {
                 String::from("it wants a token; give it with agent.token_file")
             }
@@ -137,13 +171,20 @@ impl Client {
                 format!("it answers {code}; agent.controller is to name a trunkline-controller")
             }
         };
-        Err(self.error(cause))
+        Err(ControllerError {
+            // One that ends while it waits has been counted.
+            counts: !left && (status == 409 || status.is_server_error()),
+            left,
+            ..self.error(cause)
+        })
     }
 
     fn error(&self, cause: String) -> ControllerError {
         ControllerError {
             url: self.url.clone(),
             cause,
+            counts: false,
+            left: false,
         }
     }
 }
@@ -200,6 +241,28 @@ fn escaped(name: &str) -> String {
 fn said(text: &str) -> String {
     let printable = text.chars().filter(|c| !c.is_control());
     printable.take(MAX_SAID).collect()
+}
+
+/// Whether the controller may have got a request that failed so.
+fn may_have_come(error: &ureq::Error) -> bool {
+    use io::ErrorKind as Kind;
+    match error {
+        ureq::Error::ConnectionFailed
+        | ureq::Error::HostNotFound
+        | ureq::Error::Rustls(_)
+        | ureq::Error::Tls(_)
+        | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => false,
+        ureq::Error::Io(e) => !matches!(
+            e.kind(),
+            Kind::ConnectionRefused
+                | Kind::HostUnreachable
+                | Kind::NetworkUnreachable
+                | Kind::AddrNotAvailable
+                | Kind::InvalidData
+                | Kind::NotConnected
+        ),
+        _ => true,
+    }
 }
 
 fn unreachable(error: &ureq::Error) -> String {
@@ -321,6 +384,71 @@ mod tests {
             let error = outcome.expect_err("refused").to_string();
             assert!(error.contains(said), "{answer}: {error}");
         }
+    }
+
+    #[test]
+    fn what_the_controller_may_count_is_told_from_what_it_never_had() {
+        let left = r#"{"detail": "this run has left", "remedy": "start it anew", "why": "left"}"#;
+        for (answer, counts, has_left) in [
+            (http("401 Unauthorized", "{}"), false, false),
+            (
+                http("409 Conflict", r#"{"detail": "polled again"}"#),
+                true,
+                false,
+            ),
+            (http("409 Conflict", left), false, true),
+            (http("503 Service Unavailable", "{}"), true, false),
+            (http("200 OK", "[]"), true, false),
+            (String::new(), true, false),
+        ] {
+            let error = asked(None, &answer).0.expect_err("refused");
+            assert_eq!((error.counts, error.left), (counts, has_left), "{answer}");
+        }
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = Place {
+            url: format!("http://{}", free.local_addr().expect("an address")),
+            ..Place::default()
+        };
+        drop(free);
+        let client = Client::new(&place, "dn1").expect("a client");
+        assert!(!client.ask(&Request::default()).expect_err("nobody").counts);
+    }
+
+    /// A poll that came after the leave would bring the agent back, for a lease.
+    #[test]
+    fn nothing_is_asked_after_the_leave() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = Place {
+            url: format!("http://{}", listener.local_addr().expect("an address")),
+            ..Place::default()
+        };
+        let client = Client::new(&place, "dn1").expect("a client");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| client.ask(&Request::default()));
+            // It is answered never; until it has come, nothing else is said.
+            let (poll, _) = listener.accept().expect("a connection");
+            BufReader::new(&poll)
+                .read_line(&mut String::new())
+                .expect("a request");
+            let leaving = scope.spawn(|| {
+                client.leave(&Request {
+                    leaving: true,
+                    ..Request::default()
+                })
+            });
+            waiting.join().expect("a thread").expect_err("cut short");
+            let (mut leave, _) = listener.accept().expect("a connection");
+            client.ask(&Request::default()).expect_err("it has left");
+            let body =
+                r#"{"controller": "c", "seen": 0, "lease_s": 15, "flows": [], "stopped": true}"#;
+            leave
+                .write_all(http("200 OK", body).as_bytes())
+                .expect("answered");
+            let answer = leaving.join().expect("a thread").expect("an answer");
+            assert_eq!(answer.stopped, Some(true));
+        });
+        listener.set_nonblocking(true).expect("set");
+        assert!(listener.accept().is_err(), "nothing else came");
     }
 
     #[test]

@@ -4,13 +4,16 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use crate::attach::Attachment;
+use crate::controller::ControllerError;
 use crate::interfaces::interfaces;
 use crate::layout::{FLOWS, Rcv, RcvState, Snd};
 use crate::maps::{Maps, MapsError};
 use crate::metrics::Work;
+use crate::pins::PinError;
 use crate::reconcile::{Change, Entries, Present, Reconciler, make_all, objection};
 use crate::session::Session;
 use crate::sockets::Sockets;
+use crate::standing::{Asked, Ledger};
 use crate::status::{Snapshot, is_ahead, now_ns};
 use crate::wire::{Answer, Flow, Part, Request};
 use crate::words::{REASON, word};
@@ -31,6 +34,7 @@ pub struct Keeper {
     interfaces: Vec<String>,
     addresses: Vec<IpAddr>,
     session: Session,
+    ledger: Ledger,
     reconciler: Reconciler,
     sockets: Sockets,
     /// What the agent has done.
@@ -65,6 +69,7 @@ impl Keeper {
         sockets: Sockets,
         interfaces: Vec<String>,
         session: Session,
+        ledger: Ledger,
         forget: Duration,
     ) -> Self {
         let now = Instant::now();
@@ -74,6 +79,7 @@ impl Keeper {
             interfaces,
             addresses: Vec::new(),
             session,
+            ledger,
             reconciler: Reconciler::new(forget),
             sockets,
             work: Work::default(),
@@ -88,14 +94,34 @@ impl Keeper {
         keeper
     }
 
-    /// What to say to the controller.
-    #[must_use]
-    pub fn request(&mut self, wait: bool, leaving: bool) -> Request {
-        self.session.request(&self.addresses, wait, leaving)
+    /// What to say to the controller, which may wait for news if `wait`.
+    pub fn ask(&mut self, wait: bool) -> (Request, Asked) {
+        let request = self.session.request(&self.addresses, wait, false);
+        let (asked, written) = self.ledger.asks(&request.addresses);
+        self.complain_of(written);
+        (request, asked)
+    }
+
+    /// A request has ended. `counts`: the controller may have taken it for a sign of life.
+    pub fn asked(&mut self, asked: Asked, counts: bool) {
+        let written = self.ledger.asked(asked, counts);
+        self.complain_of(written);
+    }
+
+    /// The last thing to say to the controller.
+    pub fn leave(&mut self) -> Request {
+        self.session.request(&self.addresses, false, true)
+    }
+
+    /// The controller has answered that.
+    pub fn left(&mut self, stopped: bool) {
+        let written = self.ledger.left(stopped);
+        self.complain_of(written);
     }
 
     /// Takes an answer of the controller, and has the maps follow it.
-    pub fn answered(&mut self, answer: Answer) {
+    pub fn answered(&mut self, asked: Asked, answer: Answer) {
+        self.asked(asked, true);
         self.work.polls += 1;
         if !self.work.controller_up {
             self.work.controller_up = true;
@@ -106,6 +132,8 @@ impl Keeper {
             );
         }
         if self.session.answered(answer) {
+            let written = self.ledger.lease(self.session.lease());
+            self.complain_of(written);
             self.listed_at = Instant::now();
             self.work.listed = self.session.flows().unwrap_or_default().len() as u64;
             self.follow();
@@ -113,11 +141,13 @@ impl Keeper {
     }
 
     /// The controller does not answer, for this reason; how long to wait before it is asked again.
-    pub fn unanswered(&mut self, why: &str) -> Duration {
+    pub fn unanswered(&mut self, asked: Asked, error: &ControllerError) -> Duration {
+        self.asked(asked, error.counts);
         self.work.polls_failed += 1;
+        let why = error.to_string();
         if self.work.controller_up || self.unanswered != why {
             tracing::warn!("{why}; flows go on as they are");
-            why.clone_into(&mut self.unanswered);
+            self.unanswered = why;
         }
         self.work.controller_up = false;
         self.session.failed(fastrand::f64())
@@ -283,16 +313,28 @@ impl Keeper {
 
     /// Whether `trunkline mirror off` has begun.
     fn read_maps(&mut self) -> bool {
-        let read = Snapshot::read(&self.maps)
-            .and_then(|snapshot| Ok((snapshot, self.maps.config()?.off != 0)));
-        match read {
-            Ok((snapshot, off)) => {
-                self.snapshot = Some(snapshot);
-                off
+        match Snapshot::read(&self.maps) {
+            Ok(snapshot) => self.snapshot = Some(snapshot),
+            Err(error) => self.complain(&error.to_string()),
+        }
+        self.heed_off()
+    }
+
+    /// Whether `trunkline mirror off` has begun. Nothing new is sent virtually then, whoever said otherwise.
+    pub fn heed_off(&mut self) -> bool {
+        let begun = self.attachment.is_going_off();
+        let done = self.maps.config().and_then(|mut config| {
+            if begun && config.off == 0 {
+                config.off = 1;
+                self.maps.set_config(config)?;
             }
+            Ok(config.off != 0)
+        });
+        match done {
+            Ok(off) => off,
             Err(error) => {
                 self.complain(&error.to_string());
-                false
+                begun
             }
         }
     }
@@ -321,6 +363,12 @@ impl Keeper {
         if addresses != self.addresses {
             tracing::info!(?addresses, "addresses of this host");
             self.addresses = addresses;
+        }
+    }
+
+    fn complain_of(&mut self, done: Result<(), PinError>) {
+        if let Err(error) = done {
+            self.complain(&error.to_string());
         }
     }
 

@@ -1,8 +1,12 @@
 //! Takes mirrored replication off this host, by its pins alone, and puts the host back as it was.
 //!
 //! ```text
+//!   no agent starts from now on (pins.lock_off)
+//!        │
+//!        ▼
 //!   nothing new is sent virtually (config.off)
-//!        │   a running agent sees that, has the controller stop the copies, and ends
+//!        │   a running agent sees that, has the controller stop the copies, and ends; where none runs, this tells the
+//!        │   controller in its place
 //!        ▼
 //!   no agent, no copies, no flow ahead ── or not in time, unless it must be ──▶ (still attached)
 //!        │
@@ -14,32 +18,38 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::attach::{AttachError, detach};
+use crate::controller::{Client, Place};
 use crate::interfaces::interfaces;
-use crate::layout::{Key, Snd};
+use crate::layout::{Counter, Key, Rcv, Snd};
 use crate::maps::{Maps, MapsError};
-use crate::pins::{PinError, Pins};
+use crate::pins::{PinError, Pins, is_bpf};
 use crate::sockets::{End, Sockets};
+use crate::standing::{LEASE, Standing};
 use crate::status::{Snapshot, is_ahead, now_ns};
+use crate::wire::Request;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(100);
-/// No copy for so long: switches send none.
+/// No copy for so long: none is on its way.
 const QUIET: Duration = Duration::from_secs(1);
-
-/// After so long without a word of its agent, a controller has a host's copies stopped.
-const LEASE: Duration = Duration::from_secs(20);
+/// How long the controller may take to have copies stopped.
+const LEAVE: Duration = Duration::from_secs(5);
+/// Until it is told again, where it did not answer or switches have not confirmed.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// How to go about it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OffOptions {
     /// How long to wait for flows to be where they can go on alone.
     pub wait: Duration,
     /// Then do it all the same.
     pub force: bool,
+    /// Who is told that the agent has left, where that has ended without a word; or why nobody can be.
+    pub controller: Result<Place, String>,
 }
 
 /// What is still in the way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InTheWay {
     /// An agent runs.
     pub agent: bool,
@@ -47,8 +57,21 @@ pub struct InTheWay {
     pub ahead: usize,
     /// Copies still come.
     pub copies: bool,
+    /// Copies may come: so long yet, or into so many connections, as the controller has not said otherwise.
+    pub untold: Option<Untold>,
     /// Connections with entries of another release, which can't be read.
     pub unread: usize,
+}
+
+/// The controller has not confirmed that copies have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untold {
+    /// Why.
+    pub why: String,
+    /// Until it takes the agent for gone.
+    pub lease: Duration,
+    /// Connections that have had copies. A controller that is away can't have them stopped when the lease is over.
+    pub connections: usize,
 }
 
 /// What was taken off.
@@ -75,7 +98,7 @@ pub enum OffError {
     /// The maps can't be used.
     #[error(transparent)]
     Maps(#[from] MapsError),
-    /// The pins can't be removed.
+    /// The pins can't be used.
     #[error(transparent)]
     Pin(#[from] PinError),
     /// A filter can't be removed.
@@ -86,18 +109,30 @@ pub enum OffError {
 /// Waits until flows can do without the programs, and removes them.
 ///
 /// # Errors
-/// Flows can't in time, or the system refuses.
+/// Flows can't in time, somebody else is about to do the same, or the system refuses.
 pub fn off(pins: &Pins, options: &OffOptions) -> Result<Removed, OffError> {
     let mut removed = Removed {
         pins: pins.folder().exists(),
         ..Removed::default()
     };
-    if let Some(in_the_way) = settle(pins, options.wait)? {
+    // Outside of a BPF filesystem no agent can have pins.
+    let there = pins.folder().ancestors().find(|path| path.exists());
+    let lock = match there.is_some_and(is_bpf) {
+        true => Some(pins.lock_off()?),
+        false => None,
+    };
+    if let Some(in_the_way) = settle(pins, options)? {
         if !options.force {
             return Err(OffError::InTheWay(in_the_way));
         }
         removed.forced = Some(in_the_way);
     }
+    // An agent of a release that does not ask for the lock above finds this one.
+    let agent = lock.as_ref().map(|_| pins.lock()).transpose();
+    let agent = match agent {
+        Err(PinError::Running { .. }) if options.force => None,
+        outcome => outcome?,
+    };
     let all = interfaces().map_err(|error| AttachError::Interface {
         name: String::from("all"),
         cause: error.to_string(),
@@ -108,32 +143,42 @@ pub fn off(pins: &Pins, options: &OffOptions) -> Result<Removed, OffError> {
         }
     }
     pins.remove()?;
+    drop((agent, lock));
     Ok(removed)
 }
 
 /// Has nothing new sent virtually, and waits; what is still in the way then.
-fn settle(pins: &Pins, wait: Duration) -> Result<Option<InTheWay>, OffError> {
-    let until = Instant::now() + wait;
+fn settle(pins: &Pins, options: &OffOptions) -> Result<Option<InTheWay>, OffError> {
+    let until = Instant::now() + options.wait;
     let mut sockets = Sockets::open();
-    let maps = if pins.is_here() {
-        let mut maps = Maps::open(&pins.layout())?;
-        let mut config = maps.config()?;
-        config.off = 1;
-        maps.set_config(config)?;
-        Some(maps)
+    let mut maps = if pins.is_here() {
+        Some(Maps::open(&pins.layout())?)
     } else {
         None
     };
+    let mut leaver = Leaver::new(pins, options);
     let mut quiet = Quiet::default();
     loop {
+        let agent = pins.is_locked();
+        let now = Instant::now();
+        let standing = match agent {
+            true => pins.standing(),
+            false => leaver.left(until.saturating_duration_since(now)),
+        };
         let mut in_the_way = InTheWay {
-            agent: pins.is_locked(),
+            agent,
             unread: pins.others_living(&mut sockets).unwrap_or(1),
             ..InTheWay::default()
         };
-        if let Some(maps) = &maps {
-            in_the_way.ahead = ahead(&maps.snd()?, now_ns(), &mut sockets);
+        if let Some(maps) = &mut maps {
+            // Each time: an agent that was about to start may have had it otherwise.
+            switch_off(maps)?;
+            let lease = standing.as_ref().map_or(LEASE, Standing::lease);
+            in_the_way.ahead = ahead(&maps.snd()?, lease, &mut sockets);
             in_the_way.copies = !quiet.is(Snapshot::read(maps)?.copies(), Instant::now());
+            if let Some(standing) = standing.filter(|standing| !agent && standing.counts()) {
+                in_the_way.untold = leaver.untold(&standing, &maps.rcv()?, &mut sockets);
+            }
         }
         if in_the_way == InTheWay::default() {
             return Ok(None);
@@ -141,7 +186,7 @@ fn settle(pins: &Pins, wait: Duration) -> Result<Option<InTheWay>, OffError> {
         // Where nothing but the second without copies is missing, it is waited for in any case.
         let only_copies = InTheWay {
             copies: false,
-            ..in_the_way
+            ..in_the_way.clone()
         } == InTheWay::default();
         let now = Instant::now();
         let grace = if only_copies && !quiet.changed {
@@ -150,10 +195,115 @@ fn settle(pins: &Pins, wait: Duration) -> Result<Option<InTheWay>, OffError> {
             Duration::ZERO
         };
         if now >= until + grace {
+            if options.force && agent {
+                // It may hang, and go on later: the controller does not hear it any more then.
+                leaver.leave(Duration::ZERO);
+            }
             return Ok(Some(in_the_way));
         }
         sleep(LOOK);
     }
+}
+
+fn switch_off(maps: &mut Maps) -> Result<(), MapsError> {
+    let mut config = maps.config()?;
+    if config.off == 0 {
+        config.off = 1;
+        maps.set_config(config)?;
+    }
+    Ok(())
+}
+
+/// Tells the controller that the agent has left, in the place of one that has ended without a word.
+struct Leaver<'a> {
+    pins: &'a Pins,
+    controller: Result<&'a Place, &'a str>,
+    again: Option<Instant>,
+    why: String,
+}
+
+impl<'a> Leaver<'a> {
+    fn new(pins: &'a Pins, options: &'a OffOptions) -> Self {
+        Self {
+            pins,
+            controller: options.controller.as_ref().map_err(String::as_str),
+            again: None,
+            why: String::new(),
+        }
+    }
+
+    /// What the controller has to count on of an agent that does not run, after it was told so if it is time.
+    fn left(&mut self, wait: Duration) -> Option<Standing> {
+        let standing = self.pins.standing()?;
+        let is_due = self.again.is_none_or(|again| again <= Instant::now());
+        if !standing.counts() || !is_due {
+            return Some(standing);
+        }
+        self.leave(wait);
+        self.again = Some(Instant::now() + AGAIN);
+        self.pins.standing()
+    }
+
+    /// Tells the controller, which may take so long to have copies stopped.
+    fn leave(&mut self, wait: Duration) {
+        let Some(mut standing) = self.pins.standing() else {
+            return;
+        };
+        let told = self.controller.map_err(str::to_owned).and_then(|place| {
+            let client = Client::new(place, &standing.name).map_err(|error| error.to_string())?;
+            let request = Request {
+                run: standing.run.clone(),
+                addresses: standing.addresses.clone(),
+                wait_ms: wait.min(LEAVE).as_millis() as u64,
+                leaving: true,
+                ..Request::default()
+            };
+            let answer = client.leave(&request).map_err(|error| error.to_string())?;
+            match answer.stopped {
+                Some(true) => Ok(()),
+                _ => Err(String::from("not all of its switches have confirmed yet")),
+            }
+        });
+        standing.stopped = told.is_ok();
+        match told {
+            Ok(()) => {
+                if let Err(error) = self.pins.set_standing(&standing) {
+                    self.why = error.to_string();
+                }
+            }
+            Err(why) => self.why = why,
+        }
+    }
+
+    /// What that leaves to wait for, if it does.
+    fn untold(
+        &self,
+        standing: &Standing,
+        entries: &[(Key, Rcv)],
+        sockets: &mut Sockets,
+    ) -> Option<Untold> {
+        let had_copies = entries.iter().filter(|(_, rcv)| has_copies(rcv));
+        let untold = Untold {
+            why: self.why.clone(),
+            lease: standing.left(),
+            connections: had_copies
+                .filter(|(key, _)| !sockets.is_gone(key, End::Target))
+                .count(),
+        };
+        (!untold.lease.is_zero() || untold.connections > 0).then_some(untold)
+    }
+}
+
+/// Whether a copy has come for a connection.
+fn has_copies(rcv: &Rcv) -> bool {
+    [
+        Counter::Mirrored,
+        Counter::MirrorStale,
+        Counter::MirrorSignal,
+        Counter::MirrorUnarmed,
+    ]
+    .iter()
+    .any(|counter| rcv.counters[*counter as usize] != 0)
 }
 
 /// Whether a count has stood still for long enough.
@@ -178,12 +328,13 @@ impl Quiet {
 }
 
 /// Connections that can't do without the program: the next replica is ahead, or takes copies still and may be any time.
-/// One on which nothing was seen for as long as an agent's lease lasts takes none, as switches send none.
-fn ahead(entries: &[(Key, Snd)], now_ns: u64, sockets: &mut Sockets) -> usize {
+/// One on which nothing was seen for as long as the agent's lease lasts takes none, as switches send none.
+fn ahead(entries: &[(Key, Snd)], lease: Duration, sockets: &mut Sockets) -> usize {
+    let now_ns = now_ns();
     entries
         .iter()
         .filter(|(key, snd)| {
-            let idle = now_ns.saturating_sub(snd.seen_ns) >= LEASE.as_nanos() as u64;
+            let idle = u128::from(now_ns.saturating_sub(snd.seen_ns)) >= lease.as_nanos();
             let takes_copies = snd.in_step != 0 && !idle;
             (is_ahead(snd) || takes_copies) && !sockets.is_gone(key, End::Source)
         })
@@ -203,6 +354,16 @@ fn say(in_the_way: &InTheWay) -> String {
     }
     if in_the_way.copies {
         said.push(String::from("switches still send copies"));
+    }
+    if let Some(untold) = &in_the_way.untold {
+        let may = match (untold.lease.as_secs(), untold.connections) {
+            (0, n) => format!("copies for {n} connections may still come"),
+            (seconds, _) => format!("copies may still come for {seconds} s"),
+        };
+        said.push(format!(
+            "{may}, as the controller has not confirmed: {}",
+            untold.why
+        ));
     }
     if in_the_way.unread > 0 {
         said.push(format!(
@@ -233,12 +394,18 @@ mod tests {
         let in_the_way = InTheWay {
             ahead: 2,
             copies: true,
+            untold: Some(Untold {
+                why: "nobody is there".into(),
+                lease: Duration::from_secs(7),
+                connections: 1,
+            }),
             ..InTheWay::default()
         };
         let said = OffError::InTheWay(in_the_way).to_string();
         assert!(
             said.starts_with(
-                "2 connections still rely on copies, switches still send copies; the programs stay"
+                "2 connections still rely on copies, switches still send copies, copies may still come for 7 s, as the \
+                 controller has not confirmed: nobody is there; the programs stay"
             ),
             "{said}"
         );

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!   /sys/fs/bpf/trunkline-mirror/         the agent's lock is on this folder
+//!     off/                                the lock of `trunkline mirror off` is on this one
+//!     standing -> {"name": …}             what the controller has to count on (standing.rs), as a link's target
 //!     layout-0123456789abcdef/            one for each layout of the maps' entries
 //!       mr_snd_flows, mr_rcv_flows, …     the maps
 //!       mr_ingress, mr_egress             the programs that are attached
@@ -11,6 +13,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -23,6 +27,7 @@ use rustix::io::Errno;
 use crate::layout::Key;
 use crate::maps;
 use crate::sockets::{End, Sockets};
+use crate::standing::Standing;
 use crate::tc::Hook;
 
 /// Where an agent pins unless it is told otherwise.
@@ -33,6 +38,8 @@ const LOOKS: usize = 5;
 const LOOK: Duration = Duration::from_millis(20);
 const LAYOUT: &str = "layout-";
 const CLSACT: &str = "clsact-";
+const OFF: &str = "off";
+const STANDING: &str = "standing";
 /// What tells layouts apart, made of the headers that say them.
 const OURS: &str = env!("MIRROR_LAYOUT");
 
@@ -51,6 +58,15 @@ pub enum PinError {
     /// An agent has the pins already.
     #[error("{}: another agent runs with these pins; stop it, or name another folder", path.display())]
     Running {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// They are being removed.
+    #[error(
+        "{}: `trunkline mirror off` takes the programs off this host; wait for its end",
+        path.display()
+    )]
+    GoingOff {
         /// The folder.
         path: PathBuf,
     },
@@ -103,23 +119,26 @@ impl Pins {
         self.layout().join(maps::NAMES[0]).exists()
     }
 
-    /// Makes the folder for this layout.
+    /// Makes the folder.
     ///
     /// # Errors
     /// It is not in a BPF filesystem, or the system refuses.
     pub fn make(&self) -> Result<(), PinError> {
         let there = self.folder.ancestors().find(|path| path.exists());
-        let there = there.unwrap_or(Path::new("/"));
-        if !is_bpf(there) {
+        if !is_bpf(there.unwrap_or(Path::new("/"))) {
             return Err(PinError::NoBpfFilesystem {
                 path: self.folder.clone(),
             });
         }
-        let layout = self.layout();
-        std::fs::create_dir_all(&layout).map_err(|error| PinError::System {
-            path: layout,
-            error,
-        })
+        make(&self.folder)
+    }
+
+    /// Makes the folder for this layout in it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn make_layout(&self) -> Result<(), PinError> {
+        make(&self.layout())
     }
 
     /// Becomes the one agent; the folder must be there.
@@ -127,37 +146,58 @@ impl Pins {
     /// # Errors
     /// There is one.
     pub fn lock(&self) -> Result<Lock, PinError> {
-        // Who only looks whether there is an agent has the folder for a moment.
-        for _ in 0..LOOKS {
-            match self.try_lock(FlockOperation::NonBlockingLockExclusive) {
-                Err(PinError::Running { .. }) => sleep(LOOK),
-                outcome => return outcome,
-            }
-        }
-        self.try_lock(FlockOperation::NonBlockingLockExclusive)
+        lock(&self.folder)?.ok_or_else(|| PinError::Running {
+            path: self.folder.clone(),
+        })
+    }
+
+    /// Becomes the one who takes the programs off this host; no agent starts meanwhile. The folder must be there.
+    ///
+    /// # Errors
+    /// Somebody else does.
+    pub fn lock_off(&self) -> Result<Lock, PinError> {
+        let path = self.folder.join(OFF);
+        make(&path)?;
+        lock(&path)?.ok_or_else(|| PinError::GoingOff {
+            path: self.folder.clone(),
+        })
     }
 
     /// Whether an agent runs with these pins.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        let looked = self.try_lock(FlockOperation::NonBlockingLockShared);
-        matches!(looked, Err(PinError::Running { .. }))
+        is_locked(&self.folder)
     }
 
-    fn try_lock(&self, how: FlockOperation) -> Result<Lock, PinError> {
-        let path = self.folder.clone();
-        let folder = File::open(&path).map_err(|error| PinError::System {
-            path: path.clone(),
-            error,
-        })?;
-        match flock(&folder, how) {
-            Ok(()) => Ok(Lock { _folder: folder }),
-            Err(Errno::WOULDBLOCK) => Err(PinError::Running { path }),
-            Err(error) => Err(PinError::System {
-                path,
-                error: error.into(),
-            }),
-        }
+    /// Whether somebody takes the programs off this host.
+    #[must_use]
+    pub fn is_going_off(&self) -> bool {
+        is_locked(&self.folder.join(OFF))
+    }
+
+    /// What the controller has to count on, if an agent has written it down.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let text = std::fs::read_link(self.folder.join(STANDING)).ok()?;
+        serde_json::from_slice(text.as_os_str().as_bytes()).ok()
+    }
+
+    /// Writes it down, as the target of a symbolic link: nothing else in a BPF filesystem holds a text.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn set_standing(&self, standing: &Standing) -> Result<(), PinError> {
+        let path = self.folder.join(STANDING);
+        let new = self.folder.join("standing-new");
+        let written = serde_json::to_string(standing)
+            .map_err(io::Error::other)
+            .and_then(|text| {
+                // Of one who was ended in the middle of this.
+                let _ = std::fs::remove_file(&new);
+                std::os::unix::fs::symlink(text, &new)?;
+                std::fs::rename(&new, &path)
+            });
+        written.map_err(|error| PinError::System { path, error })
     }
 
     /// The program that is pinned for a hook.
@@ -280,6 +320,52 @@ impl Pins {
     }
 }
 
+fn make(path: &Path) -> Result<(), PinError> {
+    std::fs::create_dir_all(path).map_err(|error| PinError::System {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+/// The lock of a folder; `None` if somebody else has it.
+fn lock(path: &Path) -> Result<Option<Lock>, PinError> {
+    // Who only looks whether it is locked has it for a moment.
+    for _ in 0..LOOKS {
+        if let Some(lock) = try_lock(path, FlockOperation::NonBlockingLockExclusive)? {
+            return Ok(Some(lock));
+        }
+        sleep(LOOK);
+    }
+    try_lock(path, FlockOperation::NonBlockingLockExclusive)
+}
+
+fn is_locked(path: &Path) -> bool {
+    matches!(
+        try_lock(path, FlockOperation::NonBlockingLockShared),
+        Ok(None)
+    )
+}
+
+fn try_lock(path: &Path, how: FlockOperation) -> Result<Option<Lock>, PinError> {
+    let failed = |error| PinError::System {
+        path: path.to_owned(),
+        error,
+    };
+    let folder = File::open(path).map_err(failed)?;
+    match flock(&folder, how) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(failed(error.into())),
+    }
+    // Whoever had it may have removed the folder: what is locked then is none that others find.
+    let (locked, there) = (folder.metadata().map_err(failed)?, std::fs::metadata(path));
+    let there = there.map_err(failed)?;
+    if (locked.dev(), locked.ino()) != (there.dev(), there.ino()) {
+        return Err(failed(io::ErrorKind::NotFound.into()));
+    }
+    Ok(Some(Lock { _folder: folder }))
+}
+
 fn remove(path: &Path) -> Result<(), PinError> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(PinError::System {
@@ -347,5 +433,32 @@ fn next_key(map: i32, before: Option<&Key>) -> io::Result<Key> {
         Err(io::Error::last_os_error())
     } else {
         Ok(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_one_s_alone_and_of_the_folder_that_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pins = Pins::at(&folder.path().join("pins"));
+        make(pins.folder()).expect("made");
+        let agent = pins.lock().expect("the agent");
+        assert!(pins.is_locked() && !pins.is_going_off());
+        assert!(matches!(pins.lock(), Err(PinError::Running { .. })));
+        let off = pins.lock_off().expect("whoever takes it off");
+        assert!(pins.is_going_off());
+        assert!(matches!(pins.lock_off(), Err(PinError::GoingOff { .. })));
+        let held = File::open(pins.folder()).expect("open");
+        drop((agent, off));
+        assert!(!pins.is_locked() && !pins.is_going_off());
+        // One who had it open meanwhile has the lock of a folder that nobody finds any more.
+        pins.remove().expect("removed");
+        flock(&held, FlockOperation::NonBlockingLockExclusive).expect("locked");
+        assert!(matches!(pins.lock(), Err(PinError::System { .. })));
+        make(pins.folder()).expect("made again");
+        pins.lock().expect("the agent");
     }
 }

@@ -84,6 +84,12 @@ impl Session {
         self.flows.as_deref()
     }
 
+    /// How long the controller counts on the agent after a request; nothing as long as it has said nothing.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
     /// What to say, and that the controller may wait for news if `wait`.
     #[must_use]
     pub fn request(&mut self, addresses: &[IpAddr], wait: bool, leaving: bool) -> Request {

@@ -129,7 +129,7 @@ impl Status {
             pin: pins.folder().display().to_string(),
             attached: pins.is_here(),
             agent: pins.is_locked(),
-            off: false,
+            off: pins.is_going_off(),
             interfaces: attached_interfaces(),
             flows: Vec::new(),
             counters: BTreeMap::new(),
@@ -138,7 +138,7 @@ impl Status {
         if status.attached {
             let maps = Maps::open(&pins.layout())?;
             let snapshot = Snapshot::read(&maps)?;
-            status.off = maps.config()?.off != 0;
+            status.off |= maps.config()?.off != 0;
             status.flows = snapshot.flows;
             status.counters = COUNTER.into_iter().zip(snapshot.totals).collect();
             let reasons = REASON.into_iter().zip(snapshot.fallbacks);
