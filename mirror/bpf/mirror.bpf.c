@@ -23,12 +23,19 @@ static always_inline int passed_on(int verdict) {
   return verdict == MR_NOT_OURS || verdict == TC_ACT_OK ? TC_ACT_UNSPEC : verdict;
 }
 
+/* Whether another release's program is asked after this one. */
+static always_inline int stands_before(void) {
+  __u32 zero = 0;
+  const struct mr_config *config = bpf_map_lookup_elem(&mr_config, &zero);
+  return config && config->before;
+}
+
 char LICENSE[] SEC("license") = "GPL";
 
 SEC("classifier")
 int mr_ingress(struct __sk_buff *skb) {
   if (skb->mark == MR_RELEASED) {
-    skb->mark = 0;
+    if (!stands_before()) skb->mark = 0; /* the last one does */
     return TC_ACT_UNSPEC;
   }
   struct packet p;
@@ -36,6 +43,12 @@ int mr_ingress(struct __sk_buff *skb) {
   int mirrored = marked(skb), verdict = parse(skb, &p) ? MR_NOT_OURS : 0;
   if (mirrored) {
     if (!verdict) verdict = rcv_mirrored(skb, &p);
+    if (stands_before()) {
+      if (verdict == MR_NOT_OURS) return TC_ACT_UNSPEC;
+      /* The next one knows nothing of this flow, and would drop it for its mark. */
+      const __u8 unmarked = MR_MARK_0 | 4; /* an address as locally administered */
+      if (verdict == TC_ACT_OK) bpf_skb_store_bytes(skb, ETH_ALEN, &unmarked, sizeof unmarked, 0);
+    }
     if (verdict != MR_NOT_OURS) return passed_on(verdict);
     count_in_all(MR_C_MIRROR_UNKNOWN, 1);
     return TC_ACT_SHOT;

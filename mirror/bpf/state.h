@@ -152,9 +152,11 @@ struct mr_start {
 } __attribute__((aligned(8)));
 
 struct mr_config {
-  __u32 off;       /* not 0: nothing new is virtual, flows that are ahead end well */
+  __u32 off;       /* not 0: nothing new is virtual, flows that are ahead end well. First in every release: others set it */
   __u32 repeat_ms; /* a retransmission of the same segment within this time is not repeated */
   __be16 data_ports[MR_DATA_PORTS]; /* where DataNodes take blocks; 0: none */
+  __u32 before; /* not 0: behind this program is another release's, for the flows that it has: it drops what is marked and
+                   of none of these */
 };
 
 #endif

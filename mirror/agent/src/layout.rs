@@ -230,6 +230,8 @@ pub struct Config {
     /// Where DataNodes take blocks, in network order; 0 is none. Of these ports' connections it is written down where
     /// their streams start, so that they can be announced later.
     pub data_ports: [[u8; 2]; DATA_PORTS],
+    /// Not 0: another release's program is asked after this one.
+    pub before: u32,
 }
 
 impl Default for Config {
@@ -238,6 +240,7 @@ impl Default for Config {
             off: 0,
             repeat_ms: 8,
             data_ports: [[0; 2]; DATA_PORTS],
+            before: 0,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use trunkline_mirror::layout::{Counter, Key, REACH, Rcv, RcvState, Reason};
+use trunkline_mirror::layout::{Config, Counter, Key, MARK, REACH, Rcv, RcvState, Reason};
 
 use crate::{
     bench::{Bench, OK, SHOT, ends},
@@ -14,6 +14,8 @@ use crate::{
 /// Where the stream starts in the client's connection, in D_{j-1}'s, and what D_j has had of it.
 const HEAD: u32 = 0x7000_0000;
 const ZERO: u32 = 900_000;
+/// The mark of an ACK that was held, on its way to the stack.
+const RELEASED: u32 = 0x4d52;
 
 struct Receiver {
     bench: Bench,
@@ -469,4 +471,46 @@ fn a_super_segment_that_the_host_put_together_is_moved_as_one() {
     assert_eq!((out.verdict, out.seen().seq), (OK, ZERO));
     assert_eq!(r.counted(Counter::MirroredBytes), 60_000);
     assert_eq!(r.bench.rcv(r.key).mirrored, ZERO + 60_000);
+}
+
+/// Behind it is another release's program, which drops marked frames of flows that are not its own, and has flows of its own.
+#[test]
+fn before_another_release_what_is_not_known_goes_on_to_that() {
+    let mut bench = bench_or_skip!();
+    let (up, down) = ends(false);
+    let copy = Segment::new(up, down).marked().data(100).frame();
+    let mut udp = copy.clone();
+    udp[14 + 9] = 17;
+    let released = Segment::new(down, up).frame();
+    for (before, verdict, mark, counted) in [(0, SHOT, 0, 2), (1, OK, RELEASED, 2)] {
+        bench.configure(Config {
+            before,
+            ..Config::default()
+        });
+        for frame in [&copy, &udp] {
+            let out = bench.ingress(frame);
+            assert_eq!((out.verdict, &out.frame), (verdict, frame), "{before}");
+        }
+        assert_eq!(bench.total(Counter::MirrorUnknown), counted, "{before}");
+        // An ACK that either of them has released must not be taken for D_j's by the one behind.
+        let out = bench.marked_ingress(&released, RELEASED);
+        assert_eq!((out.verdict, out.mark), (OK, mark), "{before}");
+    }
+}
+
+#[test]
+fn before_another_release_what_is_known_loses_its_mark() {
+    let mut r = receiver(bench_or_skip!(), false, Numbers::default());
+    r.bench.configure(Config {
+        before: 1,
+        ..Config::default()
+    });
+    let taken = r.copy(0, 1_000);
+    let out = r.bench.in_segment(&taken);
+    assert_eq!((out.verdict, out.seen().seq), (OK, ZERO));
+    assert_ne!(out.frame[6..9], MARK, "the one behind would drop it");
+    assert!(out.seen().whole_sum);
+    // What is dropped here is no affair of the other.
+    let signal = r.copy(0, 0);
+    assert_eq!(r.bench.in_segment(&signal).verdict, SHOT);
 }
