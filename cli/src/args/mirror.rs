@@ -16,7 +16,7 @@ pub enum MirrorCommand {
         /// The configuration file; cli/mirror.sample.toml explains every setting
         #[arg(long, short, value_name = "FILE")]
         config: PathBuf,
-        /// Do not wait for flows of an agent of another release
+        /// Take the programs of another release off at once: connections that they have may break
         #[arg(long)]
         replace: bool,
         /// Read the configuration, say whether it is right, and end

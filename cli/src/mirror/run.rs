@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use trunkline_mirror::{AgentError, Loaded, MapsError, OtherLayout};
+use trunkline_mirror::{AgentError, Loaded, MapsError};
 
 use super::config::MirrorConfig;
 use crate::error::{CliError, Exit};
@@ -35,11 +35,8 @@ pub fn run(path: &Path, replace: bool, check: bool, verbose: u8) -> Result<(), C
         config.agent.name.clone(),
         config.agent.interfaces.join(", "),
     );
-    let mut loaded = Loaded::new(config.agent).map_err(|e| error(&e))?;
-    if !replace && !wait_for_others(&mut loaded, &stop) {
-        return Ok(());
-    }
-    let agent = loaded.start().map_err(|e| error(&e))?;
+    let loaded = Loaded::new(config.agent).map_err(|e| error(&e))?;
+    let agent = loaded.start(replace).map_err(|e| error(&e))?;
     output::line(&format!(
         "attached to {interfaces}; agent {name} until stopped"
     ));
@@ -54,28 +51,6 @@ pub fn run(path: &Path, replace: bool, check: bool, verbose: u8) -> Result<(), C
         }
     }
     Err(CliError::failed("agent", "its thread has ended by itself").or("see its log"))
-}
-
-/// Waits for the connections of an agent whose entries this one can't read; whether it was not stopped meanwhile.
-fn wait_for_others(loaded: &mut Loaded, stop: &Stop) -> bool {
-    let mut said = None;
-    while let Some(OtherLayout { living }) = loaded.other_layout()
-        && living != Some(0)
-    {
-        if said != Some(living) {
-            said = Some(living);
-            let living = living.map_or(String::from("unknown"), |n| n.to_string());
-            tracing::warn!(
-                living,
-                "programs of another release are attached, whose flows this one can't read: it waits until these have \
-                 ended; --replace does not wait, and may break them"
-            );
-        }
-        if stop.wait(WATCH) {
-            return false;
-        }
-    }
-    true
 }
 
 /// What the library says, in the house's form.

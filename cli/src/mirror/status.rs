@@ -73,6 +73,13 @@ fn lines(status: &Status) -> String {
         count("mirror_stale"),
         count("mirror_unarmed"),
     );
+    match status.other_release {
+        Some(0) => {}
+        Some(n) => text.push_str(&format!(
+            "older      {n} connections are with the programs of another release\n"
+        )),
+        None => text.push_str("older      the maps of another release can't be read\n"),
+    }
     if !status.flows.is_empty() {
         let mut table = Table::new(&[
             "side",

@@ -244,41 +244,99 @@ fn the_start_of_a_stream_is_read_and_told() {
     carry(10_000);
 }
 
-/// Entries of another layout can't be read, and their connections may rely on them.
-#[test]
-fn connections_of_another_layout_are_waited_for() {
-    let host = host_or_skip!();
-    let controller = Controller::start();
+/// Handles of the programs at eth0's ingress, in the order in which they see a frame.
+fn handles(host: &Host) -> Vec<String> {
+    let filters = host.shell("tc", "filter show dev eth0 ingress");
+    let programs = filters.lines().filter(|line| line.contains("mr_ingress"));
+    programs
+        .filter_map(|line| Some(line.split_once("handle ")?.1.split(' ').next()?.to_owned()))
+        .collect()
+}
+
+/// An agent has crashed whose layout this one does not know, and one of its connections is there. The ends of that, and
+/// what keeps the interface.
+fn aged(host: &Host, controller: &Controller) -> (TcpStream, TcpStream, UdpSocket) {
     host.configure(&controller.url, "");
     let agent = host.agent();
-    let (up, down, port, _keeps) = connected(&host);
+    let (up, down, port, keeps) = connected(host);
     let mut flow = second("old");
     flow["receive"]["source"] = end("10.9.0.2", port);
-    controller.list(vec![flow]);
+    controller.list(vec![flow.clone()]);
     until("entries", || host.flows().len() == 2);
     agent.crash();
-    let attached = host.traffic_control();
-    let ours = host.layouts();
     host.age();
+    let mut new = second("new");
+    new["send"]["source"]["port"] = 42_000.into();
+    controller.list(vec![flow, new]);
+    (up, down, keeps)
+}
+
+#[test]
+fn another_release_keeps_its_connections_and_new_ones_are_this_ones() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    let (mut up, mut down, _keeps) = aged(&host, &controller);
+    let old = host.layouts();
+    let before = handles(&host);
+    assert_eq!(before.len(), 1);
     let said = host.fails(&host.off_words(&["--wait", "0s"]));
     assert!(
         said.contains("1 connections of an agent of another release can't be looked at"),
         "{said}"
     );
-    let agent = host.start();
-    until("waiting", || agent.log().contains("it waits until these"));
-    assert!(agent.log().contains("living=\"1\""), "{}", agent.log());
-    assert_eq!(host.traffic_control(), attached);
-    drop((up, down));
-    until("attached", || {
-        agent.log().contains("attached to eth0; agent")
-    });
+    let agent = host.agent();
     assert!(
-        agent.log().contains("mr_ingress replaced on eth0"),
+        agent.log().contains("programs of another release keep"),
         "{}",
         agent.log()
     );
-    assert_eq!(host.layouts(), ours);
+    let both = handles(&host);
+    assert_eq!((both.len(), &both[1]), (2, &before[0]), "the new one first");
+    // The old connection is not announced to both of them.
+    until("entries", || host.flows().len() == 2);
+    let status = host.status();
+    assert_eq!(status["other_release"], 1);
+    let new = status["flows"].as_array().expect("flows").iter();
+    let ends: Vec<_> = new.map(|flow| flow["source"].clone()).collect();
+    assert!(
+        ends.contains(&json!("10.9.0.2:40000")) && ends.contains(&json!("10.9.0.1:42000")),
+        "{ends:?}"
+    );
+    // Whatever somebody took off is there again, and the new one first.
+    let attached = host.traffic_control();
+    host.shell("tc", "qdisc del dev eth0 clsact");
+    until("attached again", || host.traffic_control() == attached);
+    assert_eq!(handles(&host), both);
+    thread::scope(|scope| {
+        scope.spawn(|| up.write_all(&[3; 100_000]).expect("data"));
+        down.read_exact(&mut [0; 100_000]).expect("data");
+    });
+    drop((up, down));
+    until("the old one is off", || handles(&host) == both[..1]);
+    assert_eq!(host.layouts().len(), 1);
+    assert_ne!(host.layouts(), old);
+    assert_eq!(host.flows().len(), 2);
+    let log = agent.stop();
+    assert!(log.contains("its last connection has ended"), "{log}");
+    host.off();
+}
+
+#[test]
+fn another_release_is_taken_off_at_once_where_it_has_no_connections_or_is_to() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    let (up, down, _keeps) = aged(&host, &controller);
+    let agent = host.start_with(&["--replace"]);
+    until("attached", || {
+        agent.log().contains("attached to eth0; agent")
+    });
+    assert_eq!((handles(&host).len(), host.layouts().len()), (1, 1));
+    until("entries", || host.flows().len() == 4);
+    agent.crash();
+    host.age();
+    drop((up, down));
+    let agent = host.agent();
+    assert_eq!((handles(&host).len(), host.layouts().len()), (1, 1));
     agent.stop();
     host.off();
 }

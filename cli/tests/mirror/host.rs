@@ -223,11 +223,16 @@ impl Host {
 
     /// An agent that may not get far.
     pub fn start(&self) -> Agent {
+        self.start_with(&[])
+    }
+
+    /// The same, with more words.
+    pub fn start_with(&self, more: &[&str]) -> Agent {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let log = self.path(&format!("agent-{number}.log"));
         let file = std::fs::File::create(&log).expect("a log");
         let process = self
-            .command(&["run", "--config", "mirror.toml"])
+            .command(&[&["run", "--config", "mirror.toml"], more].concat())
             .stdout(file.try_clone().expect("a log"))
             .stderr(file)
             .spawn()

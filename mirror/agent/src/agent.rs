@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use crate::attach::{Adopted, AttachError, Attachment, OtherLayout};
+use crate::attach::{Adopted, AttachError, Attachment};
 use crate::controller::{Client, ControllerError, Place};
 use crate::http::HttpServer;
 use crate::keeper::Keeper;
@@ -100,24 +100,29 @@ impl Loaded {
         })
     }
 
-    /// Entries of an agent of another release, which this one can't read. Once attached, it forgets them.
-    pub fn other_layout(&mut self) -> Option<OtherLayout> {
-        self.attachment.other_layout(&mut self.sockets)
-    }
-
-    /// Attaches the programs and starts to ask the controller.
+    /// Attaches the programs and starts to ask the controller. Another release's programs, whose entries these can't
+    /// read, keep the connections that they have, behind these; `replace` takes them off at once, which may break those.
     ///
     /// # Errors
     /// There is no such interface, the kernel refuses, or an address can't be had.
-    pub fn start(mut self) -> Result<Agent, AgentError> {
+    pub fn start(mut self, replace: bool) -> Result<Agent, AgentError> {
         let options = self.options;
         let client = Client::new(&options.controller, &options.name)?;
         let mut maps = Maps::open(&Pins::at(&options.pin).layout())?;
+        let others = match self.attachment.others_living(&mut self.sockets) {
+            _ if replace => 0,
+            Some(living) => living.len(),
+            None => return Err(AttachError::Unreadable { path: options.pin }.into()),
+        };
+        if others == 0 {
+            self.attachment.forget_others()?;
+        }
         let repeat_ms = u32::try_from(options.repeat.as_millis()).unwrap_or(u32::MAX);
         // Before a packet is seen: what is not recorded of a connection's beginning is never known.
         maps.set_config(
             Config {
                 repeat_ms,
+                before: u32::from(others != 0),
                 ..Config::default()
             }
             .with_ports(&options.data_ports),
@@ -129,7 +134,13 @@ impl Loaded {
         for change in self.attachment.ensure()? {
             tracing::info!("{change}");
         }
-        self.attachment.forget_others()?;
+        if others != 0 {
+            tracing::warn!(
+                connections = others,
+                "programs of another release keep the connections that they have, until these have ended; new ones \
+                 are this one's"
+            );
+        }
         let run = format!("{:016x}", fastrand::u64(..));
         let pins = Pins::at(&options.pin);
         let ledger = Ledger::new(pins, options.name, run.clone(), options.config);

@@ -1,17 +1,29 @@
 //! The programs at the interfaces: loaded over the pinned maps, and attached so that they stay when the agent does not.
+//!
+//! ```text
+//!   a frame ──▶ mr_ingress ──▶ mr_ingress of another release ──▶ the next filter, or the stack
+//!               its own flows     the flows that it had when this release came, until their connections have ended
+//! ```
+//!
+//! A release whose maps have another layout can't take over the flows of the one before. So both stand at the interface,
+//! the latest first, each with its pins. It lets marked frames go on that it knows nothing of (`mr_config.before`): only
+//! the last one is to drop them.
 
+use std::collections::HashSet;
 use std::io;
+use std::path::PathBuf;
 
-use aya::programs::SchedClassifier;
 use aya::programs::tc::{
     NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle, qdisc_add_clsact,
 };
+use aya::programs::{ProgramError, SchedClassifier};
 
 use crate::interfaces::{Interface, interface, interfaces};
+use crate::layout::Key;
 use crate::pins::{Lock, PinError, Pins};
 use crate::program::{LoadError, Program};
 use crate::sockets::Sockets;
-use crate::tc::{self, HANDLE, Hook, PRIORITY};
+use crate::tc::{self, Filter, HANDLES, Hook, PRIORITY};
 
 /// How often pins that vanish are made again.
 const ATTEMPTS: usize = 5;
@@ -33,6 +45,16 @@ pub enum AttachError {
         /// What is in the way, and the way out.
         cause: String,
     },
+    /// Another release's maps can't be read at all.
+    #[error(
+        "{}: programs of another release are attached, and which connections they have can't be told; `trunkline mirror \
+         run --replace` puts these in their place, which may break the connections",
+        path.display()
+    )]
+    Unreadable {
+        /// The folder of the pins.
+        path: PathBuf,
+    },
 }
 
 /// What became of what an agent before had left.
@@ -50,13 +72,6 @@ pub struct Attachment {
     program: Program,
     interfaces: Vec<String>,
     _lock: Lock,
-}
-
-/// Pins of another layout are in the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OtherLayout {
-    /// Connections with entries there that are still there; `None` where that can't be told.
-    pub living: Option<usize>,
 }
 
 impl Attachment {
@@ -92,14 +107,19 @@ impl Attachment {
         self.pins.is_going_off()
     }
 
-    /// What an agent of another release has left, if it has.
-    pub fn other_layout(&self, sockets: &mut Sockets) -> Option<OtherLayout> {
-        (!self.pins.others().is_empty()).then(|| OtherLayout {
-            living: self.pins.others_living(sockets),
-        })
+    /// Whether another release's programs stand behind these.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        !self.pins.others().is_empty()
     }
 
-    /// Forgets that.
+    /// The connections that they have, and that are still there; `None` where that can't be told.
+    #[must_use]
+    pub fn others_living(&self, sockets: &mut Sockets) -> Option<HashSet<Key>> {
+        self.pins.others_living(sockets)
+    }
+
+    /// Forgets them; they are taken off when it is seen to what is attached.
     ///
     /// # Errors
     /// The system refuses.
@@ -131,20 +151,8 @@ impl Attachment {
                 self.pins.remember_clsact(interface.index)?;
             }
             for hook in Hook::ALL {
-                let there = tc::ours(interface.index, hook).map_err(failed)?;
-                let pinned = self.pins.program(hook).map(|program| program.id());
-                match &there {
-                    Some(filter) if right && filter.program == pinned => continue,
-                    Some(_) => changes.push(format!("{} replaced on {name}", hook.program())),
-                    None => changes.push(format!("{} attached to {name}", hook.program())),
-                }
-                let create = there.is_none();
-                if right {
-                    let mut pinned = self.pins.open_program(hook)?;
-                    attach(&mut pinned, &name, hook, create)?;
-                } else {
-                    attach(self.classifier(hook)?, &name, hook, create)?;
-                }
+                let older = self.ensure_others(&interface, hook, &mut changes)?;
+                self.ensure_own(&interface, hook, &older, right, &mut changes)?;
             }
         }
         if !right {
@@ -158,6 +166,74 @@ impl Attachment {
         }
         changes.extend(self.leave_others()?);
         Ok(changes)
+    }
+
+    /// Attaches other releases' programs where they are not, as these here let pass what they are to drop; the programs.
+    fn ensure_others(
+        &self,
+        interface: &Interface,
+        hook: Hook,
+        changes: &mut Vec<String>,
+    ) -> Result<Vec<u32>, AttachError> {
+        let mut older = Vec::new();
+        for other in self.pins.others() {
+            let Some(id) = other.program(hook).map(|program| program.id()) else {
+                continue;
+            };
+            let there = filters(interface, hook)?;
+            if !there.iter().any(|filter| filter.program == Some(id)) {
+                let mut program = other.open_program(hook)?;
+                attach(&mut program, interface, hook, Place::before(&there))?;
+                let name = &interface.name;
+                changes.push(format!(
+                    "{} of another release attached to {name}",
+                    hook.program()
+                ));
+            }
+            older.push(id);
+        }
+        Ok(older)
+    }
+
+    /// Attaches the programs before those, where they are not, or in the place of ones of the same layout.
+    fn ensure_own(
+        &mut self,
+        interface: &Interface,
+        hook: Hook,
+        older: &[u32],
+        right: bool,
+        changes: &mut Vec<String>,
+    ) -> Result<(), AttachError> {
+        let there = filters(interface, hook)?;
+        let is_older = |filter: &Filter| filter.program.is_some_and(|id| older.contains(&id));
+        let pinned = self.pins.program(hook).map(|program| program.id());
+        let first = there.first().filter(|filter| !is_older(filter));
+        let (program, name) = (hook.program(), &interface.name);
+        let place = match first {
+            Some(filter) if right && filter.program == pinned => None,
+            Some(filter) => {
+                changes.push(format!("{program} replaced on {name}"));
+                Some(Place::Of(filter.handle))
+            }
+            None => {
+                changes.push(format!("{program} attached to {name}"));
+                Some(Place::before(&there))
+            }
+        };
+        if let Some(place) = place {
+            if right {
+                let mut pinned = self.pins.open_program(hook)?;
+                attach(&mut pinned, interface, hook, place)?;
+            } else {
+                attach(self.classifier(hook)?, interface, hook, place)?;
+            }
+        }
+        let left = |filter: &&Filter| !is_older(filter) && Some(*filter) != first;
+        for filter in there.iter().filter(left) {
+            tc::remove(interface.index, hook, filter.handle).map_err(|e| failed(interface, &e))?;
+            changes.push(format!("{program} of another release taken off {name}"));
+        }
+        Ok(())
     }
 
     fn classifier(&mut self, hook: Hook) -> Result<&mut SchedClassifier, LoadError> {
@@ -218,15 +294,12 @@ fn lock(pins: &Pins) -> Result<Lock, PinError> {
 /// # Errors
 /// The kernel refuses.
 pub fn detach(pins: &Pins, interface: &Interface) -> Result<bool, AttachError> {
-    let failed = |error: io::Error| AttachError::Interface {
-        name: interface.name.clone(),
-        cause: cause(&error),
-    };
+    let failed = |error: io::Error| failed(interface, &error);
     let (mut was_there, mut others) = (false, false);
     for hook in Hook::ALL {
         for filter in tc::filters(interface.index, hook).map_err(failed)? {
             if filter.is_ours(hook) {
-                tc::remove(interface.index, hook).map_err(failed)?;
+                tc::remove(interface.index, hook, filter.handle).map_err(failed)?;
                 was_there = true;
             } else {
                 others = true;
@@ -242,36 +315,67 @@ pub fn detach(pins: &Pins, interface: &Interface) -> Result<bool, AttachError> {
     Ok(was_there)
 }
 
+/// Where a program goes among those of all releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before them, with a handle that none has.
+    Before(u16),
+    /// In the place of the one with this handle.
+    Of(u32),
+}
+
+impl Place {
+    fn before(there: &[Filter]) -> Self {
+        let is_free = |handle: &u16| there.iter().all(|f| f.handle != u32::from(*handle));
+        // If none is free the kernel says so.
+        Self::Before(HANDLES.clone().find(is_free).unwrap_or(HANDLES.start))
+    }
+}
+
+fn filters(interface: &Interface, hook: Hook) -> Result<Vec<Filter>, AttachError> {
+    tc::ours(interface.index, hook).map_err(|error| failed(interface, &error))
+}
+
 fn attach(
     program: &mut SchedClassifier,
-    name: &str,
+    interface: &Interface,
     hook: Hook,
-    create: bool,
+    place: Place,
 ) -> Result<(), AttachError> {
-    let failed = |error: &dyn std::fmt::Display| AttachError::Interface {
-        name: name.to_owned(),
-        cause: format!("{} not attached: {error}", hook.program()),
+    let name = &interface.name;
+    let link = match place {
+        Place::Before(handle) => {
+            // Not tcx, which the newest kernels would take: it does not know STOLEN.
+            let options = TcAttachOptions::Netlink(NlOptions {
+                priority: PRIORITY,
+                handle: TcHandle::new(0, handle),
+                classid: None,
+            });
+            program.attach_with_options(name, hook.attach_type(), options)
+        }
+        Place::Of(handle) => {
+            let (kind, handle) = (hook.attach_type(), TcHandle::from(handle));
+            SchedClassifierLink::attached(name, kind, PRIORITY, handle, None)
+                .map_err(ProgramError::from)
+                .and_then(|there| program.attach_to_link(there))
+        }
     };
-    let handle = TcHandle::new(0, HANDLE);
-    let link = if create {
-        // Not tcx, which the newest kernels would take: it does not know STOLEN.
-        let options = TcAttachOptions::Netlink(NlOptions {
-            priority: PRIORITY,
-            handle,
-            classid: None,
-        });
-        program.attach_with_options(name, hook.attach_type(), options)
-    } else {
-        let there = SchedClassifierLink::attached(name, hook.attach_type(), PRIORITY, handle, None)
-            .map_err(|e| failed(&e))?;
-        program.attach_to_link(there)
-    };
-    let link = link
-        .and_then(|id| program.take_link(id))
-        .map_err(|e| failed(&e))?;
+    let link =
+        link.and_then(|id| program.take_link(id))
+            .map_err(|error| AttachError::Interface {
+                name: name.clone(),
+                cause: format!("{} not attached: {error}", hook.program()),
+            })?;
     // A link that is dropped detaches; this one is to outlive us.
     std::mem::forget(link);
     Ok(())
+}
+
+fn failed(interface: &Interface, error: &io::Error) -> AttachError {
+    AttachError::Interface {
+        name: interface.name.clone(),
+        cause: cause(error),
+    }
 }
 
 fn cause(error: &io::Error) -> String {

@@ -1,12 +1,13 @@
 //! What the agent keeps in step: the flows that the controller lists, the maps, and the programs at the interfaces.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use crate::attach::Attachment;
 use crate::controller::ControllerError;
 use crate::interfaces::interfaces;
-use crate::layout::{FLOWS, Rcv, RcvState, Snd};
+use crate::layout::{Config, FLOWS, Key, Rcv, RcvState, Snd};
 use crate::maps::{Maps, MapsError};
 use crate::metrics::Work;
 use crate::pins::PinError;
@@ -37,6 +38,8 @@ pub struct Keeper {
     ledger: Ledger,
     reconciler: Reconciler,
     sockets: Sockets,
+    /// Connections that another release's programs have; `None` where there are no such programs.
+    others: Option<HashSet<Key>>,
     /// What the agent has done.
     pub work: Work,
     /// What the maps said last.
@@ -73,9 +76,11 @@ impl Keeper {
         forget: Duration,
     ) -> Self {
         let now = Instant::now();
+        let others = attachment.has_others().then(HashSet::new);
         let mut keeper = Self {
             maps,
             attachment,
+            others,
             interfaces,
             addresses: Vec::new(),
             session,
@@ -91,6 +96,7 @@ impl Keeper {
             complaint: String::new(),
         };
         keeper.read_addresses();
+        keeper.look_after_others();
         keeper
     }
 
@@ -160,6 +166,7 @@ impl Keeper {
         let mut off = false;
         if now >= self.look_at {
             self.look_at = now + LOOK;
+            self.look_after_others();
             self.follow();
             off = self.read_maps();
         }
@@ -167,7 +174,7 @@ impl Keeper {
             self.check_at = now + CHECK;
             self.check();
         }
-        let waits = self.session.without_head().next().is_some();
+        let waits = self.without_head().next().is_some();
         let again = match waits {
             false => self.look_at.saturating_duration_since(now),
             true if now < self.listed_at + LATELY => SOON.0,
@@ -182,7 +189,7 @@ impl Keeper {
 
     /// Reads starts of streams that this host is to tell of; whether there is news.
     fn read_heads(&mut self) -> bool {
-        let wanted: Vec<Flow> = self.session.without_head().cloned().collect();
+        let wanted: Vec<Flow> = self.without_head().cloned().collect();
         let mut news = false;
         for flow in wanted {
             match self.maps.rcv_of(&flow.receive.key()) {
@@ -203,6 +210,61 @@ impl Keeper {
         news
     }
 
+    /// Flows whose start is to be read here.
+    fn without_head(&self) -> impl Iterator<Item = &Flow> {
+        let flows = self.session.without_head();
+        flows.filter(|flow| !self.is_others(flow))
+    }
+
+    /// Whether another release's programs have it: it is left to them.
+    fn is_others(&self, flow: &Flow) -> bool {
+        self.others.as_ref().is_some_and(|others| {
+            let send = flow.send.is_some_and(|send| others.contains(&send.key()));
+            send || others.contains(&flow.receive.key())
+        })
+    }
+
+    /// Takes another release's programs off when their last connection has ended.
+    fn look_after_others(&mut self) {
+        if self.others.is_none() {
+            return;
+        }
+        let Some(living) = self.attachment.others_living(&mut self.sockets) else {
+            return self.complain("maps of another release can't be read any more");
+        };
+        self.work.others = living.len() as u64;
+        let is_over = living.is_empty();
+        self.others = Some(living);
+        if !is_over {
+            return;
+        }
+        // First of all this one drops what nobody knows.
+        let config = self.maps.config();
+        let done = config
+            .and_then(|config| {
+                self.maps.set_config(Config {
+                    before: 0,
+                    ..config
+                })
+            })
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                let forgotten = self.attachment.forget_others();
+                forgotten
+                    .and_then(|()| self.attachment.ensure())
+                    .map_err(|error| error.to_string())
+            });
+        match done {
+            Ok(changes) => {
+                self.others = None;
+                for change in changes {
+                    tracing::info!("{change}: its last connection has ended");
+                }
+            }
+            Err(error) => self.complain(&error),
+        }
+    }
+
     /// Has the maps follow what is listed.
     fn follow(&mut self) {
         let entries = match self.entries() {
@@ -211,16 +273,17 @@ impl Keeper {
         };
         let listed = self.session.flows().map(<[Flow]>::to_vec);
         let wanted = listed.map(|flows| {
-            flows
-                .into_iter()
-                .filter(|flow| match objection(flow, &self.addresses) {
-                    None => true,
-                    Some(why) => {
-                        self.cannot(&flow.part(), &why);
-                        false
-                    }
-                })
-                .collect::<Vec<_>>()
+            let is_wanted = |flow: &Flow| {
+                if self.is_others(flow) {
+                    return false;
+                }
+                let objection = objection(flow, &self.addresses);
+                if let Some(why) = &objection {
+                    self.cannot(&flow.part(), why);
+                }
+                objection.is_none()
+            };
+            flows.into_iter().filter(is_wanted).collect::<Vec<_>>()
         });
         let sockets = &mut self.sockets;
         let changes = self

@@ -18,6 +18,7 @@ pub mod status;
 
 mod agent;
 mod attach;
+mod foreign;
 mod http;
 mod interfaces;
 mod keeper;
@@ -33,7 +34,7 @@ mod wire;
 mod words;
 
 pub use agent::{Agent, AgentError, AgentOptions, Loaded};
-pub use attach::{AttachError, OtherLayout};
+pub use attach::AttachError;
 pub use maps::MapsError;
 pub use program::{LoadError, Program};
 pub use standing::Standing;

@@ -25,6 +25,8 @@ pub struct Work {
     pub removed: u64,
     /// Flows that could not be announced to the kernel.
     pub refused: u64,
+    /// Connections that another release's programs have.
+    pub others: u64,
 }
 
 /// The page.
@@ -76,6 +78,12 @@ pub fn page(work: &Work, snapshot: Option<&Snapshot>) -> String {
         "counter",
         "Flows that could not be announced to the kernel.",
         work.refused,
+    );
+    one(
+        "other_release_flows",
+        "gauge",
+        "Connections that the programs of another release have, behind these.",
+        work.others,
     );
     if let Some(snapshot) = snapshot {
         maps(&mut page, snapshot);

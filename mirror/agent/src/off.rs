@@ -165,9 +165,13 @@ fn settle(pins: &Pins, options: &OffOptions) -> Result<Option<InTheWay>, OffErro
             true => pins.standing(),
             false => leaver.left(until.saturating_duration_since(now)),
         };
+        for other in pins.others() {
+            other.switch_off()?;
+        }
+        let unread = pins.others_living(&mut sockets).map(|living| living.len());
         let mut in_the_way = InTheWay {
             agent,
-            unread: pins.others_living(&mut sockets).unwrap_or(1),
+            unread: unread.unwrap_or(1),
             ..InTheWay::default()
         };
         if let Some(maps) = &mut maps {

@@ -10,9 +10,9 @@
 //!     clsact-7/                           interface 7 got its clsact from an agent
 //! ```
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use aya::programs::{ProgramInfo, SchedClassifier};
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::io::Errno;
 
+use crate::foreign;
 use crate::layout::Key;
 use crate::maps;
 use crate::sockets::{End, Sockets};
@@ -203,7 +204,7 @@ impl Pins {
     /// The program that is pinned for a hook.
     #[must_use]
     pub fn program(&self, hook: Hook) -> Option<ProgramInfo> {
-        ProgramInfo::from_pin(self.layout().join(hook.program())).ok()
+        program(&self.layout(), hook)
     }
 
     /// The same, to be attached.
@@ -211,11 +212,7 @@ impl Pins {
     /// # Errors
     /// There is none, or the system refuses.
     pub fn open_program(&self, hook: Hook) -> Result<SchedClassifier, PinError> {
-        let path = self.layout().join(hook.program());
-        SchedClassifier::from_pin(&path).map_err(|error| PinError::System {
-            path,
-            error: io::Error::other(error),
-        })
+        open_program(&self.layout(), hook)
     }
 
     /// Whether a program uses the pinned maps.
@@ -272,9 +269,9 @@ impl Pins {
         self.folder.join(format!("{CLSACT}{interface}"))
     }
 
-    /// Folders of other layouts: of an agent of another release.
+    /// Those of other layouts: of an agent of another release.
     #[must_use]
-    pub fn others(&self) -> Vec<PathBuf> {
+    pub fn others(&self) -> Vec<Other> {
         let ours = self.layout();
         let all = std::fs::read_dir(&self.folder).into_iter().flatten();
         all.flatten()
@@ -283,22 +280,16 @@ impl Pins {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 name.starts_with(LAYOUT) && *path != ours
             })
+            .map(|folder| Other { folder })
             .collect()
     }
 
-    /// How many flows of other layouts have a connection that is still there; `None` where that can't be told.
+    /// The flows of other layouts whose connection is still there; `None` where that can't be told.
     #[must_use]
-    pub fn others_living(&self, sockets: &mut Sockets) -> Option<usize> {
-        let mut living = 0;
-        for folder in self.others() {
-            for (name, end) in [("mr_snd_flows", End::Source), ("mr_rcv_flows", End::Target)] {
-                let path = folder.join(name);
-                if !path.exists() {
-                    continue;
-                }
-                let keys = keys_of(&path)?;
-                living += keys.iter().filter(|key| !sockets.is_gone(key, end)).count();
-            }
+    pub fn others_living(&self, sockets: &mut Sockets) -> Option<HashSet<Key>> {
+        let mut living = HashSet::new();
+        for other in self.others() {
+            living.extend(other.living(sockets)?);
         }
         Some(living)
     }
@@ -308,7 +299,9 @@ impl Pins {
     /// # Errors
     /// The system refuses.
     pub fn remove_others(&self) -> Result<(), PinError> {
-        self.others().iter().try_for_each(|path| remove(path))
+        self.others()
+            .iter()
+            .try_for_each(|other| remove(&other.folder))
     }
 
     /// Removes all.
@@ -366,6 +359,68 @@ fn try_lock(path: &Path, how: FlockOperation) -> Result<Option<Lock>, PinError> 
     Ok(Some(Lock { _folder: folder }))
 }
 
+/// What an agent of another release has pinned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    folder: PathBuf,
+}
+
+impl Other {
+    /// Its program for a hook.
+    #[must_use]
+    pub fn program(&self, hook: Hook) -> Option<ProgramInfo> {
+        program(&self.folder, hook)
+    }
+
+    /// The same, to be attached.
+    ///
+    /// # Errors
+    /// There is none, or the system refuses.
+    pub fn open_program(&self, hook: Hook) -> Result<SchedClassifier, PinError> {
+        open_program(&self.folder, hook)
+    }
+
+    /// Has it send nothing new virtually.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn switch_off(&self) -> Result<(), PinError> {
+        let path = self.folder.join("mr_config");
+        match foreign::set_first_word(&path, 1) {
+            Err(error) if path.exists() => Err(PinError::System { path, error }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The flows that it has and whose connection is still there; none where its programs are not pinned.
+    fn living(&self, sockets: &mut Sockets) -> Option<Vec<Key>> {
+        let mut living = Vec::new();
+        if Hook::ALL.iter().any(|hook| self.program(*hook).is_none()) {
+            return Some(living);
+        }
+        for (name, end) in [("mr_snd_flows", End::Source), ("mr_rcv_flows", End::Target)] {
+            let path = self.folder.join(name);
+            if path.exists() {
+                let keys = foreign::keys(&path).ok()?.into_iter();
+                living.extend(keys.filter(|key| !sockets.is_gone(key, end)));
+            }
+        }
+        Some(living)
+    }
+}
+
+fn program(folder: &Path, hook: Hook) -> Option<ProgramInfo> {
+    ProgramInfo::from_pin(folder.join(hook.program())).ok()
+}
+
+fn open_program(folder: &Path, hook: Hook) -> Result<SchedClassifier, PinError> {
+    let path = folder.join(hook.program());
+    SchedClassifier::from_pin(&path).map_err(|error| PinError::System {
+        path,
+        error: io::Error::other(error),
+    })
+}
+
 fn remove(path: &Path) -> Result<(), PinError> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(PinError::System {
@@ -380,60 +435,6 @@ fn remove(path: &Path) -> Result<(), PinError> {
 #[must_use]
 pub fn is_bpf(path: &Path) -> bool {
     statfs(path).is_ok_and(|about| about.f_type as u64 == BPF_FS_MAGIC)
-}
-
-/// The keys of a pinned map whose values are of a layout that is not known here; `None` where its keys are, too.
-fn keys_of(path: &Path) -> Option<Vec<Key>> {
-    let map = MapInfo::from_pin(path).ok()?;
-    if map.key_size() as usize != size_of::<Key>() {
-        return None;
-    }
-    let fd = map.fd().ok()?;
-    let mut keys: Vec<Key> = Vec::new();
-    while keys.len() < map.max_entries() as usize {
-        match next_key(fd.as_fd().as_raw_fd(), keys.last()) {
-            Ok(key) => keys.push(key),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            Err(_) => return None,
-        }
-    }
-    Some(keys)
-}
-
-/// BPF_MAP_GET_NEXT_KEY of bpf(2), as aya lists only maps whose values it knows.
-fn next_key(map: i32, before: Option<&Key>) -> io::Result<Key> {
-    const BPF_MAP_GET_NEXT_KEY: i32 = 4;
-    #[repr(C)]
-    struct Attributes {
-        map: u32,
-        pad: u32,
-        key: u64,
-        next: u64,
-        flags: u64,
-    }
-    // SAFETY: integers alone.
-    let mut next: Key = unsafe { std::mem::zeroed() };
-    let attributes = Attributes {
-        map: map as u32,
-        pad: 0,
-        key: before.map_or(0, |key| std::ptr::from_ref(key) as u64),
-        next: std::ptr::from_mut(&mut next) as u64,
-        flags: 0,
-    };
-    // SAFETY: both keys live through the call, and are of the size that the map says.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            BPF_MAP_GET_NEXT_KEY,
-            &attributes,
-            size_of::<Attributes>(),
-        )
-    };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(next)
-    }
 }
 
 #[cfg(test)]

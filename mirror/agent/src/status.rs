@@ -10,6 +10,7 @@ use crate::interfaces::interfaces;
 use crate::layout::{COUNTERS, Counter, Key, REASONS, Rcv, Snd};
 use crate::maps::{Maps, MapsError};
 use crate::pins::Pins;
+use crate::sockets::Sockets;
 use crate::tc::{self, Hook};
 use crate::words::{COUNTER, RCV_STATE, REASON, SND_STATE, word};
 
@@ -24,6 +25,8 @@ pub struct Status {
     pub agent: bool,
     /// Whether `trunkline mirror off` has begun: nothing new is sent virtually.
     pub off: bool,
+    /// Connections that the programs of another release have; `None` where that can't be told.
+    pub other_release: Option<usize>,
     /// Interfaces with a program of ours.
     pub interfaces: Vec<At>,
     /// Connections that are mirrored, or may be.
@@ -130,6 +133,9 @@ impl Status {
             attached: pins.is_here(),
             agent: pins.is_locked(),
             off: pins.is_going_off(),
+            other_release: pins
+                .others_living(&mut Sockets::open())
+                .map(|living| living.len()),
             interfaces: attached_interfaces(),
             flows: Vec::new(),
             counters: BTreeMap::new(),
@@ -153,7 +159,7 @@ fn attached_interfaces() -> Vec<At> {
     let all = interfaces().unwrap_or_default();
     all.into_iter()
         .map(|interface| {
-            let has = |hook| tc::ours(interface.index, hook).is_ok_and(|f| f.is_some());
+            let has = |hook| tc::ours(interface.index, hook).is_ok_and(|all| !all.is_empty());
             At {
                 ingress: has(Hook::Ingress),
                 egress: has(Hook::Egress),

@@ -16,8 +16,9 @@ const CLSACT_HANDLE: u32 = 0xffff_0000;
 
 /// Priority of our filters: before all others, as a filter that says `ok` ends the list.
 pub const PRIORITY: u16 = 1;
-/// Their handle, by which they are known.
-pub const HANDLE: u16 = 0x4d52;
+/// Their handles, by which they are known: the kernel asks filters of one priority in the order in which they came, the
+/// latest first, so a new release's program stands before an older one's.
+pub const HANDLES: std::ops::Range<u16> = 0x4d52..0x4d62;
 
 /// Where at an interface a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +78,8 @@ impl Filter {
     /// Whether an agent has put it there.
     #[must_use]
     pub fn is_ours(&self, hook: Hook) -> bool {
-        self.kind == "bpf"
-            && (self.priority, self.handle) == (PRIORITY, u32::from(HANDLE))
-            && self.name == hook.program()
+        let is_known = u16::try_from(self.handle).is_ok_and(|handle| HANDLES.contains(&handle));
+        self.kind == "bpf" && self.priority == PRIORITY && is_known && self.name == hook.program()
     }
 }
 
@@ -95,13 +95,13 @@ pub fn filters(interface: u32, hook: Hook) -> io::Result<Vec<Filter>> {
     Ok(found)
 }
 
-/// Our filter there.
+/// Our filters there, in the same order: this release's, and behind it those of others.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn ours(interface: u32, hook: Hook) -> io::Result<Option<Filter>> {
-    let mut all = filters(interface, hook)?.into_iter();
-    Ok(all.find(|filter| filter.is_ours(hook)))
+pub fn ours(interface: u32, hook: Hook) -> io::Result<Vec<Filter>> {
+    let all = filters(interface, hook)?.into_iter();
+    Ok(all.filter(|filter| filter.is_ours(hook)).collect())
 }
 
 fn filter((_, body): &Message) -> Option<Filter> {
@@ -146,16 +146,16 @@ pub fn remove_clsact(interface: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes our filter.
+/// Removes one of our filters.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn remove(interface: u32, hook: Hook) -> io::Result<()> {
+pub fn remove(interface: u32, hook: Hook, handle: u32) -> io::Result<()> {
     let all = (libc::ETH_P_ALL as u16).to_be();
     let body = Body::default()
         .u32(0)
         .u32(interface)
-        .u32(HANDLE.into())
+        .u32(handle)
         .u32(hook.parent())
         .u32(u32::from(PRIORITY) << 16 | u32::from(all));
     Socket::route()?.ask_one(libc::RTM_DELTFILTER, 0, &body)?;
