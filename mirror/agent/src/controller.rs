@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use rustls::CertificateError as Wrong;
 use serde::Deserialize;
 use ureq::Agent;
 use ureq::http::Uri;
@@ -266,7 +267,9 @@ fn may_have_come(error: &ureq::Error) -> bool {
 }
 
 fn unreachable(error: &ureq::Error) -> String {
-    let certificate = "agent.ca_file is to name the authority that signed its certificate";
+    if let Some(cause) = tls(error) {
+        return cause;
+    }
     match error {
         ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused => String::from(
             "connection refused; start it with trunkline-controller, or name another with agent.controller",
@@ -277,13 +280,40 @@ fn unreachable(error: &ureq::Error) -> String {
         ureq::Error::Timeout(_) => {
             String::from("no answer in time; its log says whether it is stuck")
         }
-        ureq::Error::Rustls(e) => format!("{e}; {certificate}"),
-        ureq::Error::Io(e) if e.to_string().contains("certificate") => {
-            format!("{e}; {certificate}")
-        }
         other => other.to_string(),
     }
 }
+
+/// What is wrong with TLS, if it is that.
+fn tls(error: &ureq::Error) -> Option<String> {
+    let error = match error {
+        ureq::Error::Rustls(error) => error,
+        ureq::Error::Io(error) => error.get_ref()?.downcast_ref::<rustls::Error>()?,
+        _ => return None,
+    };
+    let way_out = match error {
+        rustls::Error::InvalidCertificate(why) => match why {
+            Wrong::Expired | Wrong::ExpiredContext { .. } => {
+                "renew its certificate, or set this host's clock right"
+            }
+            Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
+                "set this host's clock right, or the one where the certificate was made"
+            }
+            Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+                "agent.controller is to name it as its certificate does"
+            }
+            _ => "agent.ca_file is to name the authority that signed its certificate",
+        },
+        rustls::Error::InvalidMessage(_) => {
+            "write http:// in agent.controller, or have it speak TLS"
+        }
+        _ => "its log says more",
+    };
+    Some(format!("{error}; {way_out}"))
+}
+
+#[cfg(test)]
+mod tls_tests;
 
 #[cfg(test)]
 mod tests {
@@ -322,7 +352,7 @@ mod tests {
         (outcome, server.join().expect("a server"))
     }
 
-    fn http(status: &str, body: &str) -> String {
+    pub fn http(status: &str, body: &str) -> String {
         let length = body.len();
         format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
     }
