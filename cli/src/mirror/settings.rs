@@ -46,7 +46,7 @@ const SETTINGS: &[Setting] = &[
         key: "token_file",
         kind: Kind::Path,
         default: None,
-        help: "File with the controller's bearer token, where it wants one; nobody else may read it.",
+        help: "File with the bearer token that the controller wants, this agent's own where it has one for each; nobody else may read it.",
     },
     Setting {
         section: "agent",
@@ -84,7 +84,7 @@ const SETTINGS: &[Setting] = &[
             max_ms: 86_400_000,
         },
         default: Some("60s"),
-        help: "A connection that the controller does not list any more, and on which nothing was seen for so long, is forgotten.",
+        help: "A connection that the controller does not list any more, and on which nothing was seen for so long, is forgotten; one that has ended after 2 s.",
     },
     Setting {
         section: "agent",

@@ -156,7 +156,8 @@ impl Client {
             });
         }
         let problem = serde_json::from_slice::<Problem>(&body);
-        let left = matches!(&problem, Ok(problem) if problem.why == LEFT) && status == 409;
+        let why = problem.as_ref().map_or("", |problem| &problem.why);
+        let (left, is_at_odds) = (status == 409 && why == LEFT, !why.is_empty());
         let cause = match (status.as_u16(), problem) {
             (401, _) if self.token.is_none() => {
                 String::from("it wants a token; give it with agent.token_file")
@@ -173,8 +174,8 @@ impl Client {
             }
         };
         Err(ControllerError {
-            // One that ends while it waits has been counted.
-            counts: !left && (status == 409 || status.is_server_error()),
+            // One that ends while it waits has been counted, one that is at odds with others has not.
+            counts: status.is_server_error() || status == 409 && !is_at_odds,
             left,
             ..self.error(cause)
         })
@@ -419,6 +420,7 @@ mod tests {
     #[test]
     fn what_the_controller_may_count_is_told_from_what_it_never_had() {
         let left = r#"{"detail": "this run has left", "remedy": "start it anew", "why": "left"}"#;
+        let taken = r#"{"detail": "of another agent", "why": "address_taken"}"#;
         for (answer, counts, has_left) in [
             (http("401 Unauthorized", "{}"), false, false),
             (
@@ -427,6 +429,7 @@ mod tests {
                 false,
             ),
             (http("409 Conflict", left), false, true),
+            (http("409 Conflict", taken), false, false),
             (http("503 Service Unavailable", "{}"), true, false),
             (http("200 OK", "[]"), true, false),
             (String::new(), true, false),
