@@ -326,9 +326,14 @@ enum Place {
 
 impl Place {
     fn before(there: &[Filter]) -> Self {
-        let is_free = |handle: &u16| there.iter().all(|f| f.handle != u32::from(*handle));
+        let taken: Vec<u32> = there.iter().map(|filter| filter.handle).collect();
+        let lowest = taken.iter().copied().min().unwrap_or(u32::MAX);
+        let free = |handle: &u16| !taken.contains(&u32::from(*handle));
+        let mut handles = HANDLES.rev();
+        let lower = handles.clone().find(|handle| u32::from(*handle) < lowest);
         // If none is free the kernel says so.
-        Self::Before(HANDLES.clone().find(is_free).unwrap_or(HANDLES.start))
+        let handle = lower.or_else(|| handles.find(free));
+        Self::Before(handle.unwrap_or(*HANDLES.end()))
     }
 }
 
@@ -384,5 +389,30 @@ fn cause(error: &io::Error) -> String {
             format!("{error}; run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")
         }
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_has_the_lowest_handle_as_long_as_there_is_one() {
+        let mut there: Vec<Filter> = Vec::new();
+        for expected in HANDLES.rev() {
+            assert_eq!(Place::before(&there), Place::Before(expected));
+            let filter = Filter {
+                priority: PRIORITY,
+                handle: expected.into(),
+                kind: String::from("bpf"),
+                name: String::from("mr_ingress"),
+                program: None,
+            };
+            assert!(filter.is_ours(Hook::Ingress));
+            there.push(filter);
+        }
+        let first = there.remove(0);
+        assert_eq!(Place::before(&there), Place::Before(0x4d52));
+        assert_eq!(u32::from(HANDLES.last().expect("one")), first.handle);
     }
 }

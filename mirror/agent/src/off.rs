@@ -381,6 +381,8 @@ fn say(in_the_way: &InTheWay) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
 
     #[test]
     fn copies_have_ended_when_none_came_for_a_while() {
@@ -391,6 +393,41 @@ mod tests {
         assert!(!quiet.is(6, at + QUIET * 3 / 2));
         assert!(quiet.is(6, at + QUIET * 2));
         assert!(Quiet::default().is(0, at), "there never was one");
+    }
+
+    /// Switches go on without a controller: its lease ends nothing then.
+    #[test]
+    fn a_connection_that_has_had_copies_is_waited_for_unless_the_controller_confirms() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("address");
+        let up = TcpStream::connect(to).expect("connect");
+        let (down, from) = listener.accept().expect("accept");
+        let pins = Pins::at(Path::new("/nowhere"));
+        let options = OffOptions {
+            wait: Duration::ZERO,
+            force: false,
+            controller: Err(String::from("nobody is there")),
+        };
+        let leaver = Leaver::new(&pins, &options);
+        let mut sockets = Sockets::open();
+        let mut entry = (Key::new(from, to), Rcv::announced(0, None));
+        let mut standing = Standing {
+            until_ms: 1,
+            ..Standing::default()
+        };
+        let none = leaver.untold(&standing, &[entry], &mut sockets);
+        assert_eq!(none, None, "it never had a copy");
+        entry.1.counters[Counter::MirrorStale as usize] = 1;
+        let untold = leaver.untold(&standing, &[entry], &mut sockets);
+        let untold = untold.expect("copies may come");
+        assert_eq!((untold.lease, untold.connections), (Duration::ZERO, 1));
+        standing.until_ms = u64::MAX;
+        let untold = leaver.untold(&standing, &[], &mut sockets);
+        assert!(!untold.expect("the lease").lease.is_zero());
+        standing.until_ms = 1;
+        drop((up, down));
+        let none = leaver.untold(&standing, &[entry], &mut sockets);
+        assert_eq!(none, None, "it has ended");
     }
 
     #[test]

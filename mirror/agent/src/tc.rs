@@ -16,9 +16,10 @@ const CLSACT_HANDLE: u32 = 0xffff_0000;
 
 /// Priority of our filters: before all others, as a filter that says `ok` ends the list.
 pub const PRIORITY: u16 = 1;
-/// Their handles, by which they are known: the kernel asks filters of one priority in the order in which they came, the
-/// latest first, so a new release's program stands before an older one's.
-pub const HANDLES: std::ops::Range<u16> = 0x4d52..0x4d62;
+/// Their handles, by which they are known. The kernel asks programs of one priority in the order in which they came, the
+/// latest first, so a new release's stands before an older one's. Its handle is the lower one, too: the kernel may as well
+/// go by these one day.
+pub const HANDLES: std::ops::RangeInclusive<u16> = 0x4d43..=0x4d52;
 
 /// Where at an interface a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
