@@ -40,6 +40,7 @@ pub struct Keeper {
     sockets: Sockets,
     /// Connections that another release's programs have; `None` where there are no such programs.
     others: Option<HashSet<Key>>,
+    off: bool,
     /// What the agent has done.
     pub work: Work,
     /// What the maps said last.
@@ -81,6 +82,7 @@ impl Keeper {
             maps,
             attachment,
             others,
+            off: false,
             interfaces,
             addresses: Vec::new(),
             session,
@@ -163,14 +165,14 @@ impl Keeper {
     pub fn look(&mut self) -> Look {
         let now = Instant::now();
         let news = self.read_heads();
-        let mut off = false;
         if now >= self.look_at {
             self.look_at = now + LOOK;
             self.look_after_others();
             self.follow();
-            off = self.read_maps();
+            self.off |= self.read_maps();
         }
-        if now >= self.check_at && !off {
+        // Whoever takes the programs off may have done so already.
+        if now >= self.check_at && !self.off {
             self.check_at = now + CHECK;
             self.check();
         }
@@ -182,7 +184,7 @@ impl Keeper {
         };
         Look {
             urgent: news && self.work.controller_up,
-            off,
+            off: self.off,
             again,
         }
     }
@@ -226,7 +228,7 @@ impl Keeper {
 
     /// Takes another release's programs off when their last connection has ended.
     fn look_after_others(&mut self) {
-        if self.others.is_none() {
+        if self.others.is_none() || self.off {
             return;
         }
         let Some(living) = self.attachment.others_living(&mut self.sockets) else {
