@@ -12,7 +12,7 @@ from trunkline_lab.experiments import mr_fig11, mr_uplink
 from trunkline_lab.experiments.mirrored import Written
 from trunkline_lab.experiments.mr_fig11 import Ways, ways
 from trunkline_lab.experiments.result import Result
-from trunkline_lab.net import loss, topology_file, tuning
+from trunkline_lab.net import kernel, loss, topology_file, tuning
 from trunkline_lab.net.kernel import Count
 from trunkline_lab.net.links import LinkCounts
 
@@ -121,6 +121,11 @@ def test_hosts_tcp_is_tuned_and_uplinks_are_slowed():
     with labs.standing("y", tiny) as fabric:
         tuning.hosts(fabric, tiny)
         tuning.uplinks(fabric, tiny, ["h1"], 10**7)
+        space = kernel.Namespace(fabric.namespace("h1"))
+        try:
+            assert space.largest_super_segment("eth0") == tuning.SUPER_SEGMENT_BYTES
+        finally:
+            space.close()
         server = labs.run(fabric, "h2", labs.RECEIVE)
         assert server.stdout.readline() == "on\n"
         code = "import socket; s = socket.create_connection(('h2', 7000)); s.sendall(b'x')\n"

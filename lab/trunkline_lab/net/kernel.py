@@ -114,6 +114,15 @@ class Namespace:
             request = struct.pack("16sP16x", interface.encode(), command.buffer_info()[0])
             fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
+    def super_segments(self, interface: str, size: int) -> None:
+        """TCP hands `interface` that many bytes at once at most, of which frames are made then."""
+        self._route.link("set", index=self.index(interface), gso_max_size=size)
+
+    def largest_super_segment(self, interface: str) -> int:
+        """How many that are now."""
+        (link,) = self._route.get_links(self.index(interface))
+        return int(link.get_attr("IFLA_GSO_MAX_SIZE"))
+
     def congestion_control(self, interface: str, network: ipaddress.IPv4Network, address: str, name: str) -> None:
         """TCP to hosts of the interface's network takes this algorithm, whatever the machine's default is."""
         self._route.route(
