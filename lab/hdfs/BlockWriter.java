@@ -12,9 +12,10 @@ import org.apache.hadoop.fs.Path;
  * parts took.
  *
  * <p>Arguments: FILE, BYTES of a block. Prints "ready", then does what lines of its standard input say: after "write
- * TARGET REPLICATION" it prints "wrote SETUP DATA TOTAL" in microseconds: from the file's creation until the first
- * packet is acknowledged by all replicas, from there until the last one is, and from the creation until the file is
- * closed; "remove TARGET" deletes it and prints "removed". Ends when its standard input does.
+ * TARGET REPLICATION BYTES", so many of the file's first ones, it prints "wrote SETUP DATA TOTAL" in microseconds: from
+ * the file's creation until the first packet is acknowledged by all replicas, from there until the last one is, and from
+ * the creation until the file is closed; "remove TARGET" deletes it and prints "removed". Ends when its standard input
+ * does.
  */
 public final class BlockWriter {
   private static final int FIRST = 64 << 10;
@@ -30,7 +31,8 @@ public final class BlockWriter {
       for (String order = orders.readLine(); order != null; order = orders.readLine()) {
         String[] words = order.split(" ");
         if (words[0].equals("write")) {
-          write(fileSystem, new Path(words[1]), Short.parseShort(words[2]), block, data);
+          int bytes = Math.min(Integer.parseInt(words[3]), data.length);
+          write(fileSystem, new Path(words[1]), Short.parseShort(words[2]), block, data, bytes);
         } else {
           fileSystem.delete(new Path(words[1]), false);
           System.out.println("removed");
@@ -39,9 +41,9 @@ public final class BlockWriter {
     }
   }
 
-  private static void write(FileSystem fileSystem, Path target, short replication, long block, byte[] data)
-      throws Exception {
-    int first = Math.min(FIRST, data.length);
+  private static void write(
+      FileSystem fileSystem, Path target, short replication, long block, byte[] data, int bytes) throws Exception {
+    int first = Math.min(FIRST, bytes);
     long began = System.nanoTime();
     long flows;
     long acknowledged;
@@ -49,7 +51,7 @@ public final class BlockWriter {
       out.write(data, 0, first);
       out.hflush();
       flows = System.nanoTime();
-      out.write(data, first, data.length - first);
+      out.write(data, first, bytes - first);
       out.hflush();
       acknowledged = System.nanoTime();
     }

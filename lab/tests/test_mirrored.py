@@ -8,13 +8,15 @@ import labs
 import pytest
 
 from trunkline_lab.block_writer import Took, took
-from trunkline_lab.experiments import mr_fig11, mr_uplink
+from trunkline_lab.experiments import mirrored, mr_fig10, mr_fig11, mr_loss, mr_planes, mr_uplink
 from trunkline_lab.experiments.mirrored import Written
-from trunkline_lab.experiments.mr_fig11 import Ways, ways
+from trunkline_lab.experiments.mr_fig11 import ways
 from trunkline_lab.experiments.result import Result
 from trunkline_lab.net import kernel, loss, topology_file, tuning
 from trunkline_lab.net.kernel import Count
 from trunkline_lab.net.links import LinkCounts
+from trunkline_lab.net.meter import LabBytes
+from trunkline_lab.transfer import Cost
 
 TREE = topology_file.named("mr-tree")
 STAR = topology_file.named("mr-star")
@@ -48,33 +50,115 @@ def test_goals_of_slow_uplinks(ours: Written, faults: list[str]):
 
 
 @pytest.mark.parametrize(
-    ("client", "pipeline", "found"),
+    ("sent", "faults"),
     [
-        ("h1", ["h3", "h6", "h7"], Ways(chain=11, climbed=4, tree=7)),  # the paper's figure 1, its racks exchanged
-        ("h3", ["h3", "h6", "h7"], Ways(chain=8, climbed=1, tree=7)),
-        ("h4", ["h3", "h6", "h7"], Ways(chain=10, climbed=4, tree=8)),
-        ("h9", ["h6", "h3", "h5"], Ways(chain=14, climbed=4, tree=9)),
+        ({0.001: 6.0, 0.01: 13.0, 0.05: 54.0}, []),
+        ({0.0: 50.0}, ["0% lost: sent by a relay, of the block: 50 %, above 4.5"]),
+        ({0.01: 14.0}, ["1% lost: sent by a relay, of the block: 14 %, above 13.6"]),
     ],
 )
-def test_equation_7_counts_links_up_and_a_tree_its_links(client: str, pipeline: list[str], found: Ways):
-    assert ways(TREE, mr_fig11.ROOT, client, pipeline) == found
+def test_what_relays_send_is_judged_by_what_is_lost(sent: dict[float, float], faults: list[str]):
+    """Blocks of 100 MB, of which relays have sent 1% where the case says nothing else."""
+    result = Result("t", "about")
+    ours = {share: [written(4.0, round(sent.get(share, 1.0) * MB))] for share in mr_loss.LOSSES}
+    mr_loss.compare(result, 100 * MB, [written(4.0, 100 * MB)], ours)
+    assert result.faults == faults
+    assert [row.ok for row in result.rows if row.what.startswith("goal")].count(False) == len(faults)
+
+
+def test_goals_of_figure_10():
+    for times, faults in ((1.0, []), (1.5, ["one writer, 3 replicas: data against stock: 1.5 times, above 1.02"])):
+        result = Result("t", "about")
+        both = [{count: [written(of, MB)] for count in mr_fig10.REPLICATIONS} for of in (2.0, 2.0 * times)]
+        for of_plane in both:
+            for [one] in of_plane.values():
+                one.cpu_s.update(h2=1.0, h3=1.0)
+        mr_fig10.compare(result, *both)
+        mr_fig10.compare_shared(result, [[written(4.0, MB)], [written(2.0, MB)]])
+        assert result.faults == faults
+        assert len([row for row in result.rows if row.what.startswith("goal")]) == 3
+
+
+def test_wrong_replicas_are_a_goal_that_does_not_hold():
+    result = Result("t", "about", faults=["mirror: /f is not what was written on h2"])
+    mirrored.right(result)
+    assert [row.ok for row in result.rows] == [False]
+
+
+def test_copies_bring_all_that_datanodes_relay_but_for_a_client_on_the_firsts_host():
+    assert mirrored.connections_copied("h9", ["h3", "h6", "h7"]) == 2
+    assert mirrored.connections_copied("h3", ["h3", "h6", "h7"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "faults"), [(90, []), (120, ["mirrored, all links against TCP tuned alike: 1.2 times, above 1"])]
+)
+def test_goal_of_the_planes(ours: int, faults: list[str]):
+    result, seen = Result("t", "about"), {}
+    for kind in mr_planes.COLUMNS:
+        counts = {way: Count() for link in TREE.links for way in (link.ends, link.ends[::-1])}
+        counts["c1", "a1"] = Count(ours if kind == mr_planes.MIRROR else 100)
+        links = LabBytes({}, {}, links=LinkCounts(TREE, counts), flows={})
+        seen[kind] = mr_planes.Seen([1.0, 2.0], Cost(1.0, {}, links, 0, {}), {}, 50.0)
+    mr_planes.compare(result, seen)
+    assert result.faults == faults
+
+
+@pytest.mark.parametrize(
+    ("client", "pipeline", "chain", "climbed", "tree"),
+    [
+        ("h1", ["h3", "h6", "h7"], 11, 4, 7),  # the paper's figure 1, its racks exchanged
+        ("h3", ["h3", "h6", "h7"], 8, 1, 7),
+        ("h4", ["h3", "h6", "h7"], 10, 4, 8),
+        ("h9", ["h6", "h3", "h5"], 14, 4, 9),
+    ],
+)
+def test_equation_7_counts_links_up_and_a_tree_its_links(
+    client: str, pipeline: list[str], chain: int, climbed: int, tree: int
+):
+    found = ways(TREE, mr_fig11.ROOT, client, pipeline)
+    assert (len(found.chain), len(found.climbed), len(found.tree)) == (chain, climbed, tree)
 
 
 def test_where_the_tree_is_equation_7_and_where_not():
     for where, host in mr_fig11.CLIENTS.items():
-        pipeline = ["h3", "h6", "h7"]
-        of = ways(TREE, mr_fig11.ROOT, host, pipeline)
-        assert (of.chain - of.climbed == of.tree) is (where in mr_fig11.AS_EQUATION_7), where
+        of = ways(TREE, mr_fig11.ROOT, host, ["h3", "h6", "h7"])
+        assert (of.equation_7 == len(of.tree)) is (where in mr_fig11.AS_EQUATION_7), where
 
 
-def test_traffic_off_the_tree_is_a_fault():
-    for crossed, ok in ((700, True), (760, False)):
-        result = Result("t", "about")
-        both = [LinkCounts(TREE, {("c1", "a1"): Count(count)}) for count in (1100, crossed)]
-        pipeline = ["h3", "h6", "h7"]
-        mr_fig11._compare(result, "client outside", "h1", *(Written(Took(0, 1, 1), pipeline, one) for one in both))
-        assert (not result.faults) is ok
-        assert {row.ok for row in result.rows if row.what.startswith("goal")} == {ok}
+def of_block(crossed: list[tuple[str, str]], acknowledged: list[tuple[str, str]], more: dict) -> Written:
+    """A block of 1000 bytes over these links, with 20 of acknowledgements."""
+    counts = {way: 0 for link in TREE.links for way in (link.ends, link.ends[::-1])}
+    for of_each, links in ((1000, crossed), (20, acknowledged)):
+        for way in links:
+            counts[way] += of_each
+    found = {way: Count(count + more.get(way, 0)) for way, count in counts.items()}
+    return Written(Took(0, 1, 1), ["h3", "h6", "h7"], LinkCounts(TREE, found))
+
+
+@pytest.mark.parametrize(
+    ("more", "faults"),
+    [
+        ({}, []),
+        # A relay's link up, which the tree has not: little of the whole, and much of that link.
+        ({("h6", "e2"): 60}, ["off the tree, hosts and edge, up: 6 %, above 3"]),
+        (
+            {("c1", "a1"): 500},
+            ["off the tree's links: ", "off the tree, aggregation and core, down: 25 %, above 3", "off equation 7: "],
+        ),
+    ],
+)
+def test_traffic_off_the_tree_is_a_fault(more: dict[tuple[str, str], int], faults: list[str]):
+    result, found = Result("t", "about"), ways(TREE, mr_fig11.ROOT, "h1", ["h3", "h6", "h7"])
+    tcp, ours = of_block(found.chain, found.acknowledged, {}), of_block(found.tree, found.acknowledged, more)
+    mr_fig11.compare(result, "client outside", "h1", tcp, ours)
+    assert len(result.faults) == len(faults)
+    for fault, begins in zip(result.faults, faults, strict=True):
+        assert fault.startswith(f"client outside: {begins}")
+    assert [row.ok for row in result.rows if row.what.startswith("goal")].count(False) == len(faults)
+    if not more:
+        [saved] = [row for row in result.rows if row.what == "client outside: links saved"]
+        assert (saved.ours, saved.paper) == pytest.approx((100 * 4 / 11, 100 * 4 / 11))
 
 
 def test_every_placement_is_in_the_tree():

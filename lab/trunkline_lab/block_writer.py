@@ -29,7 +29,8 @@ class Took:
 
 
 class BlockWriter:
-    """A JVM on a client's host that writes `file` again and again, each time as one block of its own file in HDFS."""
+    """A JVM on a client's host that writes `file`, or its beginning, again and again, each time as one block of its own
+    file in HDFS."""
 
     def __init__(self, cluster: Cluster, host: str, file: Path, block_bytes: int) -> None:
         self.file, self.host = file, host
@@ -38,17 +39,17 @@ class BlockWriter:
         self._process: Process = cluster.start_client(*arguments, name=f"writer-{host}", host=host, **streams)
         self._read("ready")
 
-    def begin(self, target: str, replication: int) -> None:
-        """Has it write the file to `target`."""
-        self._say(f"write {target} {replication}")
+    def begin(self, target: str, replication: int, size: int | None = None) -> None:
+        """Has it write the file to `target`, or its first `size` bytes."""
+        self._say(f"write {target} {replication} {self.file.stat().st_size if size is None else size}")
 
     def end(self) -> Took:
         """Waits for the write that was begun; raises ProcessFailed where it failed."""
         return took(self._read("wrote"))
 
-    def write(self, target: str, replication: int) -> Took:
+    def write(self, target: str, replication: int, size: int | None = None) -> Took:
         """Both."""
-        self.begin(target, replication)
+        self.begin(target, replication, size)
         return self.end()
 
     def remove(self, target: str) -> None:

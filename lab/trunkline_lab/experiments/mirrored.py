@@ -14,15 +14,18 @@ from ..net import data_center, tuning
 from ..net.data_center import MIRROR, LabRig
 from ..net.links import LinkCounts, LinkMeter
 from ..net.topology import Topology
+from ..net.trace import processor_ticks
 from ..procs import wait_until
 from ..transfer import BLOCK_BYTES
 from .options import Options
-from .result import DIRECTORY, Result
+from .result import DIRECTORY, Result, Row
 from .writes import source
 
 PLANES = ("tcp", MIRROR)
 PACKET_BYTES = 64 << 10  # of HDFS, as the paper's
-WARM_BYTES = 4 << 20
+# Before what counts, each writer writes so often to all DataNodes that each has been in the middle of a pipeline: the
+# first report of a JVM to the controller takes a tenth of a second and more.
+WARM_BYTES, WARM_WRITES = 4 << 20, 4
 LEAST_VIRTUAL = 0.5  # of a relayed block, so that it counts as mirrored
 WAIT_S = 30
 
@@ -32,13 +35,14 @@ PROPERTIES: Properties = {"dfs.client.block.write.replace-datanode-on-failure.po
 
 @dataclass
 class Written:
-    """One block: how long it took, its pipeline, and what links carried and processes of hosts took of processors
-    meanwhile, of all writers at that time."""
+    """One block: how long it took, its pipeline, and what links carried, processes of hosts took of processors and
+    percent of all processors' time anything took meanwhile, of all writers at that time."""
 
     took: Took
     pipeline: list[str]
     links: LinkCounts
     cpu_s: dict[str, float] = field(default_factory=dict)
+    processors: float = 0.0
 
 
 @dataclass
@@ -49,28 +53,31 @@ class Bench:
     file: Path
     result: Result
     writers: dict[str, BlockWriter]
+    least_virtual: float
     _links: LinkMeter
     _count: int = 0
-    _virtual: dict[str, int] = field(default_factory=dict)
 
     def write(self, replication: int, hosts: Sequence[str] = ()) -> list[Written]:
         """The block at once from each of `hosts` (of all writers by default), checked on the disk of each replica."""
         self._count += 1
         names = {host: f"/{host}-{self._count}" for host in hosts or self.writers}
         stage, virtual = self.lab.cluster.stage, self.virtual_bytes()
-        before, spent = self._links.read(), stage.cpu_s()
+        before, spent, ticks = self._links.read(), stage.cpu_s(), processor_ticks()
         for host, target in names.items():
             self.writers[host].begin(target, replication)
         took = {host: self.writers[host].end() for host in names}
+        busy, passed = (now - then for now, then in zip(processor_ticks(), ticks, strict=True))
         links = self._links.read() - before
         cpu = {host: seconds - spent.get(host, 0.0) for host, seconds in stage.cpu_s().items()}
         found = []
         for host, target in names.items():
             [block] = replicas.blocks(self.lab.cluster, target)
-            found.append(Written(took[host], [datanode.host for datanode in block.pipeline], links, cpu))
+            pipeline = [datanode.host for datanode in block.pipeline]
+            found.append(Written(took[host], pipeline, links, cpu, 100 * busy / max(1, passed)))
             self._check(target, replication, block.name)
         if self.lab.plane == MIRROR:
-            self._prove(replication, len(names), self.virtual_bytes() - virtual)
+            copied = sum(connections_copied(host, one.pipeline) for host, one in zip(names, found, strict=True))
+            self._prove(copied * self.file.stat().st_size, self.virtual_bytes() - virtual)
         for host, target in names.items():
             self.writers[host].remove(target)
         return found
@@ -91,9 +98,8 @@ class Bench:
         if wrong := [found.host for found in replicas.of_block(cluster, block) if found.sha256 != wanted]:
             self.result.faults.append(f"{self.lab.plane}: {target} is not what was written on {', '.join(wrong)}")
 
-    def _prove(self, replication: int, blocks: int, virtual: int) -> None:
-        relayed = (replication - 1) * blocks * self.file.stat().st_size
-        if virtual < LEAST_VIRTUAL * relayed:
+    def _prove(self, relayed: int, virtual: int) -> None:
+        if virtual <= self.least_virtual * relayed:
             self.result.faults.append(
                 f"mirror: DataNodes left {virtual} bytes unsent of {relayed}: the block was not mirrored"
             )
@@ -112,11 +118,13 @@ def bench(
     uplinks_bit_s: int = 0,
     racks: bool = False,
     kind: str = "",
+    least_virtual: float = LEAST_VIRTUAL,
 ) -> Iterator[Bench]:
-    """A data centre on a plane with TCP tuned alike, and writers of a block of `size` bytes, which have written one
-    that does not count.
+    """A data centre on a plane with TCP tuned alike, and writers of a block of `size` bytes, which have written some
+    that do not count.
 
-    `uplinks_bit_s` is the rate of what DataNodes' hosts send, if it is not that of their links.
+    `uplinks_bit_s` is the rate of what DataNodes' hosts send, if it is not that of their links. A mirrored block of
+    which relays left no larger share than `least_virtual` unsent is a fault.
     """
     file = source(name, size)
     directory = DIRECTORY / name / (f"{plane}-{kind}" if kind else plane)
@@ -128,7 +136,7 @@ def bench(
         lab=options.lab,
         racks=racks,
         extra=PROPERTIES,
-        disk_bytes=len(topology.roles.datanodes) * len(hosts) * 2 * size,
+        disk_bytes=len(topology.roles.datanodes) * len(hosts) * (2 * size + WARM_WRITES * WARM_BYTES),
         tuned=True,
     ) as lab:
         if uplinks_bit_s:
@@ -136,15 +144,19 @@ def bench(
         with ExitStack() as stack:
             meter = LinkMeter(lab.center.fabric, topology)
             stack.callback(meter.close)
-            warm = source(name, min(WARM_BYTES, size))
-            for host in hosts:
-                first = BlockWriter(lab.cluster, host, warm, BLOCK_BYTES)
-                first.write(f"/warm-{host}", min(3, len(topology.roles.datanodes)))
-                first.close()
             made = {host: BlockWriter(lab.cluster, host, file, BLOCK_BYTES) for host in hosts}
-            yield Bench(lab, file, result, made, meter)
+            for host, writer in made.items():
+                for number in range(WARM_WRITES):
+                    writer.write(f"/warm-{host}-{number}", len(topology.roles.datanodes), WARM_BYTES)
+            yield Bench(lab, file, result, made, least_virtual, meter)
             for writer in made.values():
                 writer.close()
+
+
+def connections_copied(client: str, pipeline: Sequence[str]) -> int:
+    """Connections of a pipeline whose bytes copies bring: all that DataNodes open, but for the first one's where the
+    client is on its host, as that is what is copied then."""
+    return len(pipeline) - 1 - (pipeline[0] == client)
 
 
 def relays_cpu_s(written: Written) -> float:
@@ -155,3 +167,23 @@ def relays_cpu_s(written: Written) -> float:
 def uplink_bytes(written: Written) -> list[int]:
     """What the hosts of the DataNodes that relay have sent, first to last but one."""
     return [written.links.out(host) for host in written.pipeline[:-1]]
+
+
+def processors(written: Sequence[Written]) -> float:
+    """Percent of all processors' time that was busy during these writes, in the mean: near 100, they and not the links
+    tell how long a write takes."""
+    return sum(one.processors for one in written) / len(written)
+
+
+def right(result: Result, what: str = "every replica is right, and mirrored") -> None:
+    """The goal that each write so far is what was written on every replica's disk and that relays left it unsent, each
+    of which is a fault where it isn't so. Comes before all goals that can be missed."""
+    result.rows.append(Row(f"goal: {what}", "", None, None, None, ok=not result.faults))
+
+
+def goal(result: Result, what: str, unit: str, value: float, limit: float, *, at_least: bool = False) -> None:
+    """A row for a goal, and a fault where it does not hold."""
+    holds = value >= limit if at_least else value <= limit
+    result.rows.append(Row(f"goal: {what}", unit, None, None, value, limit=limit, ok=holds))
+    if not holds:
+        result.faults.append(f"{what}: {value:.3g} {unit}, {'below' if at_least else 'above'} {limit:g}")

@@ -11,8 +11,7 @@ from ..net.topology import Topology
 from ..say import say
 from ..transfer import BLOCK_BYTES
 from . import mirrored
-from .mirrored import Written
-from .mr_uplink import goal
+from .mirrored import Written, goal
 from .options import Options
 from .plots import Line, Plot
 from .result import Result, Row
@@ -21,7 +20,9 @@ NAME = "mr-fig10"
 ABOUT = "a block of 128 MB at scale 1, 2 to 5 replicas, one writer; and two writers on three DataNodes"
 SCALE = 0.25
 REPLICATIONS = (2, 3, 4, 5)
-RUNS = 3
+RUNS, RUNS_JUDGED = 2, 5  # of a number of replicas, and of the one that goals are about
+JUDGED = 3  # replicas
+RUNS_SHARED = 3  # of two writers each
 WRITER = "h7"
 SHARED, SHARING = ("h2", "h3", "h4"), ("h7", "h8")
 HALF = 2
@@ -34,7 +35,7 @@ def alone(options: Options, plane: str, topology: Topology, size: int, result: R
     writer = WRITER if WRITER in topology.roles.clients else topology.roles.clients[0]
     counts = [count for count in REPLICATIONS if count <= len(topology.roles.datanodes)]
     with mirrored.bench(options, NAME, plane, topology, size, result=result, writers=(writer,)) as bench:
-        found = {count: [one for _ in range(RUNS) for one in bench.write(count)] for count in counts}
+        found = {count: [one for _ in range(_runs(count)) for one in bench.write(count)] for count in counts}
     for count, written in found.items():
         say(f"{plane}: {count} replicas: {', '.join(f'{one.took.data_s:.2f} s' for one in written)}")
     return found
@@ -47,7 +48,7 @@ def shared(options: Options, plane: str, topology: Topology, size: int, result: 
     with mirrored.bench(
         options, NAME, plane, few, size, result=result, writers=SHARING, uplinks_bit_s=rate, kind="shared"
     ) as bench:
-        found = [one for _ in range(RUNS) for one in bench.write(len(SHARED))]
+        found = [one for _ in range(RUNS_SHARED) for one in bench.write(len(SHARED))]
     say(f"{plane}: two writers: {', '.join(f'{one.took.data_s:.2f} s' for one in found)}")
     return found
 
@@ -58,14 +59,16 @@ def run(options: Options) -> Result:
     topology = topology_file.named(options.topology or "mr-star")
     size = int(BLOCK_BYTES * options.scale)
     tcp, ours = (alone(options, plane, topology, size, result) for plane in mirrored.PLANES)
-    _compare(result, tcp, ours)
+    both = []
     if {*SHARED, *SHARING} <= set(topology.hosts):
         both = [shared(options, plane, topology, size, result) for plane in mirrored.PLANES]
-        times = _row(result, "two writers, 3 replicas: data", both, lambda one: one.took.data_s)
-        _row(result, "two writers, 3 replicas: total", both, lambda one: one.took.total_s)
-        goal(result, "two writers share the uplinks, 3 replicas: data against stock", "times", times, GOAL_SHARED)
+    mirrored.right(result)
+    compare(result, tcp, ours)
+    if both:
+        compare_shared(result, both)
     result.notes.append(
-        f"{size} bytes, {RUNS} writes of each kind, medians; links of {topology.links[0].shape.rate_bit_s / 1e6:g} "
+        f"{size} bytes, medians of {RUNS} writes of each kind, {RUNS_JUDGED} with {JUDGED} replicas and "
+        f"{RUNS_SHARED} times two; links of {topology.links[0].shape.rate_bit_s / 1e6:g} "
         "Mbit/s; both planes have cubic congestion control and the same buffers. Of two writers DataNodes' uplinks "
         "have half of that: with uplinks as fast as downlinks a chain never waits for them, since what comes up from "
         "one DataNode comes down to another"
@@ -73,23 +76,49 @@ def run(options: Options) -> Result:
     return result
 
 
-def _compare(result: Result, tcp: dict[int, list[Written]], ours: dict[int, list[Written]]) -> None:
+def compare(result: Result, tcp: dict[int, list[Written]], ours: dict[int, list[Written]]) -> None:
+    """Rows, goals and the plot of one writer."""
     for count, chain in tcp.items():
         both = [chain, ours[count]]
         data = _row(result, f"{count} replicas: data", both, lambda one: one.took.data_s)
         total = _row(result, f"{count} replicas: total", both, lambda one: one.took.total_s)
         result.rows.append(Row(f"{count} replicas: data against stock", "times", PAPER_DATA, None, data))
         result.rows.append(Row(f"{count} replicas: total against stock", "times", PAPER_TOTAL, None, total))
-        if count == 3:
-            goal(result, "one writer, 3 replicas: data against stock", "times", data, GOAL_ALONE)
+        if count == JUDGED:
+            goal(result, f"one writer, {count} replicas: data against stock", "times", data, GOAL_ALONE)
             cpu = [sum(map(mirrored.relays_cpu_s, found)) for found in both]
-            result.rows.append(Row("3 replicas: CPU of D1 and D2, all writes", "CPU-s", None, *cpu))
-            goal(result, "3 replicas: CPU of D1 and D2 against stock", "times", cpu[1] / cpu[0], GOAL_CPU)
+            result.rows.append(Row(f"{count} replicas: CPU of D1 and D2, all writes", "CPU-s", None, *cpu))
+            goal(result, f"{count} replicas: CPU of D1 and D2 against stock", "times", cpu[1] / cpu[0], GOAL_CPU)
+        _busy(result, f"{count} replicas", both)
     lines = [
         Line(label, [float(count) for count in found], [_median(found[count], "data_s") for count in found])
         for label, found in (("chain, stock TCP", tcp), ("mirrored", ours))
     ]
     result.plots.append(Plot(NAME, "Data time of a block", "replicas", "s", lines))
+
+
+def compare_shared(result: Result, both: list[list[Written]]) -> None:
+    """Rows and the goal of two writers."""
+    name = f"two writers, {len(SHARED)} replicas"
+    times = _row(result, f"{name}: data", both, lambda one: one.took.data_s)
+    _row(result, f"{name}: total", both, lambda one: one.took.total_s)
+    _busy(result, name, both)
+    goal(
+        result,
+        f"two writers share the uplinks, {len(SHARED)} replicas: data against stock",
+        "times",
+        times,
+        GOAL_SHARED,
+    )
+
+
+def _runs(count: int) -> int:
+    return RUNS_JUDGED if count == JUDGED else RUNS
+
+
+def _busy(result: Result, name: str, both: list[list[Written]]) -> None:
+    figures = map(mirrored.processors, both)
+    result.rows.append(Row(f"{name}: processors of this machine busy", "% of time", None, *figures))
 
 
 def _row(result: Result, what: str, both: list[list[Written]], of: Callable[[Written], float]) -> float:

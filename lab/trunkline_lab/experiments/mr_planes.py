@@ -12,7 +12,8 @@ from ..net import data_center, topology_file
 from ..net.data_center import MIRROR
 from ..net.links import LinkCounts
 from ..net.topology import Topology
-from . import ndn_contended
+from . import mirrored, ndn_contended
+from .mirrored import goal
 from .ndn_contended import FILES, NARROW, SIZE, Seen
 from .options import Options
 from .plots import Line, Plot
@@ -22,9 +23,10 @@ NAME = "mr-planes"
 ABOUT = (
     "four writers at once, 3 replicas, core at a quarter of the hosts' rate: TCP, TCP tuned alike, by name, mirrored"
 )
-SCALE = 0.25
+SCALE = 0.125  # so that four planes take five minutes, with blocks of 4 MB
 RATE_BIT_S = 2 * 10**8
 TCP, ALIKE, NDN = "tcp", "tcp, tuned alike", "ndn"
+GOAL_LINKS = 1.0  # times, at most
 COLUMNS = {TCP: "paper_tcp", ALIKE: "tcp", NDN: "mount", MIRROR: "ours"}
 
 
@@ -49,9 +51,27 @@ def run(options: Options) -> Result:
     result = Result(
         NAME,
         ABOUT,
-        headings={"paper_tcp": "TCP", "tcp": "TCP, tuned alike", "mount": "by name", "ours": "mirrored"},
+        headings={
+            "paper_tcp": "TCP",
+            "tcp": "TCP, tuned alike",
+            "mount": "by name",
+            "ours": "mirrored",
+            "limit": "at most",
+        },
     )
     seen = {kind: measure(options, kind, result) for kind in COLUMNS}
+    mirrored.right(result, "every replica is right, on every plane")
+    compare(result, seen)
+    result.notes.append(
+        f"each of four writers: {FILES} files, {int(SIZE * options.scale)} bytes; hosts' links of "
+        f"{RATE_BIT_S / 1e6:g} Mbit/s, those between switches of {RATE_BIT_S / NARROW / 1e6:g}; HDFS draws the "
+        "pipelines anew on each plane, and `fullest link at its rate` is what the drawn ones take at the least"
+    )
+    return result
+
+
+def compare(result: Result, seen: dict[str, Seen]) -> None:
+    """Rows, goals and the plot of all planes."""
 
     def row(what: str, unit: str, of: dict[str, float]) -> None:
         figures: dict[str, float | None] = dict.fromkeys(("paper_tcp", "tcp", "mount", "ours"))
@@ -68,19 +88,11 @@ def run(options: Options) -> Result:
     row("packets dropped at full queues", "packets", {kind: one.links.drops() for kind, one in seen.items()})
     row("CPU, all hosts", "CPU-s", {kind: sum(one.cost.cpu_s.values()) for kind, one in seen.items()})
     row("processors of this machine busy", "% of time", {kind: one.processors for kind, one in seen.items()})
-    less = seen[MIRROR].links.total() < seen[ALIKE].links.total()
-    result.rows.append(Row("goal: mirrored, fewer bytes over all links than TCP", "", None, None, None, ok=less))
-    if not less:
-        result.faults.append("mirrored replication took as many bytes over all links as TCP or more")
-    result.notes.append(
-        f"each of four writers: {FILES} files, {int(SIZE * options.scale)} bytes; hosts' links of "
-        f"{RATE_BIT_S / 1e6:g} Mbit/s, those between switches of {RATE_BIT_S / NARROW / 1e6:g}; HDFS draws the "
-        "pipelines anew on each plane, and `fullest link at its rate` is what the drawn ones take at the least"
-    )
+    totals = {kind: one.links.total() for kind, one in seen.items()}
+    goal(result, "mirrored, all links against TCP tuned alike", "times", totals[MIRROR] / totals[ALIKE], GOAL_LINKS)
     lines = [Line(kind, [], sorted(one.seconds)) for kind, one in seen.items()]
     groups = [f"{n}." for n in range(1, 1 + max(len(one.seconds) for one in seen.values()))]
     result.plots.append(Plot(NAME, "Completion of four writes at once, narrow core", "writer", "s", lines, groups))
-    return result
 
 
 def _sent(links: LinkCounts) -> int:

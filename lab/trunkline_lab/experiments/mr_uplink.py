@@ -9,7 +9,7 @@ from ..net.topology import Topology
 from ..say import say
 from ..transfer import BLOCK_BYTES
 from . import mirrored
-from .mirrored import Written
+from .mirrored import Written, goal
 from .options import Options
 from .result import Result, Row, mb
 
@@ -49,7 +49,9 @@ def run(options: Options) -> Result:
     """Both planes, one after the other."""
     result = Result(NAME, ABOUT, headings={"paper_tcp": "study, plain", "paper": "study, mirrored", "limit": "goal"})
     size = int(BLOCK_BYTES * options.scale)
-    compare(result, size, *(measure(options, plane, size, result) for plane in mirrored.PLANES))
+    both = [measure(options, plane, size, result) for plane in mirrored.PLANES]
+    mirrored.right(result)
+    compare(result, size, *both)
     result.notes.append(
         f"{size} bytes, {RUNS} writes on each plane, medians; links of {RATE_BIT_S / 1e6:g} Mbit/s, DataNodes' uplinks "
         f"of {RATE_BIT_S // QUARTER / 1e6:g}; both planes have cubic congestion control and the same buffers"
@@ -67,12 +69,7 @@ def compare(result: Result, size: int, tcp: list[Written], ours: list[Written]) 
         sent = [statistics.median(mirrored.uplink_bytes(one)[relay] for one in found) for found in (tcp, ours)]
         result.rows.append(Row(f"sent by D{relay + 1}", "MB", None, *map(mb, sent)))
         goal(result, f"sent by D{relay + 1}, against stock", "%", 100 * sent[1] / sent[0], GOAL_SENT)
+    result.rows.append(
+        Row("processors of this machine busy", "% of time", None, *map(mirrored.processors, (tcp, ours)))
+    )
     goal(result, "throughput against stock", "times", rates[1] / rates[0], GOAL_TIMES, at_least=True)
-
-
-def goal(result: Result, what: str, unit: str, value: float, limit: float, *, at_least: bool = False) -> None:
-    """A row for a goal, and a fault where it does not hold."""
-    holds = value >= limit if at_least else value <= limit
-    result.rows.append(Row(f"goal: {what}", unit, None, None, value, limit=limit, ok=holds))
-    if not holds:
-        result.faults.append(f"{what}: {value:.3g} {unit}, {'below' if at_least else 'above'} {limit:g}")
