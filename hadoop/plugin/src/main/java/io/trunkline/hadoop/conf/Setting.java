@@ -295,8 +295,9 @@ public enum Setting {
       20,
       1,
       1000,
-      "How long the controller may take to arm a pipeline, once its last connection is reported,"
-          + " before the block is left unmirrored; no write waits for it."),
+      "How long the controller may take to arm a pipeline, once all of its connections are known,"
+          + " before it is counted as late; no write waits for it, and copies that begin later are"
+          + " taken all the same."),
   /** Whether sockets are marked. */
   DSCP(
       "trunkline.dscp",

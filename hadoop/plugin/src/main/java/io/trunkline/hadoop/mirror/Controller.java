@@ -13,6 +13,8 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -83,25 +85,43 @@ final class Controller {
   }
 
   /**
-   * Reports a connection, or renews the lease of its pipeline.
+   * Reports connections of a pipeline at once, or renews its lease.
    *
-   * @param hop the connection
-   * @param waitMs how long the answer may wait for the pipeline to be armed, in milliseconds
-   * @return what became of the pipeline
-   * @throws RefusedException when the controller does not take it
-   * @throws IOException when no answer came, or one that is none
+   * @param hops the connections
+   * @param waitMs how long the answer of the last may wait for the pipeline to be armed, in
+   *     milliseconds
+   * @return what the controller says
+   * @throws IOException when an answer did not come, or is none
    */
-  Answer report(Hop hop, int waitMs) throws RefusedException, IOException, InterruptedException {
+  Told report(List<Hop> hops, int waitMs) throws IOException, InterruptedException {
+    List<Asked> asked = new ArrayList<>();
+    try {
+      for (Hop hop : hops) {
+        asked.add(report(hop, hop.last() ? waitMs : 0));
+      }
+      Answer answer = null;
+      List<RefusedException> refusals = new ArrayList<>();
+      for (Asked one : asked) {
+        HttpResponse<byte[]> said = answer(one);
+        if (said.statusCode() == OK) {
+          answer = Answer.of(text(said));
+        } else {
+          refusals.add(refusal(said));
+        }
+      }
+      return new Told(answer, refusals);
+    } finally {
+      asked.forEach(one -> one.sent().cancel(true));
+    }
+  }
+
+  private Asked report(Hop hop, int waitMs) {
     HttpRequest request =
         request("/v1/mirrors")
             .header("Content-Type", "application/json")
             .POST(BodyPublishers.ofString(hop.json(waitMs)))
             .build();
-    HttpResponse<byte[]> answer = ask(request, waitMs);
-    if (answer.statusCode() != OK) {
-      throw refusal(answer);
-    }
-    return Answer.of(text(answer));
+    return ask(request, waitMs);
   }
 
   /**
@@ -112,7 +132,7 @@ final class Controller {
    * @throws IOException when no answer came, or one that is none
    */
   void end(String id) throws RefusedException, IOException, InterruptedException {
-    HttpResponse<byte[]> answer = ask(request("/v1/mirrors/" + id).DELETE().build(), 0);
+    HttpResponse<byte[]> answer = answer(ask(request("/v1/mirrors/" + id).DELETE().build(), 0));
     int status = answer.statusCode();
     if (status != NO_CONTENT && status != OK && status != NOT_FOUND) {
       throw refusal(answer);
@@ -127,27 +147,42 @@ final class Controller {
     return builder;
   }
 
-  private HttpResponse<byte[]> ask(HttpRequest request, int waitMs)
-      throws IOException, InterruptedException {
+  /**
+   * What was asked and is not answered yet.
+   *
+   * @param request it
+   * @param sent its answer
+   * @param limitMs how long it may take, in milliseconds
+   */
+  private record Asked(
+      HttpRequest request, CompletableFuture<HttpResponse<byte[]>> sent, int limitMs) {}
+
+  /** The time begins when all connections are known, of which others may come while it waits. */
+  private Asked ask(HttpRequest request, int waitMs) {
+    return new Asked(
+        request, client().sendAsync(request, head -> new ShortBody()), ANSWER_MS + 2 * waitMs);
+  }
+
+  private HttpResponse<byte[]> answer(Asked asked) throws IOException, InterruptedException {
     try {
-      return exchange(request, waitMs);
+      return await(asked);
     } catch (ConnectException | HttpTimeoutException e) {
       throw e;
     } catch (IOException e) {
       // The server may just have closed a connection that was kept; what is asked can be repeated.
-      return exchange(request, waitMs);
+      return await(
+          new Asked(
+              asked.request(),
+              client().sendAsync(asked.request(), head -> new ShortBody()),
+              asked.limitMs()));
     }
   }
 
-  private HttpResponse<byte[]> exchange(HttpRequest request, int waitMs)
-      throws IOException, InterruptedException {
-    CompletableFuture<HttpResponse<byte[]>> sent =
-        client().sendAsync(request, head -> new ShortBody());
-    int limitMs = ANSWER_MS + waitMs;
+  private static HttpResponse<byte[]> await(Asked asked) throws IOException, InterruptedException {
     try {
-      return sent.get(limitMs, TimeUnit.MILLISECONDS);
+      return asked.sent().get(asked.limitMs(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      throw new HttpTimeoutException("no whole answer within " + limitMs + " ms");
+      throw new HttpTimeoutException("no whole answer within " + asked.limitMs() + " ms");
     } catch (ExecutionException e) {
       if (e.getCause() instanceof ConnectException) {
         throw new ConnectException("no connection to it can be made");
@@ -159,7 +194,7 @@ final class Controller {
       boolean says = cause instanceof IOException && cause.getMessage() != null;
       throw new IOException(says ? cause.getMessage() : cause.toString(), cause);
     } finally {
-      sent.cancel(true);
+      asked.sent().cancel(true);
     }
   }
 

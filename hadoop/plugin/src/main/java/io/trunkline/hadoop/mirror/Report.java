@@ -3,7 +3,9 @@ package io.trunkline.hadoop.mirror;
 import io.trunkline.hadoop.mirror.Answer.State;
 import io.trunkline.hadoop.tap.PassThrough;
 import java.io.IOException;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -13,16 +15,18 @@ import java.util.concurrent.atomic.AtomicInteger;
  * next DataNode lives.
  *
  * <pre>
- *   WAITING --told--> LEASED --a third of the lease is over--> told again --> LEASED
- *      |                |---not armed in time---.
- *      |                |---never complete------|--> the pipeline is ended --> ENDED
- *      |                '---connection closed---'                                ^
- *      '---connection closed-----------------------------------------------------'
+ *   WAITING --told--> LEASED --a third of the lease is over, or--> told again --> LEASED
+ *      |                |      connections of others are missing
+ *      |                |---never complete------.
+ *      |                '---connection closed---'--> the pipeline is ended --> ENDED
+ *      '---connection closed-----------------------------------------------------^
  * </pre>
  *
- * <p>Whoever reported the last connection of the pipeline counts what became of it, and ends it
- * when it is not armed in time. What was armed before may fall back, as when a switch or the
- * controller has started anew; it is told of again then, by all who have a part in it.
+ * <p>Whoever reported the last connection of the pipeline counts what became of it. The time for
+ * that begins when all connections are known; until then it asks again. A pipeline that is late
+ * stays, as copies help the rest of the block whenever they begin. What was armed before may fall
+ * back, as when a switch or the controller has started anew; it is told of again then, by all who
+ * have a part in it.
  */
 final class Report implements PassThrough {
   /** Where no lease is known, as nothing was taken. */
@@ -44,8 +48,11 @@ final class Report implements PassThrough {
   private boolean begun;
   private boolean ended;
 
-  /** Whether the controller has answered once, which is what is counted. */
+  /** Whether it was counted what became of the pipeline, by who reported its last connection. */
   private boolean judged;
+
+  /** Reasons for which it was refused so far: each counts once. */
+  private final Set<String> reasons = new HashSet<>();
 
   private String id = "";
   private long leaseMs = 3 * RETRY_MS;
@@ -54,6 +61,10 @@ final class Report implements PassThrough {
   private long incompleteNanos;
 
   private boolean incomplete;
+
+  /** How long to wait before asking again whether the others are known. */
+  private long askAgainMs = SHORTEST_MS;
+
   private Future<?> next;
 
   /**
@@ -109,48 +120,77 @@ final class Report implements PassThrough {
       end();
     }
     if (!ended) {
-      next = reports.later(this::wake, Math.max(SHORTEST_MS, leaseMs / 3));
+      next = reports.later(this::wake, Math.max(SHORTEST_MS, nextMs()));
     }
+  }
+
+  /** When to tell it again; soon and then less and less so while who has to judge it can't yet. */
+  private long nextMs() {
+    long renewMs = leaseMs / 3;
+    if (!hasLast || judged || !incomplete) {
+      return renewMs;
+    }
+    long soonMs = askAgainMs;
+    askAgainMs = Math.min(2 * soonMs, renewMs);
+    return Math.min(soonMs, renewMs);
   }
 
   private void tell() throws InterruptedException {
     try {
-      heard(reports.ask(hops));
-    } catch (RefusedException e) {
-      if (!judged) {
-        judged = true;
-        reports.refused(hops, e.why(), e.getMessage());
-      }
+      heard(reports.ask(hops, hasLast && !judged));
     } catch (IOException e) {
       // Counted and logged; the next time may be better.
     }
   }
 
-  private void heard(Answer answer) throws InterruptedException {
+  private void heard(Told told) throws InterruptedException {
+    for (RefusedException refusal : told.refusals()) {
+      refused(refusal.why(), refusal.getMessage());
+    }
+    Answer answer = told.answer();
+    if (answer == null) {
+      return;
+    }
     id = answer.id();
     leaseMs = answer.leaseMs();
-    if (!judged) {
-      judged = true;
-      judge(answer);
+    if (!told.refusals().isEmpty()) {
+      return; // the pipeline lacks a connection of our own
     }
-    if (answer.state() != State.ANNOUNCED) {
+    if (answer.state() == State.ANNOUNCED) {
+      othersAreMissing();
+    } else {
       incomplete = false;
-    } else if (!incomplete) {
-      incomplete = true;
-      incompleteNanos = System.nanoTime();
-    } else if (System.nanoTime() - incompleteNanos > TimeUnit.MILLISECONDS.toNanos(leaseMs)) {
-      end(); // another DataNode does not report, or has given it up
+      judge(answer);
     }
   }
 
-  private void judge(Answer answer) throws InterruptedException {
-    if (answer.state() == State.REFUSED) {
-      reports.refused(hops, answer.why(), answer.what());
-    } else if (hasLast && answer.state() == State.ARMED) {
-      reports.armed(hops);
-    } else if (hasLast) {
-      reports.late(hops);
+  private void othersAreMissing() throws InterruptedException {
+    if (!incomplete) {
+      incomplete = true;
+      incompleteNanos = System.nanoTime();
+    } else if (System.nanoTime() - incompleteNanos > TimeUnit.MILLISECONDS.toNanos(leaseMs)) {
+      reports.incomplete(hops); // another DataNode does not report, or has given it up
       end();
+    }
+  }
+
+  private void judge(Answer answer) {
+    if (answer.state() == State.REFUSED) {
+      refused(answer.why(), answer.what());
+    } else if (hasLast && !judged) {
+      if (answer.state() == State.ARMED) {
+        reports.armed(hops);
+      } else {
+        reports.late(hops);
+      }
+    }
+    judged = true;
+  }
+
+  private void refused(String why, String what) {
+    String reason = reports.reason(why);
+    if (reasons.add(reason)) {
+      reports.refused(hops, reason, what);
     }
   }
 

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.mirror;
 
 import io.trunkline.hadoop.conf.MirrorSettings;
+import io.trunkline.hadoop.conf.Setting;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -173,26 +174,23 @@ final class Reports {
   /**
    * Tells the controller of all connections.
    *
-   * @return what it says last
-   * @throws RefusedException when it does not take one
+   * @param hops the connections
+   * @param waits whether its answer may wait for the pipeline to be armed
+   * @return what it says
    * @throws IOException when it does not answer, or has not of late; that is counted and logged
    */
-  Answer ask(List<Hop> hops) throws RefusedException, IOException, InterruptedException {
+  Told ask(List<Hop> hops, boolean waits) throws IOException, InterruptedException {
     checkHealth();
     try {
-      Answer answer = null;
-      for (Hop hop : hops) {
-        answer = controller.report(hop, hop.last() ? settings.waitMs() : 0);
-      }
-      well();
-      return answer;
-    } catch (RefusedException e) {
-      if (e.always()) {
-        failed(e.getMessage());
-      } else {
+      Told told = controller.report(hops, waits ? settings.waitMs() : 0);
+      RefusedException always =
+          told.refusals().stream().filter(RefusedException::always).findFirst().orElse(null);
+      if (always == null) {
         well();
+      } else {
+        failed(always.getMessage());
       }
-      throw e;
+      return told;
     } catch (IOException e) {
       stats.add(Counter.MIRROR_UNREACHABLE);
       failed(said(e));
@@ -217,16 +215,35 @@ final class Reports {
     StatsFile.changed(statsFile);
   }
 
+  /** All connections are known, and it is not armed. */
   void late(List<Hop> hops) {
     stats.add(Counter.MIRROR_LATE);
-    rarely(Counter.MIRROR_LATE, hops, "not armed within " + settings.waitMs() + " ms");
+    rarely(
+        Counter.MIRROR_LATE,
+        hops,
+        "not armed within "
+            + settings.waitMs()
+            + " ms after all of its connections were known; copies may begin later");
   }
 
-  void refused(List<Hop> hops, String why, String what) {
-    String reason = why.isEmpty() ? OTHER : why;
-    if (REASONS.size() >= MAX_REASONS && !REASONS.containsKey(reason)) {
-      reason = OTHER;
-    }
+  /** Others have not reported theirs for as long as the lease. */
+  void incomplete(List<Hop> hops) {
+    stats.add(Counter.MIRROR_INCOMPLETE);
+    rarely(
+        Counter.MIRROR_INCOMPLETE,
+        hops,
+        "other DataNodes have not reported their connections; all of them need "
+            + Setting.TRANSPORT.key()
+            + " = mirror,tcp");
+  }
+
+  /** The counter that a reason has. */
+  String reason(String why) {
+    boolean counted = REASONS.size() < MAX_REASONS || REASONS.containsKey(why);
+    return why.isEmpty() || !counted ? OTHER : why;
+  }
+
+  void refused(List<Hop> hops, String reason, String what) {
     REASONS.computeIfAbsent(reason, k -> new LongAdder()).increment();
     stats.add(Counter.MIRROR_REFUSED);
     rarely(Counter.MIRROR_REFUSED, hops, what);

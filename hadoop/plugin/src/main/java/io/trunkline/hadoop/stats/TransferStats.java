@@ -66,8 +66,10 @@ public final class TransferStats {
     MIRROR_DROPPED,
     /** Pipelines that were armed once this JVM's DataNode had reported their last connection. */
     MIRROR_ARMED,
-    /** Pipelines that were not armed in time after that. */
+    /** Pipelines that were not armed in time once all of their connections were known. */
     MIRROR_LATE,
+    /** Pipelines that were given up, as other DataNodes did not report their connections. */
+    MIRROR_INCOMPLETE,
     /** Block writes that the controller does not mirror, as it says to this JVM's DataNodes. */
     MIRROR_REFUSED,
     /** Reports that the controller did not get, or did not answer as it should. */

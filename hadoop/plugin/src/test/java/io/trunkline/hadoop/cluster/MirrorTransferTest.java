@@ -157,10 +157,12 @@ class MirrorTransferTest extends TransferTest {
                 sources.add(source);
               });
       assertEquals(3, sources.size(), "each from a connection of its own");
+      TestController.await(
+          () -> cluster().count(Counter.MIRROR_ARMED) + cluster().count(Counter.MIRROR_LATE) == 1,
+          "counted by who reported the last one");
     }
     TestController.await(
         () -> controller.ended().contains(id(block)), "ended with its connections");
-    assertEquals(1, cluster().count(Counter.MIRROR_ARMED) + cluster().count(Counter.MIRROR_LATE));
     cluster().check("/reported", TestCluster.data(21, 1 << 20), 3);
   }
 
