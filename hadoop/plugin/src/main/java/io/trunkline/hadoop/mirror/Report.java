@@ -56,6 +56,7 @@ final class Report implements PassThrough {
 
   private String id = "";
   private long leaseMs = 3 * RETRY_MS;
+  private long leasedUntilNanos;
 
   /** Since when connections of it are missing; meaningless while none are. */
   private long incompleteNanos;
@@ -153,6 +154,7 @@ final class Report implements PassThrough {
     }
     id = answer.id();
     leaseMs = answer.leaseMs();
+    leasedUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(leaseMs);
     if (!told.refusals().isEmpty()) {
       return; // the pipeline lacks a connection of our own
     }
@@ -198,7 +200,7 @@ final class Report implements PassThrough {
     if (!ended) {
       ended = true;
       if (!id.isEmpty()) {
-        reports.end(id);
+        reports.end(id, leasedUntilNanos);
       }
       reports.ended();
     }

@@ -39,6 +39,9 @@ final class Reports {
   private static final int MAX_REASONS = 32;
   private static final String OTHER = "other";
 
+  /** As long as the controller is left alone after its first failure. */
+  private static final long ENDS_AGAIN_MS = 5000;
+
   /** The only one whose health is kept. */
   private static final String CONTROLLER = "controller";
 
@@ -65,6 +68,10 @@ final class Reports {
   private final AtomicInteger waiting = new AtomicInteger();
   private final AtomicBoolean away = new AtomicBoolean();
   private final Map<Counter, LogLimit> lines = new ConcurrentHashMap<>();
+  private final UntoldEnds untoldEnds = new UntoldEnds(System::nanoTime);
+
+  /** Whether ends that are untold will be told in a while. */
+  private final AtomicBoolean endsAgain = new AtomicBoolean();
 
   private Reports(Settings settings) throws IOException {
     this.settings = settings.mirror();
@@ -198,14 +205,45 @@ final class Reports {
     }
   }
 
-  /** Ends a pipeline, where that can be done now; otherwise its lease ends it. */
-  void end(String id) throws InterruptedException {
-    try {
-      if (health.paused(CONTROLLER) == null) {
-        controller.end(id);
+  /**
+   * Ends a pipeline; later, while the controller is away.
+   *
+   * @param id as the controller knows it
+   * @param untilNanos when its lease ends it anyway, by {@link System#nanoTime}
+   */
+  void end(String id, long untilNanos) throws InterruptedException {
+    untoldEnds.add(new UntoldEnds.Ended(id, untilNanos));
+    tellEnds();
+  }
+
+  /** Tells as much as can be told now, and sees to it that the rest is in a while. */
+  private void tellEnds() throws InterruptedException {
+    while (health.paused(CONTROLLER) == null) {
+      UntoldEnds.Ended ended = untoldEnds.take();
+      if (ended == null) {
+        return;
       }
-    } catch (IOException | RefusedException e) {
-      LOG.debug("mirror: {} was not ended, its lease will: {}", id, e.toString());
+      try {
+        controller.end(ended.id());
+        well();
+      } catch (RefusedException e) {
+        LOG.debug("mirror: {} was not ended, its lease will: {}", ended.id(), e.toString());
+      } catch (IOException e) {
+        untoldEnds.add(ended);
+        failed(said(e));
+      }
+    }
+    if (!untoldEnds.isEmpty() && endsAgain.compareAndSet(false, true)) {
+      later(this::tellEndsAgain, ENDS_AGAIN_MS);
+    }
+  }
+
+  private void tellEndsAgain() {
+    endsAgain.set(false);
+    try {
+      tellEnds();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -295,6 +295,26 @@ class ReportsTest {
     }
   }
 
+  /** What could not be said while the controller failed is said when it is well again. */
+  @Test
+  void endsThatCouldNotBeToldAreToldWhenTheControllerIsBack() throws Exception {
+    List<BytesTap> open = new ArrayList<>();
+    BlockConstructionStage stage = BlockConstructionStage.PIPELINE_SETUP_APPEND;
+    for (int generation = 2001; generation <= 2003; generation++) {
+      open.add(write(listener(), header(2, 1, stage, "client", generation)));
+    }
+    awaitCount(Counter.MIRROR_ARMED, 3);
+    controller.replies(one -> new Reply(500, ""));
+    for (BytesTap tap : open) {
+      tap.close();
+    }
+    TestController.await(() -> !controller.ended().isEmpty(), controller.told());
+    TestController.await(() -> number("mirror_open") == 0, "all reports have ended");
+    assertEquals(3, controller.live().size());
+    controller.replies(controller::usual);
+    TestController.await(() -> controller.live().isEmpty(), controller.told());
+  }
+
   private static long number(String name) {
     Matcher found = Pattern.compile("\"" + name + "\":(\\d+)").matcher(TransferStats.get().json());
     return found.find() ? Long.parseLong(found.group(1)) : 0;
