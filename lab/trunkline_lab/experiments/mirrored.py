@@ -25,7 +25,7 @@ PLANES = ("tcp", MIRROR)
 PACKET_BYTES = 64 << 10  # of HDFS, as the paper's
 # Before what counts, each writer writes so often to all DataNodes that each has been in the middle of a pipeline: the
 # first report of a JVM to the controller takes a tenth of a second and more.
-WARM_BYTES, WARM_WRITES = 4 << 20, 4
+WARM_BYTES, WARM_WRITES = 2 << 20, 4
 LEAST_VIRTUAL = 0.5  # of a relayed block, so that it counts as mirrored
 WAIT_S = 30
 
