@@ -60,6 +60,12 @@ fn known_controller(pins: &Pins) -> Result<Place, String> {
     let config = pins.standing().and_then(|standing| standing.config);
     let path =
         config.ok_or("its address is not known; name the agent's configuration with --config")?;
+    if !path.exists() {
+        return Err(format!(
+            "{}: the agent's configuration is not there any more; name another with --config",
+            path.display()
+        ));
+    }
     named_controller(MirrorConfig::load(&path))
 }
 

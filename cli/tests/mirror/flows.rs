@@ -253,6 +253,13 @@ fn handles(host: &Host) -> Vec<String> {
         .collect()
 }
 
+/// One that is announced when the older release's program has others.
+fn new_flow() -> Value {
+    let mut flow = second("new");
+    flow["send"]["source"]["port"] = 42_000.into();
+    flow
+}
+
 /// An agent has crashed whose layout this one does not know, and one of its connections is there. The ends of that, and
 /// what keeps the interface.
 fn aged(host: &Host, controller: &Controller) -> (TcpStream, TcpStream, UdpSocket) {
@@ -265,9 +272,7 @@ fn aged(host: &Host, controller: &Controller) -> (TcpStream, TcpStream, UdpSocke
     until("entries", || host.flows().len() == 2);
     agent.crash();
     host.age();
-    let mut new = second("new");
-    new["send"]["source"]["port"] = 42_000.into();
-    controller.list(vec![flow, new]);
+    controller.list(vec![flow, new_flow()]);
     (up, down, keeps)
 }
 
@@ -311,6 +316,7 @@ fn another_release_keeps_its_connections_and_new_ones_are_this_ones() {
         scope.spawn(|| up.write_all(&[3; 100_000]).expect("data"));
         down.read_exact(&mut [0; 100_000]).expect("data");
     });
+    controller.list(vec![new_flow()]);
     drop((up, down));
     until("the old one is off", || handles(&host) == both[..1]);
     assert_eq!(host.layouts().len(), 1);
