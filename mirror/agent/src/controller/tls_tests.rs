@@ -122,7 +122,7 @@ fn one_that_does_not_speak_tls_is_told_so() {
     let url = format!("https://{}", listener.local_addr().expect("an address"));
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
-        stream.read(&mut [0; 4096]).expect("a greeting");
+        assert_ne!(stream.read(&mut [0; 4096]).expect("a greeting"), 0);
         stream
             .write_all(http("400 Bad Request", "").as_bytes())
             .expect("answered");
