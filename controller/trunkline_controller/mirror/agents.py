@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from .entries import Connection
-from .model import Head, Pipeline
+from .model import Head, MirroredFlow, Pipeline
 
 MAX_AGENTS = 1024
 MAX_ADDRESSES = 64  # of one agent
@@ -68,22 +67,6 @@ class Agent:
     polled_s: float
     polls: int  # that may wait; one knows by this that another came after it
     version: int
-
-
-@dataclass(frozen=True)
-class MirroredFlow:
-    """A pipeline as the host of one of its replicas has it. Copies arrive for `receive`, as if its source had sent
-    them; at the lead it is the connection whose segments are copied. By `send` the host's own DataNode goes on to the
-    next replica, which has copies too. `head` is where the stream begins in the copied connection, if that is known;
-    the lead is never told.
-    """
-
-    id: str
-    position: int
-    receive: Connection
-    send: Connection | None
-    lead: bool
-    head: int | None
 
 
 @dataclass(frozen=True)
@@ -232,14 +215,10 @@ class Agents:
 
 def flows_of(pipelines: Iterable[Pipeline], addresses: Collection[str]) -> tuple[MirroredFlow, ...]:
     """What an agent with these addresses is told: all live pipelines in which one of them is a replica's."""
-    found = []
-    for pipeline in pipelines:
-        if pipeline.is_live:
-            lead, hops = pipeline.lead, pipeline.hops
-            for position in range(lead, pipeline.replicas + 1):
-                if hops[position].destination in addresses:
-                    head = None if position == lead else pipeline.head
-                    after = hops.get(position + 1)
-                    flow = MirroredFlow(pipeline.id, position, hops[position], after, position == lead, head)
-                    found.append(flow)
-    return tuple(found)
+    return tuple(
+        flow
+        for pipeline in pipelines
+        if pipeline.is_live
+        for flow in pipeline.flows
+        if flow.receive.destination in addresses
+    )

@@ -354,7 +354,9 @@ class Mirrors:
             is_armed = is_armed or (pipeline.state is State.ARMED and self._pipelines.has(pipeline))
         self._to_tell |= self._agents.touch(self._pipelines.take_touched())
         if is_armed:
-            self._tell()
+            # Two rounds of the loop from now who waits for it has its answer on the way; then agents' are made.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, loop.call_soon, self._tell)
         elif self._to_tell and self._telling is None:
             self._telling = asyncio.get_running_loop().call_later(TELL_AFTER_S, self._tell)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 
 from ..flows.entry import FlowEntry
@@ -99,6 +100,30 @@ class Head:
 
 
 @dataclass(frozen=True)
+class MirroredFlow:
+    """A pipeline as the host of one of its replicas has it. Copies arrive for `receive`, as if its source had sent
+    them; at the lead it is the connection whose segments are copied. By `send` the host's own DataNode goes on to the
+    next replica, which has copies too. `head` is where the stream begins in the copied connection, if that is known;
+    the lead is never told.
+    """
+
+    id: str
+    position: int
+    receive: Connection
+    send: Connection | None
+    lead: bool
+    head: int | None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept: an agent is told all of its flows whenever one changes, and each is looked up by it."""
+        return hash((self.id, self.position, self.receive, self.send, self.lead, self.head))
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """What is known of one; `hops` by position. Times are of the caller's clock, in seconds.
 
@@ -147,6 +172,18 @@ class Pipeline:
     @property
     def settled(self) -> bool:
         return self.state in (State.ARMED, State.REFUSED)
+
+    @cached_property
+    def flows(self) -> tuple[MirroredFlow, ...]:
+        """What agents are told of it while it is live, by position."""
+        lead, hops, head = self.lead, self.hops, self.head
+        return tuple(
+            MirroredFlow(
+                self.id, position, hops[position], hops.get(position + 1), position == lead,
+                None if position == lead else head,
+            )
+            for position in range(lead, self.replicas + 1)
+        )  # fmt: skip
 
     @property
     def is_live(self) -> bool:
