@@ -52,9 +52,9 @@ def test_goals_of_slow_uplinks(ours: Written, faults: list[str]):
 @pytest.mark.parametrize(
     ("sent", "faults"),
     [
-        ({0.001: 6.0, 0.01: 13.0, 0.05: 54.0}, []),
-        ({0.0: 50.0}, ["0% lost: sent by a relay, of the block: 50 %, above 4.5"]),
-        ({0.01: 14.0}, ["1% lost: sent by a relay, of the block: 14 %, above 13.6"]),
+        ({0.001: 7.0, 0.01: 16.0, 0.05: 68.0}, []),
+        ({0.0: 50.0}, ["0% lost: sent by a relay, of the block: 50 %, above 5.7"]),
+        ({0.01: 18.0}, ["1% lost: sent by a relay, of the block: 18 %, above 17"]),
     ],
 )
 def test_what_relays_send_is_judged_by_what_is_lost(sent: dict[float, float], faults: list[str]):

@@ -24,6 +24,7 @@ RUNS = 3
 STUDY_RATE = {0.0: 172.0, 0.001: 177.0, 0.01: 152.0, 0.05: 77.0}
 STUDY_SENT = {0.0: 2.9, 0.001: 4.0, 0.01: 8.7, 0.05: 35.0}
 STUDY_MB = 64
+MARGIN = 1.25  # over the study's: its figures are of few runs, and a block of HDFS has more beside its bytes
 
 
 def measure(options: Options, plane: str, size: int, result: Result) -> dict[float, list[Written]]:
@@ -65,12 +66,12 @@ def compare(result: Result, size: int, tcp: list[Written], ours: dict[float, lis
     for share, found in ours.items():
         name = f"{100 * share:g}% lost"
         result.rows.append(Row(f"{name}: data", "Mbit/s", STUDY_RATE[share], _rate(size, tcp), _rate(size, found)))
-        study = round(100 * STUDY_SENT[share] / STUDY_MB, 1)
+        study = 100 * STUDY_SENT[share] / STUDY_MB
         for relay in range(REPLICATION - 1):
             both = [_sent(size, written, relay) for written in (tcp, found)]
             result.rows.append(Row(f"{name}: sent by D{relay + 1}, of the block", "%", study, *both))
         most = max(_sent(size, found, relay) for relay in range(REPLICATION - 1))
-        goal(result, f"{name}: sent by a relay, of the block", "%", most, study)
+        goal(result, f"{name}: sent by a relay, of the block", "%", most, round(MARGIN * study, 1))
     everything = [one for found in ours.values() for one in found]
     result.rows.append(
         Row("processors of this machine busy", "% of time", None, *map(mirrored.processors, (tcp, everything)))
