@@ -140,7 +140,13 @@ public final class UcxListener implements Closeable {
     }
   }
 
-  /** Takes no more; streams that were accepted go on, others are reset. */
+  /**
+   * Takes no more; streams that were accepted go on, others are reset.
+   *
+   * <p>UCX's own listener stays a while longer, mostly until its worker ends, and rejects: a
+   * connection that UCX has taken and whose peer has not introduced itself yet would be told to a
+   * listener that is freed (https://github.com/openucx/ucx/issues/11087), which ends the process.
+   */
   @Override
   public void close() {
     ArrayDeque<StreamEnd> left;
@@ -153,12 +159,21 @@ public final class UcxListener implements Closeable {
       acceptQueue.clear();
     }
     left.forEach(StreamEnd::reset);
-    listening.worker().execute(this::destroy);
     node.closed(this);
     changed.tell();
   }
 
-  private void destroy() {
+  /** Whether it is of this worker. */
+  boolean isOn(Connections connections) {
+    return listening == connections;
+  }
+
+  void destroyLater() {
+    listening.worker().execute(this::destroy);
+  }
+
+  /** Frees what UCX has of it; by its worker, and best right before that ends. */
+  void destroy() {
     if (listener == null) {
       return;
     }

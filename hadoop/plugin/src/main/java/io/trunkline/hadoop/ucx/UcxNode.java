@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -34,6 +35,10 @@ public final class UcxNode implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
   private static final long CLOSE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+  /** More closed listeners than these are freed, whose last connections are long over by then. */
+  private static final int MOST_REJECTING = 64;
+
   private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   /**
@@ -76,6 +81,10 @@ public final class UcxNode implements AutoCloseable {
   private final Object listening = new Object();
 
   private final Set<UcxListener> listeners = ConcurrentHashMap.newKeySet();
+
+  /** Closed ones that UCX still has, the oldest first. Guarded by itself. */
+  private final ArrayDeque<UcxListener> rejecting = new ArrayDeque<>();
+
   private final Thread atExit = new Thread(this::closeAtExit, "trunkline-ucx-exit");
   private long trimmedNanos = System.nanoTime();
   private boolean closed;
@@ -236,7 +245,17 @@ public final class UcxNode implements AutoCloseable {
   }
 
   void closed(UcxListener listener) {
+    UcxListener oldest = null;
+    synchronized (rejecting) {
+      rejecting.add(listener);
+      if (rejecting.size() > MOST_REJECTING) {
+        oldest = rejecting.poll();
+      }
+    }
     listeners.remove(listener);
+    if (oldest != null) {
+      oldest.destroyLater();
+    }
   }
 
   /** Workers, all of which run where somebody listens, take connections one after the other. */
@@ -431,6 +450,17 @@ public final class UcxNode implements AutoCloseable {
 
   // ---- the end
 
+  private void endLast(Connections connections) {
+    connections.endAll();
+    synchronized (rejecting) {
+      for (UcxListener listener : rejecting) {
+        if (listener.isOn(connections)) {
+          listener.destroy();
+        }
+      }
+    }
+  }
+
   private void closeAtExit() {
     try {
       close();
@@ -472,7 +502,7 @@ public final class UcxNode implements AutoCloseable {
     }
     ticker.close();
     for (Connections each : running) {
-      each.worker().close(each::endAll);
+      each.worker().close(() -> endLast(each));
     }
     pool.close();
     context.close();
