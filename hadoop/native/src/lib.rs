@@ -10,8 +10,8 @@
 //! | thread | does |
 //! |---|---|
 //! | the node's loop | forwards; runs the endpoint machines; nothing heavy |
-//! | a writer of Java | copies a segment into its packet and digests it |
-//! | a reader of Java | verifies a segment and copies it out |
+//! | a writer of Java | copies a segment into its packet, digests and seals it |
+//! | a reader of Java | verifies or opens a segment and copies it out |
 //! | workers of a block source | read block files, digest segments |
 //!
 //! Everything but the module `jni` is plain Rust and is tested without a JVM;
@@ -33,7 +33,9 @@ mod outbox;
 mod producer;
 mod pull;
 mod rate_limit;
+mod seal;
 mod segment;
+mod session;
 mod status;
 mod totals;
 mod verify;
@@ -52,9 +54,11 @@ pub use metadata::BlockMetadata;
 pub use node::NamedNode;
 pub use producer::StreamProducer;
 pub use pull::{Pull, PullSettings};
+pub use seal::{KEY_ID_LEN, Opener, SEAL_LEN, Sealer, StreamKind, WRITE_KEY_LEN, WriteKey};
 pub use segment::{
     ChecksumType, DEFAULT_SEGMENT_BYTES, DIGEST_LEN, HEADER_LEN, HeaderError, MAGIC, SegmentDigest,
     SegmentHeader,
 };
+pub use session::{HANDSHAKE_LEN, MAX_RECORD_PLAIN, RECORD_OVERHEAD, Role, Session};
 pub use totals::{ProducerTotals, PullTotals};
 pub use verify::Verify;
