@@ -22,6 +22,7 @@ use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::producer::StreamProducer;
 use crate::pull::{BUFFERED_WINDOWS, Pull, PullSettings};
+use crate::seal::{Opener, Sealer};
 use crate::status::{self, Opened};
 use crate::totals::Ended;
 
@@ -170,6 +171,20 @@ impl NamedNode {
     /// # Errors
     /// When the node is closed, or the bound for retained bytes is reached.
     pub fn open_producer(&self, prefix: &Name, retain: usize) -> Result<Arc<StreamProducer>> {
+        self.open_sealed_producer(prefix, retain, None)
+    }
+
+    /// The same; with `sealer` all segments are sealed. No other producer may
+    /// have one of this key and kind.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_sealed_producer(
+        &self,
+        prefix: &Name,
+        retain: usize,
+        sealer: Option<Sealer>,
+    ) -> Result<Arc<StreamProducer>> {
         let share = self
             .retention
             .reserve((retain as u64).saturating_mul(MAX_JUMBO_PACKET as u64))?;
@@ -178,6 +193,7 @@ impl NamedNode {
             retain,
             share,
             self.settings.verify,
+            sealer,
             self.ended.clone(),
         );
         producer.attached(self.attach(app, "producer", Some(prefix))?, self.clock);
@@ -190,7 +206,20 @@ impl NamedNode {
     ///
     /// # Errors
     /// When the node is closed, or the bound for pulled bytes is reached.
-    pub fn open_pull(&self, prefix: &Name, mut settings: PullSettings) -> Result<Arc<Pull>> {
+    pub fn open_pull(&self, prefix: &Name, settings: PullSettings) -> Result<Arc<Pull>> {
+        self.open_sealed_pull(prefix, settings, None)
+    }
+
+    /// The same; with `opener` all segments are sealed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_sealed_pull(
+        &self,
+        prefix: &Name,
+        mut settings: PullSettings,
+        opener: Option<Opener>,
+    ) -> Result<Arc<Pull>> {
         let bytes = |window: usize| (window * BUFFERED_WINDOWS * MAX_JUMBO_PACKET) as u64;
         let share = self
             .pulled
@@ -205,6 +234,7 @@ impl NamedNode {
             seed,
             self.clock.now(),
             self.settings.verify,
+            opener,
             share,
             self.ended.clone(),
         );

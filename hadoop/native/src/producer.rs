@@ -6,6 +6,7 @@
 //! A segment is copied once, from the Java array into the packet's buffer, and
 //! digested on the publishing thread. Segments are retained until they are
 //! acknowledged, the newest ones within a bound; an Interest that comes before its segment waits for it.
+//! With a key they are sealed where they lie in the packet, and opened again for whoever asks for one that is kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
 use ndn_io::{App, AppHandle};
-use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken};
+use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
 
 use crate::budget::Share;
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::seal::{SEAL_LEN, Sealer};
 use crate::segment::ChecksumType;
 use crate::totals::Ended;
 use crate::verify::Verify;
@@ -35,6 +37,7 @@ struct Shared {
     handle: Mutex<Option<(AppHandle, Clock)>>,
     ended: Arc<Ended>,
     verify: Verify,
+    sealer: Option<Sealer>,
 }
 
 struct Inner {
@@ -78,12 +81,14 @@ pub struct StreamProducer {
 
 impl StreamProducer {
     /// A producer that is not attached to a node yet, and the application to
-    /// attach. `share` is its part of the node's bound for retained bytes.
+    /// attach. `share` is its part of the node's bound for retained bytes; with
+    /// `sealer` all segments are sealed.
     pub(crate) fn new(
         prefix: &Name,
         retain: usize,
         share: Share,
         verify: Verify,
+        sealer: Option<Sealer>,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let core = Producer::new(ProducerConfig {
@@ -104,6 +109,7 @@ impl StreamProducer {
             handle: Mutex::new(None),
             ended,
             verify,
+            sealer,
         });
         let app = Box::new(ProducerApp(shared.clone()));
         (
@@ -160,9 +166,19 @@ impl StreamProducer {
     ) -> std::result::Result<(), E> {
         let now = self.now()?;
         let name = self.prefix().append_segment(segment);
-        let packet = Data::builder(&name)
-            .content_with(len, fill)
-            .sign(&self.shared.verify.signer(checksum))?;
+        let packet = match &self.shared.sealer {
+            None => Data::builder(&name)
+                .content_with(len, fill)
+                .sign(&self.shared.verify.signer(checksum))?,
+            Some(sealer) => Data::builder(&name)
+                .content_with(len + SEAL_LEN, |content| -> std::result::Result<(), E> {
+                    fill(&mut content[..len])?;
+                    sealer.seal(name.value(), segment, content)?;
+                    Ok(())
+                })
+                // The seal tells more than any digest does.
+                .sign(&SigningKey::Null)?,
+        };
         if packet.len() > MAX_JUMBO_PACKET {
             let text = format!(
                 "{name}: a packet of {} bytes is above the greatest, {MAX_JUMBO_PACKET}; \
@@ -202,7 +218,16 @@ impl StreamProducer {
     /// The content of a segment that is still retained.
     pub fn kept(&self, segment: u64) -> Option<Bytes> {
         let wire = self.shared.lock().core.kept(segment)?.clone();
-        Some(Data::parse(wire).ok()?.content())
+        let data = Data::parse(wire).ok()?;
+        match &self.shared.sealer {
+            None => Some(data.content()),
+            Some(sealer) => {
+                let name = self.prefix().append_segment(segment);
+                sealer
+                    .opener()
+                    .open(name.value(), segment, data.content_slice())
+            }
+        }
     }
 
     /// Every consumer has the segments up to this one: they are let go.

@@ -20,6 +20,7 @@ use crate::budget::Share;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::rate_limit::RateLimit;
+use crate::seal::Opener;
 use crate::segment::SegmentDigest;
 use crate::totals::Ended;
 use crate::verify::Verify;
@@ -65,6 +66,17 @@ pub struct Pull {
     handle: Mutex<Option<AppHandle>>,
 }
 
+/// Why what came under a name is not delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It does not match its own checksums or digest.
+    Damaged,
+    /// It is what the name stands for in another write.
+    Another,
+    /// Whoever made it has not the write's key, or it was changed since.
+    Forged,
+}
+
 struct Shared {
     prefix: Name,
     inner: Mutex<Inner>,
@@ -72,6 +84,7 @@ struct Shared {
     outbox: Outbox,
     window: usize,
     verify: Verify,
+    opener: Option<Opener>,
     ended: Arc<Ended>,
 }
 
@@ -107,13 +120,16 @@ impl Shared {
 impl Pull {
     /// A pull that is not attached to a node yet, and the application to
     /// attach. `now` is the node's own clock, `seed` that of the nonces, `share`
-    /// its part of the node's bound for pulled bytes.
+    /// its part of the node's bound for pulled bytes; with `opener` all segments
+    /// are sealed.
+    #[allow(clippy::too_many_arguments)] // the node's parts of it, one caller
     pub(crate) fn new(
         prefix: &Name,
         settings: PullSettings,
         seed: u64,
         now: Duration,
         verify: Verify,
+        opener: Option<Opener>,
         share: Share,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
@@ -156,6 +172,7 @@ impl Pull {
             outbox: Outbox::default(),
             window: settings.window,
             verify,
+            opener,
             ended,
         });
         let app = Box::new(PullApp(shared.clone()));
@@ -197,8 +214,9 @@ impl Pull {
     /// digest. Earlier segments are passed over. `None` when the time has
     /// passed.
     ///
-    /// One of another digest is what the name stood for before: from then on
-    /// the whole stream is asked for past the caches.
+    /// One of another digest is what the name stood for before, and one that does
+    /// not open is somebody else's: from then on the whole stream is asked for
+    /// past the caches.
     ///
     /// # Errors
     /// When the pull was closed, when it failed for good, when the segment was
@@ -220,18 +238,23 @@ impl Pull {
                 if wake {
                     self.shared.outbox.wake();
                 }
-                let sound = self.shared.verify.accepts(&data);
-                let bound = digest.is_none_or(|d| SegmentDigest::of(&data.content()) == Some(d));
+                let checked = self.check(segment, &data, digest);
                 inner = self.shared.lock();
                 inner.verifying -= 1;
-                if sound && bound {
-                    return Ok(Some(data.content()));
-                }
+                let refusal = match checked {
+                    Ok(content) => return Ok(Some(content)),
+                    Err(refusal) => refusal,
+                };
+                let sound = refusal != Refusal::Damaged;
                 if UNVERIFIED.allows() {
-                    let why = if sound {
-                        "a segment is of another write than this one; asked for past the caches"
-                    } else {
-                        "a segment does not verify; asked for again"
+                    let why = match refusal {
+                        Refusal::Damaged => "a segment does not verify; asked for again",
+                        Refusal::Another => {
+                            "a segment is of another write than this one; asked for past the caches"
+                        }
+                        Refusal::Forged => {
+                            "a segment does not open under this write's key; asked for past the caches"
+                        }
                     };
                     tracing::warn!(name = %self.prefix(), segment, "{why}");
                 }
@@ -264,6 +287,30 @@ impl Pull {
             let waited = self.shared.arrived.wait_timeout(inner, left);
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
             inner.takers -= 1;
+        }
+    }
+
+    /// The content, if it may be delivered.
+    fn check(
+        &self,
+        segment: u64,
+        data: &Data,
+        digest: Option<SegmentDigest>,
+    ) -> std::result::Result<Bytes, Refusal> {
+        let content = match &self.shared.opener {
+            Some(opener) => {
+                let name = self.prefix().append_segment(segment);
+                opener
+                    .open(name.value(), segment, data.content_slice())
+                    .ok_or(Refusal::Forged)?
+            }
+            None if self.shared.verify.accepts(data) => data.content(),
+            None => return Err(Refusal::Damaged),
+        };
+        if digest.is_none_or(|d| SegmentDigest::of(&content) == Some(d)) {
+            Ok(content)
+        } else {
+            Err(Refusal::Another)
         }
     }
 

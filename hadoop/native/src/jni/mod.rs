@@ -1,4 +1,4 @@
-//! The exported functions of `io.trunkline.hadoop.ndn.Native`: they turn
+//! The exported functions of `io.trunkline.hadoop.ndn.Native` and `NativeSecurity`: they turn
 //! arguments into Rust, call the room behind, and turn results and errors into
 //! Java. Nothing else happens here.
 //!
@@ -9,6 +9,7 @@
 mod blocks;
 mod failure;
 mod node;
+mod secure;
 mod stream;
 
 use std::sync::Arc;

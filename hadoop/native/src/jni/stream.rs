@@ -10,9 +10,10 @@ use jni::{Env, EnvUnowned};
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
 use crate::pull::PullSettings;
+use crate::seal::{StreamKind, WRITE_KEY_LEN, WriteKey};
 use crate::segment::{DIGEST_LEN, HEADER_LEN, SegmentDigest, SegmentHeader};
 
-/// `long producerOpen(long node, String prefix, int retainSegments)`
+/// `long producerOpen(long node, String prefix, int retainSegments, byte[] key, int kind)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerOpen<'local>(
     env: EnvUnowned<'local>,
@@ -20,14 +21,17 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerOpen<'local>(
     handle: jlong,
     prefix: JString<'local>,
     retain_segments: jint,
+    key: JByteArray<'local>,
+    kind: jint,
 ) -> jlong {
     call(env, |env| {
         let retain = at_least_one("segments to retain", retain_segments)?;
         let prefix = name(env, &prefix)?;
+        let sealer = write_key(env, &key, kind)?.map(|(key, kind)| key.sealer(kind));
         let node = node(handle)?;
         keep(Object::Producer(
             node.number(),
-            node.open_producer(&prefix, retain)?,
+            node.open_sealed_producer(&prefix, retain, sealer)?,
         ))
     })
 }
@@ -160,7 +164,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerClose<'local>
     })
 }
 
-/// `long pullOpen(long node, String prefix, long firstSegment, int window, boolean live, long last)`
+/// `long pullOpen(long node, String prefix, long firstSegment, int window, boolean live, long last,
+/// byte[] key, int kind)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
@@ -172,8 +177,11 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
     window: jint,
     live: jboolean,
     last: jlong,
+    key: JByteArray<'local>,
+    kind: jint,
 ) -> jlong {
     call(env, |env| {
+        let opener = write_key(env, &key, kind)?.map(|(key, kind)| key.opener(kind));
         let settings = PullSettings {
             first: not_negative("first segment", first_segment)?,
             last: u64::try_from(last).ok(),
@@ -184,7 +192,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
         let node = node(handle)?;
         keep(Object::Pull(
             node.number(),
-            node.open_pull(&prefix, settings)?,
+            node.open_sealed_pull(&prefix, settings, opener)?,
         ))
     })
 }
@@ -327,6 +335,34 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullClose<'local>(
     })
 }
 
+/// The key of a write and which of its streams; `None` for a null array.
+fn write_key(
+    env: &Env<'_>,
+    key: &JByteArray<'_>,
+    kind: jint,
+) -> Result<Option<(WriteKey, StreamKind)>, Failure> {
+    if key.is_null() {
+        return Ok(None);
+    }
+    let kind = StreamKind::from_number(kind)
+        .ok_or_else(|| NativeError::Argument(format!("kind of stream {kind}")))?;
+    let bytes = key_bytes(env, key)?;
+    Ok(Some((WriteKey::new(bytes), kind)))
+}
+
+/// The bytes of a key.
+pub(super) fn key_bytes(
+    env: &Env<'_>,
+    key: &JByteArray<'_>,
+) -> Result<[u8; WRITE_KEY_LEN], Failure> {
+    if key.is_null() || key.len(env)? != WRITE_KEY_LEN {
+        return Err(NativeError::Argument("key array is null or not 16 bytes long".into()).into());
+    }
+    let mut bytes = [0; WRITE_KEY_LEN];
+    key.get_region(env, 0, signed_mut(&mut bytes))?;
+    Ok(bytes)
+}
+
 fn at_least_one(what: &str, value: jint) -> Result<usize, NativeError> {
     match usize::try_from(value) {
         Ok(value) if value > 0 => Ok(value),
@@ -342,13 +378,18 @@ fn check_header(env: &Env<'_>, header: &JByteArray<'_>) -> Result<(), Failure> {
 }
 
 /// A range of a Java array.
-struct Part {
-    at: jint,
-    len: usize,
+pub(super) struct Part {
+    pub(super) at: jint,
+    pub(super) len: usize,
 }
 
 /// The range, if the array holds it.
-fn part(env: &Env<'_>, body: &JByteArray<'_>, at: jint, len: jint) -> Result<Part, Failure> {
+pub(super) fn part(
+    env: &Env<'_>,
+    body: &JByteArray<'_>,
+    at: jint,
+    len: jint,
+) -> Result<Part, Failure> {
     let inside = |have: usize| at >= 0 && len >= 0 && at as usize + len as usize <= have;
     if body.is_null() || !inside(body.len(env)?) {
         let text = format!("body array is null or does not hold {len} bytes at {at}");
@@ -375,12 +416,12 @@ fn segment_digest(
     Ok(Some(SegmentDigest(bytes)))
 }
 
-fn signed(bytes: &[u8]) -> &[i8] {
+pub(super) fn signed(bytes: &[u8]) -> &[i8] {
     // SAFETY: i8 and u8 have one size, one alignment and no invalid values.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
 }
 
-fn signed_mut(bytes: &mut [u8]) -> &mut [i8] {
+pub(super) fn signed_mut(bytes: &mut [u8]) -> &mut [i8] {
     // SAFETY: as above; the borrow of `bytes` is exclusive and lives as long.
     unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len()) }
 }

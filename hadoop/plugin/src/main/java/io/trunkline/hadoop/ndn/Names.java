@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -80,9 +81,21 @@ public final class Names {
   }
 
   /**
-   * The packets of one writer that are no whole segments of the block.
+   * What the segments of a write lie below.
    *
    * @param version the block's versioned name
+   * @param key the key that they are sealed with, null when they are not
+   * @return {@code <version>}, or {@code <version>/32=<key id>}
+   * @throws IOException when it is no key
+   */
+  public static String segments(String version, byte[] key) throws IOException {
+    return key == null ? version : version + "/32=%" + PERCENT.formatHex(NativeSecurity.keyId(key));
+  }
+
+  /**
+   * The packets of one writer that are no whole segments of the block.
+   *
+   * @param version what the write's segments lie below
    * @param nonce tells writers apart
    * @return {@code <version>/32=stream/<nonce>}
    */

@@ -51,15 +51,18 @@ public final class Native {
    * @param node the node's handle
    * @param prefix URI of the versioned name, without segment
    * @param retainSegments how many of the newest segments stay answerable
+   * @param key what they are sealed with, null when they are not; one producer of a kind for a key
+   * @param kind 0 for the block's segments, 1 for the writer's stream; with a key only
    * @return the producer's handle
    * @throws NoRoomException when the node's bound for kept segments is reached
    * @throws IOException when the name is no name or the node is closed
    */
-  public static native long producerOpen(long node, String prefix, int retainSegments)
-      throws IOException;
+  public static native long producerOpen(
+      long node, String prefix, int retainSegments, byte[] key, int kind) throws IOException;
 
   /**
-   * Publishes one segment; its content is header, checksums, data. Signed on the calling thread.
+   * Publishes one segment; its content is header, checksums, data. Sealed or signed on the calling
+   * thread. With a key, segments are published in rising order.
    *
    * @param producer the producer's handle
    * @param segment number of the segment
@@ -139,11 +142,20 @@ public final class Native {
    * @param live whether the stream is being made: an unanswered Interest past the last known
    *     segment is then no loss
    * @param last number of the last segment, or -1 when it is not known
+   * @param key what they are sealed with, null when they are not
+   * @param kind as for {@link #producerOpen}
    * @return the consumer's handle
    * @throws IOException when the name is no name or the node is closed
    */
   public static native long pullOpen(
-      long node, String prefix, long firstSegment, int window, boolean live, long last)
+      long node,
+      String prefix,
+      long firstSegment,
+      int window,
+      boolean live,
+      long last,
+      byte[] key,
+      int kind)
       throws IOException;
 
   /**

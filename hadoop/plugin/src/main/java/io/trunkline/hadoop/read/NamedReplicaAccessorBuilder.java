@@ -100,12 +100,12 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
       return null;
     }
     try {
-      String forbidden = DataProtection.againstNamedData(conf);
+      String forbidden = DataProtection.againstReads(conf);
       if (!forbidden.isEmpty()) {
-        throw new NotServed(Fallback.PROTECTED, forbidden);
+        throw new NotServed(Fallback.SECURED_OTHER, forbidden);
       }
       if (guarded()) {
-        throw new NotServed(Fallback.BLOCK_TOKEN, "");
+        throw new NotServed(Fallback.SECURED_OTHER, "the block is read with a token");
       }
       if (shortCircuit()) {
         throw new NotServed(Fallback.SHORT_CIRCUIT, "");

@@ -10,8 +10,6 @@ public enum Fallback {
   NOT_SERVED("not_served", "it is off on the DataNode"),
   /** What the transport needs is not there. */
   UNAVAILABLE("unavailable", "it cannot be used in this process"),
-  /** This process's own configuration demands protection that the transport has not. */
-  PROTECTED("protected", "the configuration of this process protects data transfer"),
   /** The DataNode's record sends clients to another host. */
   OTHER_HOST("other_host", "the answer for the DataNode names another host"),
   /** The DataNode's plug-in speaks another version. */
@@ -26,8 +24,17 @@ public enum Fallback {
   NODE_DOWN("node_down", "the named-data forwarder of this process cannot be started"),
   /** This JVM's forwarder has no room for another writer. */
   NO_ROOM("no_room", "too many blocks are written at once"),
-  /** The operation carries a block token. */
-  BLOCK_TOKEN("block_token", "the block needs an access token, which named data cannot check"),
+  /** The operation carries a block token, or the DataNode wants one, and not both. */
+  BLOCK_TOKEN("block_token", "one side has block tokens and the other one has not"),
+  /** Where data transfer is protected, only writes with a token to several replicas go by name. */
+  SECURED_OTHER(
+      "secured_other",
+      "where data transfer is protected, only writes with a block token to several replicas go by"
+          + " name"),
+  /** Stock code does a handshake of its own, as nothing tells it that it need not. */
+  NO_RESOLVER("no_resolver", "Hadoop makes a handshake of its own on every connection"),
+  /** The connection to the DataNode's plug-in could not be made secure. */
+  HANDSHAKE("handshake", "the connection to the DataNode's plug-in could not be made secure"),
   /** The write has checksums that segments cannot carry. */
   CHECKSUM_KIND("checksum_kind", "named data cannot carry its checksums"),
   /** A DataNode's upstream does not write by name. */
@@ -59,7 +66,7 @@ public enum Fallback {
    * @return true when one log line says it all
    */
   boolean ofProcess() {
-    return this == UNAVAILABLE || this == PROTECTED;
+    return this == UNAVAILABLE || this == SECURED_OTHER || this == NO_RESOLVER;
   }
 
   /**

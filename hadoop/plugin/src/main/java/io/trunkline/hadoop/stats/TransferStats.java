@@ -52,6 +52,10 @@ public final class TransferStats {
     INLINE_ASKED,
     /** Pulls that did not get their segment in time. */
     PULL_TIMEOUTS,
+    /** Control connections of named writes that were made secure, at either end. */
+    SECURED_CONNECTIONS,
+    /** Connections that this JVM's DataNodes closed as they could not be made secure. */
+    HANDSHAKES_REFUSED,
     /** Data connections that this JVM opened by UCX to write a block. */
     UCX_WRITES,
     /** Data connections that this JVM opened by UCX to read blocks. */

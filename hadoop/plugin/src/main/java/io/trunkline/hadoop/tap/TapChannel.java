@@ -12,6 +12,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
+import java.nio.channels.WritableByteChannel;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
@@ -31,10 +32,30 @@ public final class TapChannel extends SocketChannel {
   private static final int AHEAD_BYTES = 2048;
 
   private volatile SocketChannel real;
+  private volatile TapWire wire;
   private final Tap tap;
   private final TapOutput out;
   private final Object writeLock = new Object();
   private final Socket owner;
+
+  /** The connection as what is due goes out on it. */
+  private final WritableByteChannel sink =
+      new WritableByteChannel() {
+        @Override
+        public int write(ByteBuffer from) throws IOException {
+          return wire.write(from, real);
+        }
+
+        @Override
+        public boolean isOpen() {
+          return real.isOpen();
+        }
+
+        @Override
+        public void close() throws IOException {
+          TapChannel.this.close();
+        }
+      };
 
   /** Whether the byte that the caller will come back with was taken already. */
   private boolean lastByteTaken;
@@ -53,9 +74,22 @@ public final class TapChannel extends SocketChannel {
    * @param listener decides what becomes of it
    */
   public TapChannel(Socket owner, SocketChannel real, TapListener listener) {
+    this(owner, real, TapWire.PLAIN, listener);
+  }
+
+  /**
+   * A channel.
+   *
+   * @param owner what {@link #socket} answers
+   * @param real the connection
+   * @param wire the form in which all goes over it; closed with the channel
+   * @param listener decides what becomes of it
+   */
+  public TapChannel(Socket owner, SocketChannel real, TapWire wire, TapListener listener) {
     super(TapSelectorProvider.INSTANCE);
     this.owner = owner;
     this.real = real;
+    this.wire = wire;
     this.tap = new Tap(listener, new Connection());
     this.out = tap.output();
   }
@@ -68,7 +102,7 @@ public final class TapChannel extends SocketChannel {
   public int write(ByteBuffer from) throws IOException {
     synchronized (writeLock) {
       int start = from.position();
-      if (!out.drainTo(real)) {
+      if (!out.drainTo(sink)) {
         return 0;
       }
       if (lastByteTaken && from.hasRemaining()) {
@@ -83,7 +117,7 @@ public final class TapChannel extends SocketChannel {
           continue;
         }
         tap.accept(from);
-        if (!out.drainTo(real)) {
+        if (!out.drainTo(sink)) {
           from.position(from.position() - 1);
           lastByteTaken = true;
           break;
@@ -100,7 +134,7 @@ public final class TapChannel extends SocketChannel {
     int count;
     from.limit(from.position() + most);
     try {
-      count = real.write(from);
+      count = sink.write(from);
     } finally {
       from.limit(limit);
     }
@@ -134,7 +168,7 @@ public final class TapChannel extends SocketChannel {
       boolean few = to.hasRemaining() && to.remaining() < AHEAD_BYTES;
       ByteBuffer into = few && tap.rewritesAnswers() ? emptyAhead() : to;
       int start = into.position();
-      int count = real.read(into);
+      int count = wire.read(real, into);
       if (count <= 0) {
         return count;
       }
@@ -173,7 +207,7 @@ public final class TapChannel extends SocketChannel {
 
   /** Whether stock code can read without the connection: no selector may have it wait then. */
   boolean pending() {
-    return pending;
+    return pending || wire.pending();
   }
 
   /** What the tap's listener sees of this channel. */
@@ -197,6 +231,8 @@ public final class TapChannel extends SocketChannel {
     @Override
     public void moveTo(Connector connector) throws IOException {
       real.close();
+      wire.close();
+      wire = TapWire.PLAIN;
       SocketChannel other = connector.connect();
       other.configureBlocking(isBlocking());
       real = other;
@@ -215,7 +251,7 @@ public final class TapChannel extends SocketChannel {
       long deadline = deadline();
       while (true) {
         synchronized (writeLock) {
-          while (out.drainTo(real)) {
+          while (out.drainTo(sink)) {
             if (!more) {
               return;
             }
@@ -265,6 +301,7 @@ public final class TapChannel extends SocketChannel {
     try {
       real.close();
     } finally {
+      wire.close();
       tap.close();
     }
   }

@@ -15,8 +15,10 @@ import java.util.regex.Pattern;
  *     under. Clients go to no other host than that
  * @param port port of its plug-in, 0 when it is not served
  * @param reason why it is not served, empty when it is
+ * @param secured whether it takes connections alone that are made secure by a block token
  */
-public record DataNodeRecord(int version, boolean served, String address, int port, String reason) {
+public record DataNodeRecord(
+    int version, boolean served, String address, int port, String reason, boolean secured) {
   /** That of plug-ins which do not say one. */
   private static final String FIRST_VERSION = "1";
 
@@ -25,6 +27,19 @@ public record DataNodeRecord(int version, boolean served, String address, int po
   /** An IP address in figures: what a stranger answers is never looked up in a name service. */
   private static final Pattern FIGURES =
       Pattern.compile("|(\\d{1,3}\\.){3}\\d{1,3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\\w+)?");
+
+  /**
+   * A record of a DataNode that takes connections as they come.
+   *
+   * @param version of what its plug-in speaks
+   * @param served whether it takes data
+   * @param address where its plug-in listens
+   * @param port port of its plug-in
+   * @param reason why it is not served
+   */
+  public DataNodeRecord(int version, boolean served, String address, int port, String reason) {
+    this(version, served, address, port, reason, false);
+  }
 
   /**
    * Writes the record.
@@ -39,6 +54,9 @@ public record DataNodeRecord(int version, boolean served, String address, int po
               json.writeStringField("address", address);
               json.writeNumberField("port", port);
               json.writeStringField("reason", reason);
+              if (secured) {
+                json.writeBooleanField("secured", true);
+              }
             })
         .getBytes(StandardCharsets.UTF_8);
   }
@@ -67,7 +85,8 @@ public record DataNodeRecord(int version, boolean served, String address, int po
         throw new IOException("address " + address + " is not in figures");
       }
       String reason = json.getOrDefault("reason", "").replaceAll("\\p{Cntrl}", " ");
-      return new DataNodeRecord(version, served, address, port, reason);
+      boolean secured = "true".equals(json.get("secured"));
+      return new DataNodeRecord(version, served, address, port, reason, secured);
     } catch (IOException | NumberFormatException e) {
       throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
     }

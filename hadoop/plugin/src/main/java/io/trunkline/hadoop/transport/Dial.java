@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.channels.SocketChannel;
+import java.util.function.BooleanSupplier;
 
 /** A connection that stock code wants, as a transport sees it. */
 public interface Dial {
@@ -53,6 +54,17 @@ public interface Dial {
    * @throws IOException when it cannot be connected
    */
   SocketChannel tcp(InetSocketAddress to, int limitMs) throws IOException;
+
+  /**
+   * The connection that was made last has a secure channel of its own: where stock code asks, it is
+   * told so. Called at the end, when nothing can fail any more.
+   *
+   * @return whether stock code has been told, and so writes what it would else protect
+   * @throws IOException when the connection has gone already
+   */
+  default BooleanSupplier secured() throws IOException {
+    return () -> false;
+  }
 
   /**
    * Names the DataNode in logs and counters.

@@ -49,8 +49,13 @@ public final class Discovery {
    * @param outcome what is known
    * @param plugin where its plug-in listens, null unless it takes data
    * @param reason why it takes none, empty when it does
+   * @param secured whether it takes connections alone that are made secure by a block token
    */
-  public record Route(Outcome outcome, InetSocketAddress plugin, String reason) {}
+  public record Route(Outcome outcome, InetSocketAddress plugin, String reason, boolean secured) {
+    private static Route none(Outcome outcome, String reason) {
+      return new Route(outcome, null, reason, false);
+    }
+  }
 
   /** Guarded by itself, but for {@code misses}, which may be reset while somebody asks. */
   private static final class Entry {
@@ -144,7 +149,7 @@ public final class Discovery {
   }
 
   private void missed(Entry entry, Outcome outcome, String reason) {
-    entry.route = new Route(outcome, null, reason);
+    entry.route = Route.none(outcome, reason);
     entry.expiresNanos =
         nanoClock.getAsLong() + (FIRST_MISS_NANOS << Math.min(entry.misses, MAX_DOUBLINGS));
     entry.misses = Math.min(entry.misses, MAX_DOUBLINGS) + 1;
@@ -169,16 +174,15 @@ public final class Discovery {
 
   private Route route(DataNodeRecord record, InetSocketAddress transfer) {
     if (!record.served()) {
-      return new Route(Outcome.REFUSED, null, record.reason());
+      return Route.none(Outcome.REFUSED, record.reason());
     }
     if (record.version() != version) {
-      return new Route(
-          Outcome.OTHER_VERSION,
-          null,
-          "version " + record.version() + ", this side speaks " + version);
+      return Route.none(
+          Outcome.OTHER_VERSION, "version " + record.version() + ", this side speaks " + version);
     }
     InetAddress host = address(record.address(), transfer.getAddress());
-    return new Route(Outcome.SERVED, new InetSocketAddress(host, record.port()), "");
+    return new Route(
+        Outcome.SERVED, new InetSocketAddress(host, record.port()), "", record.secured());
   }
 
   /** Whoever answers for a DataNode may name its own host and no other; loopback is one host. */

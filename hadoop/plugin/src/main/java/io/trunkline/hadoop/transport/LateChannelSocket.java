@@ -17,6 +17,7 @@ import java.nio.channels.SocketChannel;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.net.NetUtils;
 import org.apache.hadoop.net.SocketInputStream;
 import org.apache.hadoop.net.SocketOutputStream;
@@ -97,13 +98,22 @@ public final class LateChannelSocket extends Socket {
   public void connect(SocketAddress endpoint, int timeoutMs) throws IOException {
     InetSocketAddress target = (InetSocketAddress) endpoint;
     boolean data = transports != null && !target.isUnresolved();
-    show(data ? transports.open(new Call(target, timeoutMs)) : connectTcp(target, timeoutMs));
+    SecuredConnection.forgetLast();
+    if (!data) {
+      show(connectTcp(target, timeoutMs), null);
+      return;
+    }
+    Call call = new Call(target, timeoutMs);
+    show(transports.open(call), call.secured);
   }
 
   /** What transports see of this socket while it is being connected. */
   private final class Call implements Dial {
     private final InetSocketAddress dataNode;
     private final int timeoutMs;
+
+    /** Null unless the connection is secure by itself. */
+    private SecuredConnection secured;
 
     Call(InetSocketAddress dataNode, int timeoutMs) {
       this.dataNode = dataNode;
@@ -137,7 +147,14 @@ public final class LateChannelSocket extends Socket {
 
     @Override
     public SocketChannel tcp(InetSocketAddress to, int limitMs) throws IOException {
+      secured = null;
       return connectTcp(to, limitMs);
+    }
+
+    @Override
+    public BooleanSupplier secured() throws IOException {
+      secured = new SecuredConnection(((InetSocketAddress) real.getRemoteAddress()).getAddress());
+      return secured;
     }
   }
 
@@ -183,7 +200,7 @@ public final class LateChannelSocket extends Socket {
     }
   }
 
-  private void show(SocketChannel channel) throws IOException {
+  private void show(SocketChannel channel, SecuredConnection secured) throws IOException {
     synchronized (lock) {
       if (state == State.CLOSED) {
         channel.close();
@@ -193,6 +210,11 @@ public final class LateChannelSocket extends Socket {
       state = State.CONNECTED;
     }
     remember(channel);
+    if (secured != null) {
+      int port = ends.remote().getPort();
+      ends = new Ends(new InetSocketAddress(secured.address(), port), ends.local());
+      secured.made();
+    }
   }
 
   private void refuseClosed() throws SocketException {

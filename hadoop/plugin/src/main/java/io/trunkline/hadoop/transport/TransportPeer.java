@@ -93,8 +93,9 @@ public abstract class TransportPeer implements Peer {
     return null;
   }
 
+  /** Most transports leave that to stock code. */
   @Override
-  public final boolean hasSecureChannel() {
+  public boolean hasSecureChannel() {
     return false;
   }
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import org.apache.hadoop.hdfs.protocol.datatransfer.DataTransferProtoUtil;
 import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.OpWriteBlockProto;
 import org.apache.hadoop.hdfs.protocol.proto.HdfsProtos.ExtendedBlockProto;
+import org.apache.hadoop.security.proto.SecurityProtos.TokenProto;
 import org.apache.hadoop.thirdparty.protobuf.CodedInputStream;
 import org.apache.hadoop.util.DataChecksum;
 
@@ -17,7 +18,7 @@ import org.apache.hadoop.util.DataChecksum;
  * @param blockBytes size at which the client will end the block, 0 when it does not say
  * @param stage stage of the pipeline
  * @param client name of the client, empty when a DataNode writes by itself
- * @param token whether a block access token came with it
+ * @param token the block access token that came with it, null for none
  * @param targets DataNodes after the one that this header is sent to
  * @param pipelineSize DataNodes of the whole pipeline
  * @param checksum kind of checksum that the client uses
@@ -30,7 +31,7 @@ public record WriteOp(
     long blockBytes,
     OpWriteBlockProto.BlockConstructionStage stage,
     String client,
-    boolean token,
+    BlockToken token,
     int targets,
     int pipelineSize,
     DataChecksum checksum) {
@@ -60,10 +61,16 @@ public record WriteOp(
         block.getNumBytes(),
         proto.getStage(),
         proto.getHeader().getClientName(),
-        base.hasToken() && !base.getToken().getIdentifier().isEmpty(),
+        base.hasToken() ? token(base.getToken()) : null,
         proto.getTargetsCount(),
         proto.getPipelineSize(),
         checksum);
+  }
+
+  private static BlockToken token(TokenProto token) {
+    return token.getIdentifier().isEmpty()
+        ? null
+        : new BlockToken(token.getIdentifier().toByteArray(), token.getPassword().toByteArray());
   }
 
   /**

@@ -49,19 +49,12 @@ class FallbackTest {
     }
   }
 
+  /** Nothing says who writes, so nothing by name is secured. */
   @Test
-  void blockTokens() throws Exception {
+  void protectionWithoutBlockTokens() throws Exception {
     Configuration conf = TestCluster.conf();
-    conf.setBoolean("dfs.block.access.token.enable", true);
-    allGoesByTcp(conf, Fallback.PROTECTED);
-  }
-
-  @Test
-  void encryption() throws Exception {
-    Configuration conf = TestCluster.conf();
-    conf.setBoolean("dfs.block.access.token.enable", true);
-    conf.setBoolean("dfs.encrypt.data.transfer", true);
-    allGoesByTcp(conf, Fallback.PROTECTED);
+    conf.set("dfs.data.transfer.protection", "privacy");
+    allGoesByTcp(conf, Fallback.SECURED_OTHER);
   }
 
   @Test

@@ -4,15 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.TrunklineTrustedChannelResolver;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.transport.DataNodeRecord;
+import io.trunkline.hadoop.wire.BlockToken;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -36,6 +39,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Three faces of strangers answer for every DataNode of a stock set-up, and are the first to do so:
@@ -100,9 +105,13 @@ class HostileRecordsTest {
 
   /** They answer for each DataNode, all with the same record. */
   private void strangers(TestCluster cluster, String address, int port) throws IOException {
+    strangers(cluster, new DataNodeRecord(Preamble.VERSION, true, address, port, ""));
+  }
+
+  private void strangers(TestCluster cluster, DataNodeRecord says) throws IOException {
     NdnNode client = NdnNode.acquire(Settings.from(conf), null);
     opened.add(client);
-    byte[] record = new DataNodeRecord(Preamble.VERSION, true, address, port, "").encode();
+    byte[] record = says.encode();
     List<String> names = new ArrayList<>();
     for (DataNode dataNode : cluster.mini().getDataNodes()) {
       InetSocketAddress transfer = dataNode.getXferAddress();
@@ -165,13 +174,13 @@ class HostileRecordsTest {
 
   /** What a client's own configuration says goes before what any record says. */
   @Test
-  void aClientThatKnowsOfTokensDoesNotAskAtAll() throws Exception {
+  void aClientThatKnowsOfTokensIsSentNowhere() throws Exception {
     conf.setBoolean("dfs.block.access.token.enable", true);
     TestCluster cluster = cluster();
     strangers(cluster, "", lure.getLocalPort());
     putAndGet(cluster.fs(), "/guarded");
     assertEquals(0, visits.get());
-    assertTrue(cluster.count(Fallback.PROTECTED) > 0);
+    assertTrue(cluster.count(Fallback.BLOCK_TOKEN) > 0);
     assertEquals(openedByName, stats.connectionsOpened("ndn"));
   }
 
@@ -191,6 +200,29 @@ class HostileRecordsTest {
     lure.close();
     assertEquals(0, bytes.get(), "bytes of " + visits + " connections");
     assertTrue(cluster.count(Fallback.BLOCK_TOKEN) > 0);
+    assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+  }
+
+  /** Who answers in the DataNode's place, and says that it knows tokens, learns no password. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoPretendsToKnowTokensIsFoundOut(boolean encrypted) throws Exception {
+    conf.setBoolean("dfs.block.access.token.enable", true);
+    conf.setBoolean("dfs.encrypt.data.transfer", encrypted);
+    conf.set("dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
+    TestCluster cluster = cluster();
+    strangers(
+        cluster, new DataNodeRecord(Preamble.VERSION, true, "", lure.getLocalPort(), "", true));
+    byte[] answer = new byte[Welcome.BYTES + SecureHello.MESSAGE_BYTES];
+    System.arraycopy(bytesOf(Welcome.encode()), 0, answer, 0, Welcome.BYTES);
+    says = answer;
+    putAndGet(cluster.fs(), "/pretended");
+    cluster.check("/pretended", DATA, 3);
+    lure.close();
+    assertTrue(visits.get() > 0);
+    int most = 8 + BlockToken.MAX_IDENTIFIER_BYTES + SecureHello.MESSAGE_BYTES;
+    assertTrue(bytes.get() <= (long) visits.get() * most, bytes + " bytes");
+    assertTrue(cluster.count(Fallback.HANDSHAKE) > 0);
     assertEquals(0, cluster.count(Counter.NAMED_WRITES));
   }
 }

@@ -47,7 +47,7 @@ class NativeTest {
 
   @Test
   void aSegmentsDigestIsOfItsHeaderAndChecksums() throws Exception {
-    publish(Native.producerOpen(node, NAME, 8));
+    publish(Native.producerOpen(node, NAME, 8, null, 0));
     MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
     sha256.update(header);
     sha256.update(body, 0, SUMS);
@@ -58,7 +58,7 @@ class NativeTest {
 
   @Test
   void whatIsKeptCanBeHadBack() throws IOException {
-    long producer = Native.producerOpen(node, NAME, 8);
+    long producer = Native.producerOpen(node, NAME, 8, null, 0);
     publish(producer);
     byte[] back = new byte[body.length];
     assertTrue(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
@@ -71,15 +71,16 @@ class NativeTest {
 
   @Test
   void failuresAreToldApartByClass() throws IOException {
-    long producer = Native.producerOpen(node, NAME, 64);
-    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 128));
+    long producer = Native.producerOpen(node, NAME, 64, null, 0);
+    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 128, null, 0));
     Native.producerClose(producer, 0);
     assertThrows(ClosedException.class, () -> publish(producer));
     assertEquals(
         NdnException.class,
-        assertThrows(NdnException.class, () -> Native.producerOpen(node, "/%zz", 1)).getClass());
-    publish(Native.producerOpen(node, NAME, 8));
-    long pull = Native.pullOpen(node, NAME, 0, 4, true, -1);
+        assertThrows(NdnException.class, () -> Native.producerOpen(node, "/%zz", 1, null, 0))
+            .getClass());
+    publish(Native.producerOpen(node, NAME, 8, null, 0));
+    long pull = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
     byte[] wrong = Arrays.copyOfRange(digests, 17, 33);
     byte[] to = new byte[body.length];
     // The checksums are random, so it does not even verify.

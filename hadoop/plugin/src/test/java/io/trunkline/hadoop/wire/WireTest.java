@@ -11,7 +11,10 @@ import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.ndn.wire.AnswerFrame;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
+import io.trunkline.hadoop.ndn.wire.Welcome;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -27,17 +30,80 @@ class WireTest {
   private static final Preamble NAMED =
       new Preamble("/hadoop/blocks/BP-1/1073741825/v=1001", 0x1122334455667788L, 64512);
 
+  private static final Preamble SEALED =
+      new Preamble(NAMED.name(), 5, 512, new WriteKey("sixteen bytes...".getBytes()));
+
   @Test
   void preambleRoundTripsAtEveryCut() throws IOException {
-    byte[] bytes = NAMED.encode();
+    for (Preamble preamble : List.of(NAMED, SEALED)) {
+      byte[] bytes = preamble.encode();
+      for (int cut = 0; cut < bytes.length; cut++) {
+        ByteBuffer in = ByteBuffer.wrap(bytes, 0, cut);
+        assertNull(Preamble.decode(in));
+        assertEquals(0, in.position());
+      }
+      ByteBuffer in = ByteBuffer.wrap(Arrays.copyOf(bytes, bytes.length + 3));
+      assertEquals(preamble, Preamble.decode(in));
+      assertEquals(bytes.length, in.position());
+    }
+  }
+
+  @Test
+  void keysStandInNoText() {
+    BlockToken token = new BlockToken("who".getBytes(), "sixteen bytes...".getBytes());
+    assertFalse((SEALED.toString() + token).contains("sixteen"));
+    assertFalse(SEALED.toString().contains(Arrays.toString(SEALED.key().bytes())));
+  }
+
+  @Test
+  void secureHelloRoundTripsAtEveryCut() throws IOException {
+    byte[] message = new byte[SecureHello.MESSAGE_BYTES];
+    message[3] = 7;
+    SecureHello hello = new SecureHello("identifier".getBytes(), message);
+    byte[] bytes = hello.encode();
     for (int cut = 0; cut < bytes.length; cut++) {
       ByteBuffer in = ByteBuffer.wrap(bytes, 0, cut);
-      assertNull(Preamble.decode(in));
+      assertEquals(
+          cut < 4 ? SecureHello.Kind.UNKNOWN : SecureHello.Kind.SECURE, SecureHello.look(in));
+      assertNull(SecureHello.decode(in));
       assertEquals(0, in.position());
     }
     ByteBuffer in = ByteBuffer.wrap(Arrays.copyOf(bytes, bytes.length + 3));
-    assertEquals(NAMED, Preamble.decode(in));
+    SecureHello read = SecureHello.decode(in);
     assertEquals(bytes.length, in.position());
+    assertArrayEquals(hello.identifier(), read.identifier());
+    assertArrayEquals(message, read.message());
+  }
+
+  @Test
+  void secureHelloRefusesStrangers() {
+    byte[] hello = new SecureHello(new byte[10], new byte[SecureHello.MESSAGE_BYTES]).encode();
+    assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(NAMED.encode())));
+    assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(new byte[] {'G'})));
+    for (int[] change : new int[][] {{4, 2}, {4, 4}, {5, 1}, {6, 0x7F}, {6, 0x10}, {7, 0}}) {
+      byte[] bytes = Arrays.copyOf(hello, 40_000);
+      bytes[change[0]] = (byte) change[1];
+      if (change[0] == 6 && change[1] == 0x10) {
+        bytes[7] = 1;
+      }
+      assertThrows(
+          IOException.class,
+          () -> SecureHello.decode(ByteBuffer.wrap(bytes)),
+          Arrays.toString(change));
+    }
+  }
+
+  /** What both ends have seen is the welcome and all of the hello before its message. */
+  @Test
+  void thePrologueHoldsBothVersions() throws IOException {
+    byte[] prologue = SecureHello.prologue(new byte[] {1, 2});
+    byte[] hello = new SecureHello(new byte[] {1, 2}, new byte[48]).encode();
+    byte[] expected =
+        ByteBuffer.allocate(Welcome.BYTES + hello.length - 48)
+            .put(Welcome.encode())
+            .put(hello, 0, hello.length - 48)
+            .array();
+    assertArrayEquals(expected, prologue);
   }
 
   @Test
@@ -46,7 +112,7 @@ class WireTest {
         new byte[][] {{0}, {'T', 'R', 'X'}, "GET / HTTP/1.1".getBytes(), StockBytes.heartbeat()}) {
       assertThrows(IOException.class, () -> Preamble.decode(ByteBuffer.wrap(stranger)));
     }
-    for (int[] change : new int[][] {{4, 1}, {4, 3}, {5, 1}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
+    for (int[] change : new int[][] {{4, 2}, {4, 4}, {5, 2}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
       byte[] bytes = Arrays.copyOf(NAMED.encode(), 2000);
       bytes[change[0] == 61 ? NAMED.encode().length - 4 : change[0]] = (byte) change[1];
       assertThrows(
@@ -226,7 +292,7 @@ class WireTest {
     assertEquals(StockBytes.CHECKSUM, op.checksum());
     assertTrue(op.firstHop());
     assertTrue(op.mirrored());
-    assertFalse(op.token());
+    assertNull(op.token());
   }
 
   @Test
@@ -306,7 +372,8 @@ class WireTest {
     byte[] packet = StockBytes.packet(0, 0, false, new byte[100]);
     ByteBuffer record = ByteBuffer.allocate(packet.length + 7);
     record.put((byte) 1).putShort((short) (packet.length - 104)).putInt(5).put(packet);
-    byte[][] seeds = {named, header, packet, record.array(), new byte[64]};
+    byte[] hello = new SecureHello(new byte[20], new byte[48]).encode();
+    byte[][] seeds = {named, hello, SEALED.encode(), header, packet, record.array(), new byte[64]};
     for (int round = 0; round < 40_000; round++) {
       byte[] bytes = seeds[random.nextInt(seeds.length)].clone();
       for (int i = random.nextInt(4); i >= 0; i--) {
@@ -314,6 +381,7 @@ class WireTest {
       }
       ByteBuffer in = ByteBuffer.wrap(bytes, 0, random.nextInt(bytes.length + 1));
       quietly(() -> Preamble.decode(in.duplicate()));
+      quietly(() -> SecureHello.decode(in.duplicate()));
       quietly(() -> ControlRecord.decode(in.duplicate()));
       quietly(() -> new PacketFramer().accept(in.duplicate(), (h, b, o) -> {}));
       quietly(

@@ -24,9 +24,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Gets the packet bodies of one write that comes in by name, and hands out none that is not what
- * its packet's record says; the library has verified checksums and digest by then. What does not
- * come for a while, or comes as something else however often it is asked for, is asked for on the
- * control connection.
+ * its packet's record says; the library has verified checksums and digest, or opened the seal, by
+ * then. What does not come for a while, or comes as something else however often it is asked for,
+ * is asked for on the control connection.
  *
  * <pre>
  *   BY NAME --a quarter of the time, or nobody has it--> ASKED --comes again, or by name--> (body)
@@ -90,7 +90,8 @@ final class BodyPuller implements Closeable {
     this.opener = opener;
     this.pullTimeoutMs = pullTimeoutMs;
     this.readTimeoutMs = readTimeoutMs;
-    if (op.stage() == BlockConstructionStage.PIPELINE_SETUP_CREATE) {
+    boolean published = op.token() == null || preamble.key() != null;
+    if (published && op.stage() == BlockConstructionStage.PIPELINE_SETUP_CREATE) {
       askAhead();
     }
   }
@@ -268,11 +269,11 @@ final class BodyPuller implements Closeable {
     }
     int index = kind - ControlRecord.BLOCK_SEGMENT;
     if (sources[index] == null) {
-      String prefix =
-          kind == ControlRecord.BLOCK_SEGMENT
-              ? preamble.name()
-              : Names.stream(preamble.name(), preamble.nonce());
-      sources[index] = opener.open(prefix, first);
+      byte[] key = preamble.key() == null ? null : preamble.key().bytes();
+      String segments = Names.segments(preamble.name(), key);
+      boolean stream = kind == ControlRecord.STREAM_SEGMENT;
+      String prefix = stream ? Names.stream(segments, preamble.nonce()) : segments;
+      sources[index] = opener.open(prefix, stream, first);
     }
     return sources[index];
   }

@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.ndn.datanode;
 
+import io.trunkline.hadoop.ndn.secure.RecordReader;
+import io.trunkline.hadoop.ndn.secure.SecureSession;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -7,7 +9,8 @@ import java.nio.channels.ReadableByteChannel;
 
 /**
  * The control connection as a DataNode reads it: buffered, with the stock read timeout, and with a
- * way to see without waiting that it has ended.
+ * way to see without waiting that it has ended. From where it has been made secure on, what it
+ * carries is taken out of the records of its session.
  */
 final class ControlInput {
   private static final int BUFFER_BYTES = 16 * 1024;
@@ -18,6 +21,9 @@ final class ControlInput {
 
   /** What has come and was not taken lies between position and limit. */
   private final ByteBuffer buffer = ByteBuffer.wrap(bytes).limit(0);
+
+  /** Null until the connection is secure. */
+  private RecordReader records;
 
   private boolean ended;
 
@@ -30,6 +36,59 @@ final class ControlInput {
   ControlInput(InputStream waiting, ReadableByteChannel ready) {
     this.waiting = waiting;
     this.ready = ready;
+  }
+
+  /**
+   * All that comes from here on is in records.
+   *
+   * @param session opens them
+   * @throws IOException when the other end has sent more than its part of the handshake
+   */
+  void secure(SecureSession session) throws IOException {
+    if (buffer.hasRemaining()) {
+      throw new IOException("more than a handshake came before it was answered");
+    }
+    records = new RecordReader(session);
+  }
+
+  /** As {@link InputStream#read(byte[], int, int)}, out of records if need be. */
+  private int waitFor(byte[] to, int off, int length) throws IOException {
+    if (records == null) {
+      return waiting.read(to, off, length);
+    }
+    while (!records.ready()) {
+      ByteBuffer room = records.room();
+      int count;
+      try {
+        count = waiting.read(room.array(), room.arrayOffset() + room.position(), room.remaining());
+        room.position(room.position() + Math.max(0, count));
+      } finally {
+        records.came();
+      }
+      if (count < 0) {
+        return -1;
+      }
+    }
+    return records.take(to, off, length);
+  }
+
+  /** As {@link ReadableByteChannel#read}, out of records if need be. */
+  private int take(ByteBuffer to) throws IOException {
+    if (records == null) {
+      return ready.read(to);
+    }
+    while (!records.ready()) {
+      int count;
+      try {
+        count = ready.read(records.room());
+      } finally {
+        records.came();
+      }
+      if (count <= 0) {
+        return count;
+      }
+    }
+    return records.take(to);
   }
 
   /** The bytes that have come; whoever takes some moves the position. */
@@ -48,7 +107,7 @@ final class ControlInput {
       return false;
     }
     int limit = buffer.limit();
-    int count = waiting.read(bytes, limit, bytes.length - limit);
+    int count = waitFor(bytes, limit, bytes.length - limit);
     if (count < 0) {
       ended = true;
       return false;
@@ -82,7 +141,7 @@ final class ControlInput {
     buffer.limit(bytes.length).position(limit);
     int count;
     try {
-      count = ready.read(buffer);
+      count = take(buffer);
     } finally {
       buffer.limit(Math.max(limit, buffer.position())).position(position);
     }
@@ -106,7 +165,7 @@ final class ControlInput {
     if (ended) {
       return -1;
     }
-    return waiting.read(to, off, length);
+    return waitFor(to, off, length);
   }
 
   private void compact() throws IOException {

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.datanode;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import java.io.IOException;
 
 /** Pulls a stream that is still being written, ahead of its records. */
@@ -11,10 +12,28 @@ final class LivePull implements SegmentSource {
 
   private final long pull;
 
-  LivePull(NdnNode node, String prefix, long first) throws IOException {
+  /**
+   * Begins to pull.
+   *
+   * @param node the forwarder
+   * @param prefix name of the stream, without segment
+   * @param stream whether it is the writer's stream, or else the block
+   * @param first first segment
+   * @param key what segments are sealed with, null when they are not
+   * @throws IOException when the plane is down
+   */
+  LivePull(NdnNode node, String prefix, boolean stream, long first, WriteKey key)
+      throws IOException {
     pull =
         Native.pullOpen(
-            node.handle(), prefix, first, node.settings().windowSegments(), true, NO_LAST);
+            node.handle(),
+            prefix,
+            first,
+            node.settings().windowSegments(),
+            true,
+            NO_LAST,
+            key == null ? null : key.bytes(),
+            stream ? 1 : 0);
   }
 
   @Override

@@ -1,8 +1,10 @@
 package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.write.Inflow;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -14,6 +16,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.SocketTimeoutException;
 import java.nio.channels.ClosedChannelException;
+import java.util.Arrays;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -23,8 +26,8 @@ import java.util.function.LongSupplier;
  * together again from control records and pulled bodies.
  *
  * <pre>
- *   PREAMBLE --plain--> STOCK
- *      '------named---> HEADER ---> RECORD <---> BY_NAME, READ_AHEAD or INLINE
+ *   HELLO --handshake, or none--> PREAMBLE ---> HEADER ---> RECORD
+ *   RECORD <---> BY_NAME, READ_AHEAD or INLINE
  * </pre>
  *
  * A packet's head is handed on alone, so that stock code asks for the body with the array it wants
@@ -37,7 +40,42 @@ final class NamedInput extends InputStream {
     void begin();
   }
 
+  /** Makes connections secure. */
+  interface Security {
+    /**
+     * Whether connections are to be made secure.
+     *
+     * @return true when others are refused
+     */
+    boolean required();
+
+    /**
+     * Answers the handshake of a connection.
+     *
+     * @param hello what the other end has said
+     * @return the session that came of it, which the input closes
+     * @throws IOException when the other end has not the password of the token that it names
+     */
+    SecureSession answer(SecureHello hello) throws IOException;
+  }
+
+  /** Connections stay as they are. */
+  private static final Security NONE =
+      new Security() {
+        @Override
+        public boolean required() {
+          return false;
+        }
+
+        @Override
+        public SecureSession answer(SecureHello hello) throws IOException {
+          throw new IOException("this DataNode has no block tokens");
+        }
+      };
+
   private enum State {
+    /** It may begin with a handshake. */
+    HELLO,
     PREAMBLE,
     HEADER,
     RECORD,
@@ -64,16 +102,29 @@ final class NamedInput extends InputStream {
    */
   private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+  /** The same for the handshake: nobody has shown a right to be here before it is over. */
+  static final int HANDSHAKE_MS = 10_000;
+
   private final ControlInput control;
   private final LongSupplier nanoClock;
   private final Names names;
   private final BodyPuller.Maker pullers;
   private final Answers answers;
+  private final Security security;
   private final TransferStats stats = TransferStats.get();
-  private State state = State.PREAMBLE;
+  private State state = State.HELLO;
+
+  /** Null unless the connection has been made secure. */
+  private volatile SecureSession session;
+
+  /** The token by which it was made secure. */
+  private byte[] identifier;
+
+  /** Why the connection is refused; null while it is not. */
+  private IOException refusal;
 
   /** Unset until somebody waits for the greeting. */
-  private OptionalLong greetingEnds = OptionalLong.empty();
+  private OptionalLong greetingBegan = OptionalLong.empty();
 
   private Preamble preamble;
 
@@ -105,17 +156,19 @@ final class NamedInput extends InputStream {
    * @param answers the other direction of the connection
    */
   NamedInput(ControlInput control, Names names, BodyPuller.Maker pullers, Answers answers) {
-    this(control, names, pullers, answers, System::nanoTime);
+    this(control, names, pullers, answers, NONE, System::nanoTime);
   }
 
-  /** The same, by a clock of monotonic nanoseconds. */
+  /** The same, with a clock of monotonic nanoseconds, and what makes connections secure. */
   NamedInput(
       ControlInput control,
       Names names,
       BodyPuller.Maker pullers,
       Answers answers,
+      Security security,
       LongSupplier nanoClock) {
     this.nanoClock = nanoClock;
+    this.security = security;
     this.answers = answers;
     this.control = control;
     this.names = names;
@@ -142,6 +195,11 @@ final class NamedInput extends InputStream {
         return count;
       }
       switch (state) {
+        case HELLO -> {
+          if (!secured() && refusal != null) {
+            throw refusal;
+          }
+        }
         case PREAMBLE -> {
           if (!readPreamble()) {
             return -1;
@@ -171,6 +229,53 @@ final class NamedInput extends InputStream {
     }
   }
 
+  /**
+   * Whether the connection has been made secure; waits for its handshake. What goes wrong with that
+   * is thrown to whoever reads.
+   */
+  boolean secured() {
+    if (state == State.HELLO && refusal == null) {
+      try {
+        readHello();
+        state = State.PREAMBLE;
+      } catch (IOException e) {
+        refusal = e;
+      }
+    }
+    return session != null;
+  }
+
+  private void readHello() throws IOException {
+    SecureHello.Kind kind;
+    while ((kind = SecureHello.look(control.buffer())) == SecureHello.Kind.UNKNOWN) {
+      if (!moreOfGreeting()) {
+        // It has ended before it has said anything, or in its preamble.
+        return;
+      }
+    }
+    if (kind == SecureHello.Kind.OTHER) {
+      if (security.required()) {
+        throw new IOException("connection is not secured by a block token");
+      }
+      return;
+    }
+    SecureHello hello;
+    while ((hello = SecureHello.decode(control.buffer())) == null) {
+      if (!moreOfGreeting()) {
+        throw new EOFException("connection ended in its handshake");
+      }
+    }
+    SecureSession made = security.answer(hello);
+    session = made;
+    control.secure(made);
+    identifier = hello.identifier();
+    stats.add(Counter.SECURED_CONNECTIONS);
+    if (closed) {
+      close();
+      throw new ClosedChannelException();
+    }
+  }
+
   /** Returns false when the connection ends before it began. */
   private boolean readPreamble() throws IOException {
     while ((preamble = Preamble.decode(control.buffer())) == null) {
@@ -181,19 +286,24 @@ final class NamedInput extends InputStream {
         return false;
       }
     }
+    if (preamble.key() != null && session == null) {
+      throw new IOException("preamble with a key on a connection that is not secure");
+    }
     state = State.HEADER;
     return true;
   }
 
   /** Waits for more of the preamble or of the op header. */
   private boolean moreOfGreeting() throws IOException {
+    boolean stranger = security.required() && session == null;
+    long limit = stranger ? TimeUnit.MILLISECONDS.toNanos(HANDSHAKE_MS) : GREETING_NANOS;
     long now = nanoClock.getAsLong();
-    if (greetingEnds.isEmpty()) {
-      greetingEnds = OptionalLong.of(now + GREETING_NANOS);
-    } else if (now - greetingEnds.getAsLong() >= 0) {
+    if (greetingBegan.isEmpty()) {
+      greetingBegan = OptionalLong.of(now);
+    } else if (now - greetingBegan.getAsLong() >= limit) {
       throw new SocketTimeoutException(
           "connection has not said in "
-              + TimeUnit.NANOSECONDS.toSeconds(GREETING_NANOS)
+              + TimeUnit.NANOSECONDS.toSeconds(limit)
               + " s what it is for");
     }
     return control.more();
@@ -219,6 +329,10 @@ final class NamedInput extends InputStream {
               + "; both sides need"
               + " the same trunkline.ndn.root");
     }
+    byte[] named = op.token() == null ? null : op.token().identifier();
+    if (session != null && !Arrays.equals(identifier, named)) {
+      throw new IOException("write of " + expected + " with another token than its connection's");
+    }
     answers.begin();
     Inflow inflow = Inflow.open(op, preamble, answers);
     ControlRecords records = new ControlRecords(control, inflow);
@@ -240,6 +354,9 @@ final class NamedInput extends InputStream {
       return false;
     }
     record = item.record();
+    if (record.byName() && session != null && preamble.key() == null) {
+      throw new IOException("record by name of a write whose segments have no key");
+    }
     PacketHead head = record.head();
     write.inflow().received(record);
     give(head.bytes(), head.bytes().length);
@@ -310,6 +427,10 @@ final class NamedInput extends InputStream {
     Write open = write;
     if (open != null) {
       open.close();
+    }
+    SecureSession made = session;
+    if (made != null) {
+      made.close();
     }
   }
 }

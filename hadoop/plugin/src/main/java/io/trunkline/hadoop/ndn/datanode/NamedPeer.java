@@ -26,32 +26,53 @@ final class NamedPeer extends TransportPeer {
    * @param socket an accepted connection, with a channel
    * @param settings the settings
    * @param nodes the forwarders
-   * @param resolver told of blocks that are written to
+   * @param resolver told of blocks that are written to, null where none is read by name
+   * @param tokens knows the passwords of block tokens, null where there are none
    * @throws IOException when the connection has gone already
    */
-  NamedPeer(Socket socket, Settings settings, NodesByCategory nodes, ReplicaResolver resolver)
+  NamedPeer(
+      Socket socket,
+      Settings settings,
+      NodesByCategory nodes,
+      ReplicaResolver resolver,
+      BlockTokens tokens)
       throws IOException {
     super(socket.getRemoteSocketAddress(), socket.getLocalSocketAddress(), settings.statsFile());
     socket.setTcpNoDelay(true);
     Welcome.send(socket.getChannel());
     stock = new NioInetPeer(socket);
     out = new AnswerOutput(socket.getChannel());
+    if (tokens != null) {
+      // Stock code asks whether the connection is secure before it sets a timeout.
+      setReadTimeout(NamedInput.HANDSHAKE_MS);
+    }
     in =
         new NamedInput(
             new ControlInput(stock.getInputStream(), socket.getChannel()),
             nodes.reads().names(),
             (op, preamble, records) -> {
-              resolver.forget(op.pool(), op.block());
+              if (resolver != null) {
+                resolver.forget(op.pool(), op.block());
+              }
               NdnNode node = nodes.of(op);
               return new BodyPuller(
                   op,
                   preamble,
                   records,
-                  (prefix, first) -> new LivePull(node, prefix, first),
+                  (prefix, stream, first) ->
+                      new LivePull(node, prefix, stream, first, preamble.key()),
                   settings.pullTimeoutMs(),
                   () -> readTimeoutMs);
             },
-            out);
+            out,
+            new Handshakes(tokens, out),
+            System::nanoTime);
+  }
+
+  /** Waits for the handshake, if there is to be one. */
+  @Override
+  public boolean hasSecureChannel() {
+    return in.secured();
   }
 
   @Override

@@ -28,7 +28,13 @@ public final class NdnDataNode implements AutoCloseable {
   private final NodesByCategory nodes;
   private Acceptor acceptor;
   private InetSocketAddress address;
+
+  /** Whether connections are taken only that are made secure by a block token. */
+  private boolean secured;
+
+  /** Null where no block is read by name. */
   private ReplicaResolver resolver;
+
   private Announcer announcer;
 
   private NdnDataNode(DataNode dataNode, Settings settings) throws IOException {
@@ -59,14 +65,17 @@ public final class NdnDataNode implements AutoCloseable {
   }
 
   private void open(XceiverStarter xceivers) throws IOException {
-    String refusal = DataProtection.againstNamedData(dataNode.getConf());
+    String refusal = DataProtection.againstServing(dataNode.getConf());
+    secured = DataProtection.blockTokens(dataNode.getConf());
     if (refusal.isEmpty()) {
-      resolver = new ReplicaResolver(nodes.reads(), dataNode);
-      acceptor =
-          new Acceptor(
-              settings.dataNodeAddress(),
-              accepted -> new NamedPeer(accepted.socket(), settings, nodes, resolver),
-              new PeerHandoff(TransportNames.NDN, xceivers));
+      BlockTokens tokens = null;
+      if (secured) {
+        tokens = new BlockTokens(dataNode.getBlockPoolTokenSecretManager());
+        logSecured();
+      } else {
+        resolver = new ReplicaResolver(nodes.reads(), dataNode);
+      }
+      acceptor = acceptor(tokens, xceivers);
       address = acceptor.address();
       LOG.info("named data: connections are accepted at {}", address);
     } else {
@@ -78,6 +87,21 @@ public final class NdnDataNode implements AutoCloseable {
             dataNode::getDatanodeId,
             this::furtherAddresses,
             publisher(record(refusal).encode()));
+  }
+
+  private Acceptor acceptor(BlockTokens tokens, XceiverStarter xceivers) throws IOException {
+    return new Acceptor(
+        settings.dataNodeAddress(),
+        accepted -> new NamedPeer(accepted.socket(), settings, nodes, resolver, tokens),
+        new PeerHandoff(TransportNames.NDN, xceivers));
+  }
+
+  private void logSecured() {
+    LOG.info("named data: writes are secured by their block tokens; blocks are not read by name");
+    String missing = DataProtection.againstSecuredWrites(dataNode.getConf());
+    if (!missing.isEmpty()) {
+      LOG.warn("named data: this DataNode passes writes on by stock TCP: {}", missing);
+    }
   }
 
   /** Where the stock port takes connections at every address, a client may know any of them. */
@@ -109,7 +133,8 @@ public final class NdnDataNode implements AutoCloseable {
         true,
         address.getAddress().isAnyLocalAddress() ? "" : address.getAddress().getHostAddress(),
         address.getPort(),
-        "");
+        "",
+        secured);
   }
 
   @Override

@@ -49,10 +49,11 @@ public interface SegmentSource extends Closeable {
      * Opens one.
      *
      * @param prefix name of the stream, without segment
+     * @param stream whether it is the writer's stream, or else the block
      * @param first first segment
      * @return the stream
      * @throws IOException when the plane is down
      */
-    SegmentSource open(String prefix, long first) throws IOException;
+    SegmentSource open(String prefix, boolean stream, long first) throws IOException;
   }
 }

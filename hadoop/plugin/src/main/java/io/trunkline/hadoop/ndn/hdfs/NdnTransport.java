@@ -6,6 +6,9 @@ import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.datanode.NdnDataNode;
+import io.trunkline.hadoop.ndn.secure.SealedWire;
+import io.trunkline.hadoop.ndn.secure.SecureClient;
+import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.ndn.write.NamedWrites;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;
@@ -13,16 +16,21 @@ import io.trunkline.hadoop.ndn.write.Planner;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.tap.TapChannel;
 import io.trunkline.hadoop.transport.Dial;
+import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.NotServed;
+import io.trunkline.hadoop.transport.PlaneHealth.Failure;
 import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.XceiverStarter;
+import io.trunkline.hadoop.wire.BlockToken;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
@@ -30,17 +38,24 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
 /**
  * Named data: a TCP connection to the DataNode's plug-in carries the control records of a write,
  * whose packet bodies go by name. What turns out to be no such write goes on a connection to the
- * DataNode's stock port; a block token never goes to a port that a record named.
+ * DataNode's stock port. Where a write has a block token, the connection is made secure by it
+ * first; the token itself never goes to a port that a record named.
  */
 public final class NdnTransport implements Transport {
   /** A plug-in that does not answer by then is given up for the next transport. */
   private static final int CONNECT_MS = 5000;
 
+  /** The same for its part of the handshake. */
+  private static final int HANDSHAKE_MS = 5000;
+
   private final Settings settings;
   private final PacketsInFlight inFlight;
 
-  /** Why this process may not use named data, whatever a DataNode answers; empty when it may. */
-  private final String forbidden;
+  /** What protects data transfer by this process's own configuration; empty when nothing does. */
+  private final String protection;
+
+  /** Why writes with a block token may not go by name; empty when they may. */
+  private final String noSecuredWrites;
 
   /**
    * The transport.
@@ -51,7 +66,8 @@ public final class NdnTransport implements Transport {
    */
   public NdnTransport(Settings settings, Configuration conf) {
     this.settings = settings;
-    this.forbidden = DataProtection.againstNamedData(conf);
+    this.protection = DataProtection.of(conf);
+    this.noSecuredWrites = DataProtection.againstSecuredWrites(conf);
     this.inFlight =
         new PacketsInFlight(
             conf.getInt(
@@ -69,8 +85,12 @@ public final class NdnTransport implements Transport {
 
   @Override
   public SocketChannel open(Dial dial) throws NotServed, IOException {
-    if (!forbidden.isEmpty()) {
-      throw new NotServed(Fallback.PROTECTED, forbidden);
+    BlockToken token = PendingWrite.token();
+    if (token == null && !protection.isEmpty()) {
+      throw new NotServed(Fallback.SECURED_OTHER, protection);
+    }
+    if (token != null && !noSecuredWrites.isEmpty()) {
+      throw new NotServed(Fallback.NO_RESOLVER, noSecuredWrites);
     }
     try (NdnNode node = acquire(dial.category())) {
       String paused = node.health().paused(dial.peer());
@@ -80,11 +100,63 @@ public final class NdnTransport implements Transport {
       if (!node.routerUp()) {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
       }
+      refuseOtherSecurity(node.discovery().route(dial.dataNode()), token);
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
               .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs));
-      Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight);
-      return new TapChannel(dial.socket(), control, new NamedWrites(planner, () -> stock(dial)));
+      return token == null ? plain(dial, node, control) : secured(dial, node, control, token);
+    }
+  }
+
+  /** Token and plug-in go together, or the connection goes elsewhere before anything is sent. */
+  private static void refuseOtherSecurity(Discovery.Route route, BlockToken token)
+      throws NotServed {
+    if (route.outcome() != Discovery.Outcome.SERVED || route.secured() == (token != null)) {
+      return;
+    }
+    if (token == null) {
+      throw new NotServed(Fallback.SECURED_OTHER, "the DataNode wants a block token");
+    }
+    throw new NotServed(Fallback.BLOCK_TOKEN, "the DataNode's plug-in takes none");
+  }
+
+  private TapChannel plain(Dial dial, NdnNode node, SocketChannel control) {
+    Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight);
+    StockExit exit =
+        new StockExit(() -> stock(dial), false, () -> false, node.health(), dial.peer());
+    return new TapChannel(dial.socket(), control, new NamedWrites(planner, exit));
+  }
+
+  /**
+   * Makes the connection secure, by the token that the write is going to show. All of that happens
+   * while stock code still connects: when it asks whether it may do without a handshake of its own,
+   * the DataNode has shown that it knows the token. What fails before goes to the stock port, with
+   * all of stock code's protection.
+   */
+  private TapChannel secured(Dial dial, NdnNode node, SocketChannel control, BlockToken token)
+      throws NotServed, IOException {
+    SecureSession session;
+    try {
+      session = SecureClient.handshake(control, token, HANDSHAKE_MS);
+    } catch (IOException e) {
+      control.close();
+      if (dial.abandoned()) {
+        throw e;
+      }
+      node.health().failed(dial.peer(), Failure.BAD, "handshake: " + e.getMessage());
+      throw new NotServed(Fallback.HANDSHAKE, e.getMessage());
+    }
+    try {
+      BooleanSupplier trusted = dial.secured();
+      Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight, trusted);
+      StockExit exit = new StockExit(() -> stock(dial), true, trusted, node.health(), dial.peer());
+      TransferStats.get().add(Counter.SECURED_CONNECTIONS);
+      return new TapChannel(
+          dial.socket(), control, new SealedWire(session), new NamedWrites(planner, exit));
+    } catch (IOException | RuntimeException e) {
+      session.close();
+      control.close();
+      throw e;
     }
   }
 

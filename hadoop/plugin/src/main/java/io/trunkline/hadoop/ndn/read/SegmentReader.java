@@ -96,7 +96,14 @@ final class SegmentReader implements AutoCloseable {
     if (pull == NONE) {
       pull =
           Native.pullOpen(
-              node.handle(), prefix, segment, node.settings().windowSegments(), false, last);
+              node.handle(),
+              prefix,
+              segment,
+              node.settings().windowSegments(),
+              false,
+              last,
+              null,
+              0);
       next = segment;
     }
     return Native.pullTake(

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.write;
 
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.wire.BlockToken;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
@@ -77,6 +78,16 @@ public final class Inflow implements AutoCloseable {
   static Inflow upstreamOf(WriteOp down) {
     Inflow inflow = OF_THREAD.get();
     return inflow != null && !inflow.closed && inflow.isUpstreamOf(down) ? inflow : null;
+  }
+
+  /**
+   * The block token of the write that this thread passes on, which the next DataNode is sent, too.
+   *
+   * @return the token, or null when there is no such write, or it has none
+   */
+  public static BlockToken tokenOfThread() {
+    Inflow inflow = OF_THREAD.get();
+    return inflow == null || inflow.closed || inflow.op.targets() == 0 ? null : inflow.op.token();
   }
 
   private boolean isUpstreamOf(WriteOp down) {

@@ -18,18 +18,31 @@ import java.io.IOException;
  * carries the block token, which is nobody else's to see.
  */
 public final class NamedWrites implements TapListener {
+  /** The way of a connection that carries no write by name. */
+  @FunctionalInterface
+  public interface Exit {
+    /**
+     * Has the connection go on at the DataNode's stock port.
+     *
+     * @param connection the connection, on which nothing has been sent but a handshake
+     * @param write whether it carries a write, or else something that the tap does not know
+     * @throws IOException when it cannot go on there
+     */
+    void leave(TapConnection connection, boolean write) throws IOException;
+  }
+
   private final Planner planner;
-  private final TapConnection.Connector stock;
+  private final Exit exit;
 
   /**
    * For one connection to a plug-in.
    *
    * @param planner decides how a write travels
-   * @param stock connects to the DataNode's stock port instead
+   * @param exit the way of all else
    */
-  public NamedWrites(Planner planner, TapConnection.Connector stock) {
+  public NamedWrites(Planner planner, Exit exit) {
     this.planner = planner;
-    this.stock = stock;
+    this.exit = exit;
   }
 
   @Override
@@ -45,7 +58,11 @@ public final class NamedWrites implements TapListener {
       TransferStats.get().add(Counter.NAMED_RELAYS);
       return new RelayedWrite(relay.inflow(), connection);
     }
-    connection.moveTo(stock);
+    if (plan instanceof Plan.Inline inline) {
+      put(inline.preamble(), out);
+      return new InlineWrite();
+    }
+    exit.leave(connection, true);
     return PassThrough.INSTANCE;
   }
 
@@ -56,6 +73,6 @@ public final class NamedWrites implements TapListener {
 
   @Override
   public void other(TapConnection connection) throws IOException {
-    connection.moveTo(stock);
+    exit.leave(connection, false);
   }
 }

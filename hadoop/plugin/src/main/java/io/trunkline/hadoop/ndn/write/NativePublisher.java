@@ -25,6 +25,11 @@ final class NativePublisher implements Publisher {
   /** How long a write that broke off stays answerable; its DataNodes let go of it at once. */
   private static final long LINGER_MS = 1000;
 
+  /** Kinds of streams. */
+  private static final int BLOCK = 0;
+
+  private static final int STREAM = 1;
+
   private static final long NO_PRODUCER = 0;
 
   /** The node has no room for another producer of this write: it is not asked again. */
@@ -63,7 +68,7 @@ final class NativePublisher implements Publisher {
   synchronized void announce() throws IOException {
     refuseClosed();
     if (blockProducer == NO_PRODUCER) {
-      blockProducer = Native.producerOpen(node.handle(), preamble.name(), retainSegments);
+      blockProducer = open(segments(), BLOCK);
     }
   }
 
@@ -91,9 +96,19 @@ final class NativePublisher implements Publisher {
 
   private void openStream() throws IOException {
     streamProducer = REFUSED;
-    streamProducer =
-        Native.producerOpen(
-            node.handle(), Names.stream(preamble.name(), preamble.nonce()), retainSegments);
+    streamProducer = open(Names.stream(segments(), preamble.nonce()), STREAM);
+  }
+
+  private String segments() throws IOException {
+    return Names.segments(preamble.name(), key());
+  }
+
+  private byte[] key() {
+    return preamble.key() == null ? null : preamble.key().bytes();
+  }
+
+  private long open(String prefix, int kind) throws IOException {
+    return Native.producerOpen(node.handle(), prefix, retainSegments, key(), kind);
   }
 
   private void publish(

@@ -3,7 +3,7 @@ package io.trunkline.hadoop.ndn.write;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 
 /** How the bytes of one connection to a DataNode's plug-in travel. */
-public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay {
+public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay, Plan.Inline {
   /** Everything as stock bytes. */
   record Plain() implements Plan {}
 
@@ -14,6 +14,14 @@ public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay {
    * @param publisher takes the bodies
    */
   record Produce(Preamble preamble, Publisher publisher) implements Plan {}
+
+  /**
+   * Nothing is published: bodies go on the connection, which is secure, and on which stock code
+   * relies.
+   *
+   * @param preamble names the block
+   */
+  record Inline(Preamble preamble) implements Plan {}
 
   /**
    * Bodies come in by name and need not be passed on.

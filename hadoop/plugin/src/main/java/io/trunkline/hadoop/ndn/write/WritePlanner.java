@@ -3,15 +3,19 @@ package io.trunkline.hadoop.ndn.write;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.conf.TransportNames;
+import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.util.Nonces;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
+import java.util.function.BooleanSupplier;
 import org.apache.hadoop.util.DataChecksum;
 
 /** Decides how writes to one DataNode's plug-in travel. */
@@ -22,6 +26,10 @@ public final class WritePlanner implements Planner {
   private final TrafficCategory category;
   private final String peer;
   private final PacketsInFlight inFlight;
+
+  /** Whether stock code relies on the connection's secure channel; null where it has none. */
+  private final BooleanSupplier trusted;
+
   private final TransferStats stats = TransferStats.get();
 
   /**
@@ -34,6 +42,25 @@ public final class WritePlanner implements Planner {
    */
   public WritePlanner(
       Settings settings, TrafficCategory category, String peer, PacketsInFlight inFlight) {
+    this(settings, category, peer, inFlight, null);
+  }
+
+  /**
+   * A planner for a connection that may have a secure channel.
+   *
+   * @param settings the settings
+   * @param category what the writes are
+   * @param peer names the DataNode in logs
+   * @param inFlight what HDFS leaves unacknowledged
+   * @param trusted whether stock code relies on the secure channel; null where there is none
+   */
+  public WritePlanner(
+      Settings settings,
+      TrafficCategory category,
+      String peer,
+      PacketsInFlight inFlight,
+      BooleanSupplier trusted) {
+    this.trusted = trusted;
     this.settings = settings;
     this.category = category;
     this.peer = peer;
@@ -42,26 +69,27 @@ public final class WritePlanner implements Planner {
 
   @Override
   public Plan plan(WriteOp op) {
-    if (!op.mirrored()) {
+    boolean secured = trusted != null;
+    if (!op.mirrored() && !secured) {
       return PLAIN;
     }
-    if (op.token()) {
-      return plain(Fallback.BLOCK_TOKEN, op.id());
+    if (secured != (op.token() != null)) {
+      return plain(op, Fallback.BLOCK_TOKEN, op.id());
     }
     if (!op.firstHop()) {
       Inflow inflow = Inflow.upstreamOf(op);
-      return inflow == null ? plain(Fallback.UPSTREAM_PLAIN, op.id()) : new Plan.Relay(inflow);
+      return inflow == null ? plain(op, Fallback.UPSTREAM_PLAIN, op.id()) : new Plan.Relay(inflow);
     }
-    if (op.pipelineSize() == 1) {
+    if (op.pipelineSize() == 1 || !op.mirrored()) {
       // Nobody shares what would be published: TCP has less to do.
       stats.add(Counter.PLAIN_WRITES);
-      return PLAIN;
+      return plain(op);
     }
     int chunk = op.checksum().getBytesPerChecksum();
     DataChecksum.Type type = op.checksum().getChecksumType();
     if (chunk > settings.segmentBytes()
         || type != DataChecksum.Type.CRC32 && type != DataChecksum.Type.CRC32C) {
-      return plain(Fallback.CHECKSUM_KIND, op.id() + " has " + op.checksum());
+      return plain(op, Fallback.CHECKSUM_KIND, op.id() + " has " + op.checksum());
     }
     return produce(op, settings.segmentBytes() / chunk * chunk);
   }
@@ -71,13 +99,17 @@ public final class WritePlanner implements Planner {
     try {
       node = NdnNode.acquire(settings, category);
     } catch (IOException e) {
-      return plain(Fallback.NODE_DOWN, e.getMessage());
+      return plain(op, Fallback.NODE_DOWN, e.getMessage());
     }
-    Preamble preamble =
-        new Preamble(
-            node.names().version(op.pool(), op.block(), op.genstamp()),
-            Nonces.next(),
-            segmentBytes);
+    WriteKey key;
+    try {
+      // A new one for each write: segment numbers begin anew, and none is sealed twice.
+      key = trusted == null ? null : new WriteKey(NativeSecurity.keyDraw());
+    } catch (IOException e) {
+      node.close();
+      return plain(op, Fallback.NODE_DOWN, e.getMessage());
+    }
+    Preamble preamble = preamble(op, segmentBytes, key);
     int retain =
         Math.max(settings.retainSegments(), inFlight.segments(op.checksum(), segmentBytes));
     NativePublisher publisher = new NativePublisher(node, preamble, op.id(), peer, retain);
@@ -85,18 +117,32 @@ public final class WritePlanner implements Planner {
       publisher.announce();
     } catch (NoRoomException e) {
       publisher.close(false);
-      return plain(Fallback.NO_ROOM, e.getMessage());
+      return plain(op, Fallback.NO_ROOM, e.getMessage());
     } catch (IOException e) {
       publisher.close(false);
-      return plain(Fallback.NODE_DOWN, e.getMessage());
+      return plain(op, Fallback.NODE_DOWN, e.getMessage());
     }
     stats.add(Counter.NAMED_WRITES);
     return new Plan.Produce(preamble, publisher);
   }
 
-  private Plan plain(Fallback reason, String detail) {
+  private Preamble preamble(WriteOp op, int segmentBytes, WriteKey key) {
+    String name = new Names(settings.root()).version(op.pool(), op.block(), op.genstamp());
+    return new Preamble(name, Nonces.next(), segmentBytes, key);
+  }
+
+  private Plan plain(WriteOp op, Fallback reason, String detail) {
     stats.add(Counter.PLAIN_WRITES);
-    stats.fallback(TransportNames.NDN, TransportNames.TCP, reason, peer, detail);
-    return PLAIN;
+    Plan plan = plain(op);
+    String instead = plan == PLAIN ? TransportNames.TCP : "the secure control connection";
+    stats.fallback(TransportNames.NDN, instead, reason, peer, detail);
+    return plan;
+  }
+
+  /** The stock port is no way for a connection that stock code does not protect any more. */
+  private Plan plain(WriteOp op) {
+    return trusted != null && trusted.getAsBoolean()
+        ? new Plan.Inline(preamble(op, settings.segmentBytes(), null))
+        : PLAIN;
   }
 }

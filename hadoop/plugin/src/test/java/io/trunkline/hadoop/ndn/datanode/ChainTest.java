@@ -201,7 +201,7 @@ class ChainTest {
                     op,
                     preamble,
                     records,
-                    (prefix, first) -> network.source(prefix, piece -> brings(hop, piece)),
+                    (prefix, stream, first) -> network.source(prefix, piece -> brings(hop, piece)),
                     PULL_TIMEOUT_MS,
                     () -> 0),
             answers)) {

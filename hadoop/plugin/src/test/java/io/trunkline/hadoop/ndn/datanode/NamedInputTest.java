@@ -79,7 +79,12 @@ class NamedInputTest {
         PublishedSegments.NAMES,
         (op, preamble, records) ->
             new BodyPuller(
-                op, preamble, records, (prefix, first) -> source(prefix), timeoutMs, () -> 0),
+                op,
+                preamble,
+                records,
+                (prefix, stream, first) -> source(prefix),
+                timeoutMs,
+                () -> 0),
         answers);
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.transport.PeerHandoff;
 import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.ByteArrayInputStream;
@@ -32,10 +33,8 @@ class StrangersTest {
   private static final InetSocketAddress ANY =
       new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
 
-  /** A byte every 20 seconds keeps any read timeout from passing. */
-  @Test
-  void aPeerThatNeverComesToThePointIsLeft() {
-    byte[] wire = new Preamble("/hadoop/blocks/" + "x".repeat(900), 1, 512).encode();
+  /** A byte every 20 seconds keeps any read timeout from passing; returns how many were read. */
+  private static int readsBeforeItIsLeft(byte[] wire, NamedInput.Security security) {
     AtomicLong now = new AtomicLong(Long.MAX_VALUE - 5);
     AtomicInteger reads = new AtomicInteger();
     InputStream slow =
@@ -61,9 +60,24 @@ class StrangersTest {
               @Override
               public void ask(long seqno) {}
             },
+            security,
             now::get);
     assertThrows(SocketTimeoutException.class, in::read);
-    assertEquals(3, reads.get());
+    return reads.get();
+  }
+
+  @Test
+  void aPeerThatNeverComesToThePointIsLeft() {
+    byte[] wire = new Preamble("/hadoop/blocks/" + "x".repeat(900), 1, 512).encode();
+    assertEquals(3, readsBeforeItIsLeft(wire, new Handshakes(null, null)));
+  }
+
+  /** Whom nothing is known of has less time. */
+  @Test
+  void aPeerThatNeverEndsItsHandshakeIsLeftSooner() {
+    byte[] wire = new SecureHello(new byte[4000], new byte[48]).encode();
+    BlockTokens tokens = BlockTokensTest.of(BlockTokensTest.keys(false));
+    assertEquals(1, readsBeforeItIsLeft(wire, new Handshakes(tokens, null)));
   }
 
   /** Neither a refused connection nor a lack of threads ends the listener or makes others wait. */

@@ -111,7 +111,8 @@ class NamedWritesTest {
   }
 
   private BytesTap tap(Planner planner) {
-    return new BytesTap(new NamedWrites(planner, null), wire);
+    return new BytesTap(
+        new NamedWrites(planner, (connection, write) -> connection.moveTo(null)), wire);
   }
 
   private BytesTap published() {

@@ -1,0 +1,109 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import org.apache.hadoop.hdfs.security.token.block.BlockPoolTokenSecretManager;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.io.WritableUtils;
+
+/**
+ * The passwords of block tokens, as a DataNode makes them out of the tokens' identifiers and the
+ * keys that it shares with the NameNode.
+ */
+final class BlockTokens {
+  private final BlockPoolTokenSecretManager secrets;
+
+  /**
+   * Those of a DataNode.
+   *
+   * @param secrets its keys
+   */
+  BlockTokens(BlockPoolTokenSecretManager secrets) {
+    this.secrets = secrets;
+  }
+
+  /**
+   * The password of a token.
+   *
+   * @param identifier the token's identifier, from whoever it may be
+   * @return the password
+   * @throws IOException when it is no identifier, has expired, or is of keys that are not known
+   */
+  byte[] password(byte[] identifier) throws IOException {
+    refuseHuge(identifier);
+    BlockTokenIdentifier token = new BlockTokenIdentifier();
+    try {
+      token.readFields(new DataInputStream(new ByteArrayInputStream(identifier)));
+      return secrets.retrievePassword(token);
+    } catch (RuntimeException e) {
+      throw new IOException("block token: " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * Stock code makes arrays of whatever lengths stand in an identifier of the older of its two
+   * forms, before it finds out that there is not so much. Here none may be larger than what is
+   * left.
+   */
+  static void refuseHuge(byte[] identifier) throws IOException {
+    if (identifier.length == 0 || identifier[0] > 0) {
+      return; // a message of protocol buffers, whose reader minds its bounds
+    }
+    ByteBuffer in = ByteBuffer.wrap(identifier);
+    try {
+      number(in); // when it expires
+      number(in); // the key's id
+      skip(in, in.getInt()); // the user
+      skip(in, in.getInt()); // the block pool
+      number(in); // the block
+      for (long modes = count(in); modes > 0; modes--) {
+        skip(in, number(in));
+      }
+      for (long types = count(in); types > 0; types--) {
+        skip(in, number(in));
+      }
+      for (long storages = count(in); storages > 0; storages--) {
+        skip(in, in.getInt());
+      }
+      if (in.hasRemaining()) {
+        skip(in, number(in)); // of a handshake
+      }
+    } catch (BufferUnderflowException e) {
+      throw new IOException("block token is cut off", e);
+    }
+  }
+
+  /** How many of something follow, each of a byte at least. */
+  private static long count(ByteBuffer in) throws IOException {
+    long count = number(in);
+    if (count < 0 || count > in.remaining()) {
+      throw new IOException("block token with " + count + " of something in " + in.remaining());
+    }
+    return count;
+  }
+
+  private static void skip(ByteBuffer in, long length) throws IOException {
+    // A string that is null has length -1.
+    if (length < -1 || length > in.remaining()) {
+      throw new IOException("block token with " + length + " bytes in " + in.remaining());
+    }
+    in.position(in.position() + (int) Math.max(0, length));
+  }
+
+  /** A number as {@link WritableUtils#writeVLong} writes it. */
+  private static long number(ByteBuffer in) {
+    byte first = in.get();
+    int size = WritableUtils.decodeVIntSize(first);
+    if (size == 1) {
+      return first;
+    }
+    long value = 0;
+    for (int i = 1; i < size; i++) {
+      value = value << 8 | in.get() & 0xFF;
+    }
+    return WritableUtils.isNegativeVInt(first) ? ~value : value;
+  }
+}

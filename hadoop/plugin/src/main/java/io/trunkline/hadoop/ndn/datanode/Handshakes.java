@@ -1,0 +1,68 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import io.trunkline.hadoop.ndn.secure.SecureSession;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.util.LogLimit;
+import java.io.IOException;
+import org.apache.hadoop.security.token.SecretManager.InvalidToken;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The handshake of one connection to the plug-in, as the DataNode does it. */
+final class Handshakes implements NamedInput.Security {
+  private static final Logger LOG = LoggerFactory.getLogger(Handshakes.class);
+
+  /** Of all connections: strangers can bring refusals about as often as they like. */
+  private static final LogLimit LINES = new LogLimit();
+
+  private final BlockTokens tokens;
+  private final AnswerOutput out;
+
+  /**
+   * For one connection.
+   *
+   * @param tokens knows passwords, null where there are no tokens
+   * @param out takes the answer, and all that follows it
+   */
+  Handshakes(BlockTokens tokens, AnswerOutput out) {
+    this.tokens = tokens;
+    this.out = out;
+  }
+
+  @Override
+  public boolean required() {
+    return tokens != null;
+  }
+
+  @Override
+  public SecureSession answer(SecureHello hello) throws IOException {
+    try {
+      if (tokens == null) {
+        throw new IOException("this DataNode has no block tokens");
+      }
+      SecureSession session =
+          SecureSession.server(tokens.password(hello.identifier()), hello.identifier());
+      try {
+        session.hear(hello.message());
+        out.secure(session.say(), session);
+        return session;
+      } catch (IOException | RuntimeException e) {
+        session.close();
+        throw e;
+      }
+    } catch (IOException e) {
+      TransferStats.get().add(Counter.HANDSHAKES_REFUSED);
+      if (LINES.allows()) {
+        LOG.warn(
+            "named data: a connection is refused: {}; more in a minute are only counted",
+            e.getMessage());
+      }
+      // Stock code has no line of its own for this one.
+      InvalidToken refused = new InvalidToken(e.getMessage());
+      refused.initCause(e);
+      throw refused;
+    }
+  }
+}

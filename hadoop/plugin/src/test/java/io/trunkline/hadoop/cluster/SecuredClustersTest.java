@@ -1,0 +1,285 @@
+package io.trunkline.hadoop.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.RecordingProxy;
+import io.trunkline.hadoop.TrunklineTrustedChannelResolver;
+import io.trunkline.hadoop.stats.Fallback;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import java.io.File;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.minikdc.MiniKdc;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Stock clusters with block tokens, SASL and encryption: writes go by name, and stay secured. */
+@Timeout(300)
+class SecuredClustersTest {
+  private static final byte[] DATA = TestCluster.data(1, 20 << 20);
+
+  static Configuration tokens() {
+    Configuration conf = TestCluster.conf();
+    conf.setBoolean("dfs.block.access.token.enable", true);
+    return conf;
+  }
+
+  static Configuration encrypted() {
+    Configuration conf = tokens();
+    conf.setBoolean("dfs.encrypt.data.transfer", true);
+    conf.set("dfs.encrypt.data.transfer.cipher.suites", "AES/CTR/NoPadding");
+    conf.set("dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
+    return conf;
+  }
+
+  private static void putGoesByName(TestCluster cluster) throws Exception {
+    cluster.reset();
+    cluster.write("/put", DATA);
+    assertEquals(3, cluster.count(Counter.NAMED_WRITES));
+    assertEquals(9, cluster.count(Counter.NAMED_RECEIVES));
+    assertEquals(6, cluster.count(Counter.NAMED_RELAYS));
+    assertTrue(cluster.count(Counter.BYTES_PUBLISHED) >= DATA.length);
+    assertEquals(3 * cluster.count(Counter.BYTES_PUBLISHED), cluster.count(Counter.BYTES_PULLED));
+    assertEquals(0, cluster.count(Counter.BYTES_INLINE));
+    assertEquals(18, cluster.count(Counter.SECURED_CONNECTIONS), "both ends of three hops");
+    assertEquals(0, cluster.count(Counter.HANDSHAKES_REFUSED));
+    assertEquals(0, cluster.allFallbacks());
+    cluster.check("/put", DATA, 3);
+    assertEquals(0, cluster.count(Counter.NAMED_READS));
+    assertTrue(cluster.count(Fallback.SECURED_OTHER) > 0, "reads go by TCP, and that is counted");
+  }
+
+  /** What else HDFS does to files, by whatever way. */
+  private static void allElseWorks(TestCluster cluster) throws Exception {
+    assertNotNull(cluster.fs().getFileChecksum(new Path("/put")));
+    byte[] data = Arrays.copyOf(DATA, 3_000_000);
+    Path path = new Path("/append");
+    try (FSDataOutputStream out = cluster.fs().create(path)) {
+      out.write(data, 0, 1_000_003);
+      out.hflush();
+      assertArrayEquals(Arrays.copyOf(data, 1_000_003), cluster.read("/append"));
+      out.write(data, 1_000_003, 500_000);
+    }
+    try (FSDataOutputStream out = cluster.fs().append(path)) {
+      out.write(data, 1_500_003, data.length - 1_500_003);
+    }
+    cluster.check("/append", data, 3);
+    try (FSDataOutputStream out =
+        cluster.fs().create(new Path("/one"), true, 4096, (short) 1, TestCluster.BLOCK_BYTES)) {
+      out.write(data);
+    }
+    cluster.check("/one", data, 1);
+    assertEquals(0, cluster.count(Fallback.HANDSHAKE));
+  }
+
+  private static void severalWriteAtOnce(TestCluster cluster) throws Exception {
+    cluster.reset();
+    ExecutorService pool = Executors.newFixedThreadPool(6);
+    try {
+      List<Future<?>> writes = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        byte[] data = TestCluster.data(100 + i, 10 << 20);
+        String path = "/many" + i;
+        writes.add(
+            pool.submit(
+                () -> {
+                  cluster.write(path, data);
+                  return null;
+                }));
+      }
+      for (Future<?> write : writes) {
+        write.get(200, TimeUnit.SECONDS);
+      }
+    } finally {
+      pool.shutdownNow();
+    }
+    assertEquals(12, cluster.count(Counter.NAMED_WRITES));
+    assertEquals(0, cluster.count(Counter.BYTES_INLINE));
+    assertEquals(0, cluster.allFallbacks());
+    for (int i = 0; i < 6; i++) {
+      cluster.check("/many" + i, TestCluster.data(100 + i, 10 << 20), 3);
+    }
+  }
+
+  /** Another one takes its place, and is brought what there is by stock means. */
+  private static void aDataNodeDiesInTheMiddle(TestCluster cluster) throws Exception {
+    byte[] data = Arrays.copyOf(DATA, 7 << 20);
+    try (FSDataOutputStream out = cluster.fs().create(new Path("/dies"))) {
+      out.write(data, 0, 3 << 20);
+      out.hflush();
+      cluster.stopInPipeline(out, 1);
+      out.write(data, 3 << 20, 4 << 20);
+    }
+    cluster.check("/dies", data, 3);
+  }
+
+  @Test
+  void blockTokensAlone() throws Exception {
+    try (TestCluster cluster = new TestCluster(tokens(), 4)) {
+      putGoesByName(cluster);
+      allElseWorks(cluster);
+      aDataNodeDiesInTheMiddle(cluster);
+    }
+  }
+
+  /** Clients often know nothing of tokens, but that blocks come with one. */
+  @Test
+  void aClientThatKnowsNothingOfTokens() throws Exception {
+    try (TestCluster cluster = new TestCluster(tokens(), 3)) {
+      Configuration unaware = new Configuration(cluster.fs().getConf());
+      unaware.unset("dfs.block.access.token.enable");
+      try (var fs = org.apache.hadoop.fs.FileSystem.newInstance(cluster.fs().getUri(), unaware)) {
+        try (FSDataOutputStream out = fs.create(new Path("/unaware"))) {
+          out.write(DATA);
+        }
+        assertEquals(0, cluster.allFallbacks());
+        assertEquals(3, cluster.count(Counter.NAMED_WRITES));
+        try (var in = fs.open(new Path("/unaware"))) {
+          assertArrayEquals(DATA, in.readAllBytes());
+        }
+        assertEquals(0, cluster.count(Counter.NAMED_READS));
+      }
+    }
+  }
+
+  @Test
+  void encryption() throws Exception {
+    try (TestCluster cluster = new TestCluster(encrypted(), 4)) {
+      putGoesByName(cluster);
+      allElseWorks(cluster);
+      severalWriteAtOnce(cluster);
+      aDataNodeDiesInTheMiddle(cluster);
+    }
+  }
+
+  /** A router, and whoever listens at it, sees names and lengths. */
+  @Test
+  void whatPassesTheRouterIsSealed() throws Exception {
+    try (TestRouter router = new TestRouter();
+        RecordingProxy tap =
+            new RecordingProxy(
+                new InetSocketAddress(
+                    InetAddress.getLoopbackAddress(), URI.create(router.face()).getPort()),
+                -1)) {
+      Configuration conf = encrypted();
+      conf.set("trunkline.ndn.face", "tcp://127.0.0.1:" + tap.address().getPort());
+      Configuration[] own = new Configuration[3];
+      for (int i = 0; i < own.length; i++) {
+        // Forwarders are shared by whoever has the same settings.
+        own[i] = new Configuration(false);
+        own[i].setInt("trunkline.ndn.window.segments", 33 + i);
+      }
+      try (TestCluster cluster = new TestCluster(conf, 3, own)) {
+        cluster.write("/sealed", DATA);
+        assertEquals(0, cluster.allFallbacks());
+        assertEquals(3, cluster.count(Counter.NAMED_WRITES));
+        assertTrue(tap.passed() > 3L * DATA.length, tap.passed() + " bytes");
+        for (int at = 0; at < DATA.length; at += 4_000_037) {
+          assertFalse(tap.saw(Arrays.copyOfRange(DATA, at, at + 12)), "bytes at " + at);
+        }
+        cluster.check("/sealed", DATA, 3);
+      }
+    }
+  }
+
+  /** Without the resolver stock code makes its own handshake, and all goes by TCP. */
+  @Test
+  void encryptionWithoutTheResolver() throws Exception {
+    Configuration conf = encrypted();
+    conf.unset("dfs.trustedchannel.resolver.class");
+    try (TestCluster cluster = new TestCluster(conf, 3)) {
+      cluster.write("/stock", DATA);
+      cluster.check("/stock", DATA, 3);
+      assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+      assertTrue(cluster.count(Fallback.NO_RESOLVER) > 0);
+    }
+  }
+
+  /** A client may not know that data is encrypted: the NameNode says so. */
+  @Test
+  void aClientThatKnowsNothingOfEncryption() throws Exception {
+    try (TestCluster cluster = new TestCluster(encrypted(), 3)) {
+      Configuration unaware = new Configuration(cluster.fs().getConf());
+      unaware.unset("dfs.encrypt.data.transfer");
+      unaware.unset("dfs.block.access.token.enable");
+      unaware.unset("dfs.trustedchannel.resolver.class");
+      try (var fs = org.apache.hadoop.fs.FileSystem.newInstance(cluster.fs().getUri(), unaware);
+          FSDataOutputStream out = fs.create(new Path("/unaware"))) {
+        out.write(DATA);
+      }
+      assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+      assertTrue(cluster.count(Fallback.NO_RESOLVER) > 0);
+      cluster.check("/unaware", DATA, 3);
+    }
+  }
+
+  /** What a DataNode without the plug-in is sent has all of stock code's protection. */
+  @Test
+  void aDataNodeWithoutThePlugin() throws Exception {
+    Configuration without = new Configuration(false);
+    without.set("trunkline.transport", "tcp");
+    Configuration with = new Configuration(false);
+    try (TestCluster cluster = new TestCluster(encrypted(), 3, with, without, with)) {
+      for (int i = 0; i < 3 || i < 30 && cluster.count(Counter.NAMED_RECEIVES) == 0; i++) {
+        cluster.write("/mixed" + i, DATA);
+        cluster.check("/mixed" + i, DATA, 3);
+      }
+      assertTrue(cluster.count(Fallback.NO_PLUGIN) > 0);
+      assertTrue(cluster.count(Counter.NAMED_RECEIVES) > 0);
+      assertEquals(0, cluster.count(Fallback.HANDSHAKE));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"authentication, false", "integrity, false", "privacy, false", "privacy, true"})
+  void kerberos(String qop, boolean encrypted) throws Exception {
+    File directory = Files.createTempDirectory("kdc").toFile();
+    MiniKdc kdc = new MiniKdc(MiniKdc.createConf(), directory);
+    kdc.start();
+    try {
+      File keytab = new File(directory, "hdfs.keytab");
+      kdc.createPrincipal(keytab, "hdfs/localhost", "HTTP/localhost");
+      Configuration conf = encrypted ? encrypted() : tokens();
+      conf.set(
+          "dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
+      conf.set("hadoop.security.authentication", "kerberos");
+      for (String daemon : new String[] {"namenode", "datanode"}) {
+        conf.set("dfs." + daemon + ".kerberos.principal", "hdfs/localhost@" + kdc.getRealm());
+        conf.set("dfs." + daemon + ".keytab.file", keytab.getPath());
+      }
+      conf.set("dfs.web.authentication.kerberos.principal", "HTTP/localhost@" + kdc.getRealm());
+      conf.set("dfs.web.authentication.kerberos.keytab", keytab.getPath());
+      conf.set("dfs.data.transfer.protection", qop);
+      // Web pages without TLS.
+      conf.setBoolean("ignore.secure.ports.for.testing", true);
+      UserGroupInformation.setConfiguration(conf);
+      try (TestCluster cluster = new TestCluster(conf, 3)) {
+        putGoesByName(cluster);
+        allElseWorks(cluster);
+      }
+    } finally {
+      UserGroupInformation.reset();
+      UserGroupInformation.setConfiguration(new Configuration());
+      kdc.stop();
+    }
+  }
+}

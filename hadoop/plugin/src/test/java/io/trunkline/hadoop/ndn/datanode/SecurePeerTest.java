@@ -1,0 +1,325 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.RecordingProxy;
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.secure.SealedWire;
+import io.trunkline.hadoop.ndn.secure.SecureClient;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.Welcome;
+import io.trunkline.hadoop.ndn.write.NamedWrites;
+import io.trunkline.hadoop.ndn.write.PacketsInFlight;
+import io.trunkline.hadoop.ndn.write.WritePlanner;
+import io.trunkline.hadoop.stats.TransferStats;
+import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.tap.TapChannel;
+import io.trunkline.hadoop.wire.BlockToken;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenSecretManager;
+import org.apache.hadoop.security.token.SecretManager.InvalidToken;
+import org.apache.hadoop.security.token.Token;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The control connection of a write with a block token, from its tap to the DataNode's peer. */
+@Timeout(120)
+class SecurePeerTest {
+  private static final int PACKETS = 24;
+
+  private final TransferStats stats = TransferStats.get();
+  private final Settings settings = Settings.from(new Configuration(false));
+  private final BlockTokenSecretManager keys = BlockTokensTest.keys(false);
+  private final Random random = new Random(17);
+  private NodesByCategory nodes;
+  private ServerSocketChannel server;
+  private RecordingProxy proxy;
+  private SocketChannel client;
+  private NamedPeer peer;
+  private Token<BlockTokenIdentifier> token;
+
+  @BeforeEach
+  void open() throws IOException {
+    nodes = new NodesByCategory(settings);
+    server = ServerSocketChannel.open();
+    server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+    token = BlockTokensTest.token(keys, 3);
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    if (client != null) {
+      client.close();
+    }
+    if (peer != null) {
+      peer.close();
+    }
+    if (proxy != null) {
+      proxy.close();
+    }
+    server.close();
+    nodes.close();
+  }
+
+  private void connect(BlockTokens tokens, long turned) throws IOException {
+    proxy = new RecordingProxy((InetSocketAddress) server.getLocalAddress(), turned);
+    client = SocketChannel.open(proxy.address());
+    peer = new NamedPeer(server.accept().socket(), settings, nodes, null, tokens);
+    Welcome.await(client, 10_000);
+  }
+
+  private static BlockToken of(Token<?> token) {
+    return new BlockToken(token.getIdentifier(), token.getPassword());
+  }
+
+  private TapChannel tap(BlockToken with) throws IOException {
+    CompletableFuture<Boolean> secured = CompletableFuture.supplyAsync(peer::hasSecureChannel);
+    SealedWire wire = new SealedWire(SecureClient.handshake(client, with, 10_000));
+    assertTrue(secured.join());
+    WritePlanner planner =
+        new WritePlanner(settings, null, "peer", new PacketsInFlight(80, 65536), () -> true);
+    NamedWrites named =
+        new NamedWrites(
+            planner,
+            (connection, write) -> {
+              throw new AssertionError("nothing else can be done");
+            });
+    return new TapChannel(null, client, wire, named);
+  }
+
+  private byte[] stock(int dataNodes, Token<BlockTokenIdentifier> shown) throws IOException {
+    ByteArrayOutputStream stock = new ByteArrayOutputStream();
+    stock.write(
+        StockBytes.writeHeader(
+            dataNodes,
+            dataNodes,
+            BlockConstructionStage.PIPELINE_SETUP_CREATE,
+            "client",
+            shown,
+            128L << 20));
+    long offset = 0;
+    for (int i = 0; i < PACKETS; i++) {
+      // Full segments first, then packets that were cut elsewhere.
+      int length = i < PACKETS / 2 ? StockBytes.SEGMENT : 1 + random.nextInt(50_000);
+      stock.write(StockBytes.packet(offset, i, false, StockBytes.random(random, length)));
+      offset += length;
+    }
+    stock.write(StockBytes.packet(offset, PACKETS, true, new byte[0]));
+    return stock.toByteArray();
+  }
+
+  private CompletableFuture<byte[]> readBy(NamedPeer reader, int length) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return reader.getInputStream().readNBytes(length);
+          } catch (IOException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+  }
+
+  private void write(TapChannel tap, byte[] stock) throws IOException {
+    ByteBuffer in = ByteBuffer.wrap(stock);
+    while (in.hasRemaining()) {
+      in.limit(Math.min(stock.length, in.position() + 1 + random.nextInt(100_000)));
+      tap.write(in);
+      in.limit(stock.length);
+    }
+  }
+
+  private void comesThrough(int dataNodes) throws Exception {
+    byte[] stock = stock(dataNodes, token);
+    try (TapChannel tap = tap(of(token))) {
+      CompletableFuture<byte[]> read = readBy(peer, stock.length);
+      write(tap, stock);
+      assertArrayEquals(stock, read.get(60, TimeUnit.SECONDS));
+
+      ByteArrayOutputStream answers = new ByteArrayOutputStream();
+      answers.write(StockBytes.writeAnswer());
+      for (int i = 0; i <= PACKETS; i++) {
+        answers.write(StockBytes.ack(i, Status.SUCCESS, Status.SUCCESS, Status.SUCCESS));
+      }
+      for (byte[] part : new byte[][] {answers.toByteArray(), StockBytes.random(random, 40_000)}) {
+        peer.getOutputStream().write(part);
+        ByteBuffer back = ByteBuffer.allocate(part.length);
+        while (back.hasRemaining()) {
+          assertTrue(tap.read(back) > 0);
+        }
+        assertArrayEquals(part, back.array());
+      }
+    }
+    assertTrue(proxy.saw(token.getIdentifier()), "the identifier goes ahead, as in stock SASL");
+    assertFalse(proxy.saw(token.getPassword()));
+    for (int at = 400; at < stock.length - 20; at += stock.length / 40) {
+      assertFalse(proxy.saw(Arrays.copyOfRange(stock, at, at + 16)), "bytes at " + at);
+    }
+  }
+
+  @Test
+  void aWriteByNameIsReadBack() throws Exception {
+    long published = stats.value(Counter.BYTES_PUBLISHED);
+    long pulled = stats.value(Counter.BYTES_PULLED);
+    long inline = stats.value(Counter.BYTES_INLINE);
+    connect(BlockTokensTest.of(keys), -1);
+    comesThrough(3);
+    assertTrue(stats.value(Counter.BYTES_PUBLISHED) - published > 1_000_000);
+    assertEquals(
+        stats.value(Counter.BYTES_PUBLISHED) - published,
+        stats.value(Counter.BYTES_PULLED) - pulled);
+    assertEquals(inline, stats.value(Counter.BYTES_INLINE));
+    assertTrue(proxy.passed() < 200_000, "bodies go by name");
+  }
+
+  /** Nobody would share it, but stock code has left its own protection out already. */
+  @Test
+  void aWriteToOneReplicaGoesOnTheConnection() throws Exception {
+    long inline = stats.value(Counter.BYTES_INLINE);
+    connect(BlockTokensTest.of(keys), -1);
+    comesThrough(1);
+    assertTrue(stats.value(Counter.BYTES_INLINE) - inline > 1_000_000);
+  }
+
+  private void refused(Class<? extends Throwable> why) {
+    assertFalse(peer.hasSecureChannel());
+    InputStream in = peer.getInputStream();
+    assertThrows(why, in::read);
+    assertThrows(why, in::read, "and again");
+  }
+
+  private void handshakeFails(BlockTokens tokens, BlockToken with) throws Exception {
+    long before = stats.value(Counter.HANDSHAKES_REFUSED);
+    connect(tokens, -1);
+    CompletableFuture<Void> refused =
+        CompletableFuture.runAsync(
+            () -> {
+              refused(InvalidToken.class);
+              try {
+                // As stock code does then.
+                peer.close();
+              } catch (IOException e) {
+                throw new IllegalStateException(e);
+              }
+            });
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, with, 10_000));
+    refused.get(20, TimeUnit.SECONDS);
+    assertEquals(before + 1, stats.value(Counter.HANDSHAKES_REFUSED));
+  }
+
+  @Test
+  void anotherPasswordIsRefused() throws Exception {
+    byte[] guess = token.getPassword().clone();
+    guess[0] ^= 1;
+    handshakeFails(BlockTokensTest.of(keys), new BlockToken(token.getIdentifier(), guess));
+  }
+
+  @Test
+  void aChangedIdentifierIsRefused() throws Exception {
+    byte[] more = token.getIdentifier().clone();
+    more[more.length - 1] ^= 1;
+    handshakeFails(BlockTokensTest.of(keys), new BlockToken(more, token.getPassword()));
+  }
+
+  @Test
+  void whatIsNoIdentifierIsRefused() throws Exception {
+    byte[] noise = StockBytes.random(random, BlockToken.MAX_IDENTIFIER_BYTES);
+    handshakeFails(BlockTokensTest.of(keys), new BlockToken(noise, token.getPassword()));
+  }
+
+  @Test
+  void aDataNodeWithoutTokensRefusesAll() throws Exception {
+    handshakeFails(null, of(token));
+  }
+
+  /** Who would answer in the DataNode's place has not the password. */
+  @Test
+  void aLiarIsNotBelieved() throws Exception {
+    connect(null, -1);
+    CompletableFuture<Void> liar =
+        CompletableFuture.runAsync(
+            () -> {
+              try {
+                peer.getOutputStream().write(new byte[SecureHello.MESSAGE_BYTES]);
+              } catch (IOException e) {
+                throw new IllegalStateException(e);
+              }
+            });
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, of(token), 10_000));
+    liar.get(20, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void whoSaysNothingIsNotWaitedFor() throws Exception {
+    connect(BlockTokensTest.of(keys), -1);
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, of(token), 50));
+  }
+
+  @Test
+  void aConnectionThatIsNotSecuredIsRefused() throws Exception {
+    connect(BlockTokensTest.of(keys), -1);
+    client.write(ByteBuffer.wrap(new Preamble("/hadoop/blocks/p/1/v=1", 1, 512).encode()));
+    refused(IOException.class);
+  }
+
+  @Test
+  void aHeaderWithAnotherTokenIsRefused() throws Exception {
+    connect(BlockTokensTest.of(keys), -1);
+    byte[] stock = stock(3, BlockTokensTest.token(keys, 2));
+    try (TapChannel tap = tap(of(token))) {
+      tap.write(ByteBuffer.wrap(stock, 0, 2000));
+      assertThrows(IOException.class, () -> peer.getInputStream().read());
+    }
+  }
+
+  /** Whatever bit is turned on the way, not a byte is delivered that was not written. */
+  @Test
+  void aConnectionThatIsTamperedWithEnds() throws Exception {
+    int hello = new SecureHello(token.getIdentifier(), new byte[48]).encode().length;
+    for (int at : new int[] {0, 1, 2, 40, 1500}) {
+      connect(BlockTokensTest.of(keys), hello + at);
+      byte[] stock = stock(1, token);
+      try (TapChannel tap = tap(of(token))) {
+        write(tap, Arrays.copyOf(stock, 100_000));
+        client.shutdownOutput();
+        ByteArrayOutputStream read = new ByteArrayOutputStream();
+        assertThrows(
+            IOException.class,
+            () -> {
+              byte[] part = new byte[1000];
+              int count;
+              while ((count = peer.getInputStream().read(part)) > 0) {
+                read.write(part, 0, count);
+              }
+              throw new IOException("ended");
+            });
+        assertArrayEquals(Arrays.copyOf(stock, read.size()), read.toByteArray());
+        assertTrue(read.size() < 100_000);
+      }
+      peer.close();
+      proxy.close();
+    }
+  }
+}
