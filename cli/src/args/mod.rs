@@ -242,6 +242,9 @@ pub enum ConfPlane {
         /// The router that every daemon and client connects to
         #[arg(long, value_name = "URI")]
         face: Option<String>,
+        /// For a cluster with SASL or dfs.encrypt.data.transfer
+        #[arg(long)]
+        secure: bool,
         /// In what form
         #[command(flatten)]
         form: ConfForm,

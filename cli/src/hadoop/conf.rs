@@ -71,8 +71,17 @@ fn packets_in_flight() -> Property {
     )
 }
 
-fn ndn_properties(face: &str) -> Vec<Property> {
-    vec![
+/// What a cluster with SASL or encryption needs besides.
+fn secure_property() -> Property {
+    property(
+        "dfs.trustedchannel.resolver.class",
+        "io.trunkline.hadoop.TrunklineTrustedChannelResolver",
+        "All: tells HDFS which connections the plug-in has secured by the block token; all others keep Hadoop's handshake.",
+    )
+}
+
+fn ndn_properties(face: &str, secure: bool) -> Vec<Property> {
+    let mut properties = vec![
         property(
             SOCKET_FACTORY.0,
             SOCKET_FACTORY.1,
@@ -110,7 +119,11 @@ fn ndn_properties(face: &str) -> Vec<Property> {
         ),
         packets_in_flight(),
         buffer_size(NDN_BUFFER_BYTES),
-    ]
+    ];
+    if secure {
+        properties.push(secure_property());
+    }
+    properties
 }
 
 fn ucx_properties() -> Vec<Property> {
@@ -174,11 +187,14 @@ fn mirror_properties(controller: &str) -> Vec<Property> {
 ///
 /// # Errors
 /// A usage error for a face URI that is none.
-pub fn ndn(face: Option<&str>, format: ConfFormat) -> Result<(), CliError> {
+pub fn ndn(face: Option<&str>, secure: bool, format: ConfFormat) -> Result<(), CliError> {
     if let Some(face) = face {
         FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
     }
-    print(&ndn_properties(face.unwrap_or(EXAMPLE_FACE)), format);
+    print(
+        &ndn_properties(face.unwrap_or(EXAMPLE_FACE), secure),
+        format,
+    );
     Ok(())
 }
 
@@ -258,7 +274,7 @@ mod tests {
 
     #[test]
     fn each_property_has_a_comment_of_one_line() {
-        for p in ndn_properties(EXAMPLE_FACE)
+        for p in ndn_properties(EXAMPLE_FACE, true)
             .into_iter()
             .chain(ucx_properties())
             .chain(mirror_properties(EXAMPLE_CONTROLLER))
@@ -273,10 +289,17 @@ mod tests {
 
     #[test]
     fn forms_carry_the_face() {
-        let list = ndn_properties("tcp://10.0.0.1:6363");
+        let list = ndn_properties("tcp://10.0.0.1:6363", false);
         assert!(xml(&list).contains("<value>tcp://10.0.0.1:6363</value>"));
         assert!(plain(&list).contains("\ntrunkline.ndn.face=tcp://10.0.0.1:6363\n"));
         let parsed: Value = serde_json::from_str(&json(&list)).expect("JSON");
         assert_eq!(parsed["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
+    }
+
+    #[test]
+    fn the_resolver_is_for_clusters_that_need_it() {
+        let has = |secure| json(&ndn_properties(EXAMPLE_FACE, secure)).contains("TrustedChannel");
+        assert!(has(true));
+        assert!(!has(false));
     }
 }

@@ -12,7 +12,7 @@ use crate::error::CliError;
 pub fn run(command: HadoopCommand) -> Result<(), CliError> {
     let HadoopCommand::Conf(plane) = command;
     match plane {
-        ConfPlane::Ndn { face, form } => conf::ndn(face.as_deref(), form.chosen()),
+        ConfPlane::Ndn { face, secure, form } => conf::ndn(face.as_deref(), secure, form.chosen()),
         ConfPlane::Ucx { form } => {
             conf::ucx(form.chosen());
             Ok(())
