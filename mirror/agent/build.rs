@@ -4,52 +4,62 @@
 use std::{env, path::PathBuf, process::Command};
 
 const SOURCE: &str = "../bpf";
-/// What says how maps and their entries are laid out.
-const LAYOUT: [&str; 2] = ["state.h", "maps.h"];
+const PROGRAMS: [&str; 2] = ["mirror", "switch"];
+/// What says how maps and their entries are laid out, at hosts and at switches.
+const LAYOUT: &[&str] = &["state.h", "maps.h"];
+const SWITCH_LAYOUT: &[&str] = &["switch.h"];
 
 fn main() {
-    println!("cargo::rustc-env=MIRROR_LAYOUT={:016x}", layout());
+    println!("cargo::rustc-env=MIRROR_LAYOUT={:016x}", layout(LAYOUT));
+    println!(
+        "cargo::rustc-env=SWITCH_LAYOUT={:016x}",
+        layout(SWITCH_LAYOUT)
+    );
     println!("cargo::rustc-check-cfg=cfg(mirror_program)");
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-env-changed=CLANG");
-    let object =
-        PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("mirror.bpf.o");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
+    let lacks = PROGRAMS.iter().find_map(|name| compile(&clang, name).err());
+    match lacks {
+        None => println!("cargo::rustc-cfg=mirror_program"),
+        Some(lacks) => println!(
+            "cargo::warning=built without the eBPF programs of mirrored replication ({lacks}); install clang and \
+             libbpf-dev, or set CLANG, and build again"
+        ),
+    }
+}
+
+/// What this machine lacks, where it can't.
+fn compile(clang: &str, name: &str) -> Result<(), String> {
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let machine = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets the architecture");
-    let compiled = Command::new(&clang)
+    let compiled = Command::new(clang)
         .args([
             "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-c",
         ])
         // Debian keeps asm/types.h by architecture, where clang doesn't look when it compiles for BPF.
         .args(["-idirafter", &format!("/usr/include/{machine}-linux-gnu")])
-        .arg(format!("{SOURCE}/mirror.bpf.c"))
+        .arg(format!("{SOURCE}/{name}.bpf.c"))
         .arg("-o")
-        .arg(&object)
+        .arg(folder.join(format!("{name}.bpf.o")))
         .output();
-    let lacks = match compiled {
-        Ok(done) if done.status.success() => {
-            println!("cargo::rustc-cfg=mirror_program");
-            return;
-        }
+    match compiled {
+        Ok(done) if done.status.success() => Ok(()),
         Ok(done) => {
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             if !(said.contains("file not found") || said.contains("No available targets")) {
-                panic!("{clang} could not compile {SOURCE}/mirror.bpf.c:\n{said}");
+                panic!("{clang} could not compile {SOURCE}/{name}.bpf.c:\n{said}");
             }
-            said.lines().next().unwrap_or_default().to_owned()
+            Err(said.lines().next().unwrap_or_default().to_owned())
         }
-        Err(error) => format!("{clang}: {error}"),
-    };
-    println!(
-        "cargo::warning=built without the eBPF program of mirrored replication ({lacks}); install clang and libbpf-dev, \
-         or set CLANG, and build again"
-    );
+        Err(error) => Err(format!("{clang}: {error}")),
+    }
 }
 
 /// A number that changes with the layout, and not with a word of explanation (FNV-1a).
-fn layout() -> u64 {
+fn layout(files: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in LAYOUT {
+    for file in files {
         let path = format!("{SOURCE}/{file}");
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
         for part in without_comments(&text).split_whitespace() {

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod off;
 pub mod pins;
 pub mod status;
+pub mod switch;
 
 mod agent;
 mod attach;

@@ -44,9 +44,9 @@ pub struct Bench {
     pub program: Program,
 }
 
-/// A bench in a network namespace of its own; `None`, with the reason printed, where there can be none. With
-/// `TRUNKLINE_MIRROR_MUST` set that is a failure: a guest made for these tests has no reason.
-pub fn bench() -> Option<Bench> {
+/// Whether programs can be run, and this thread is in a network namespace of its own; where not, the reason is printed.
+/// With `TRUNKLINE_MIRROR_MUST` set that is a failure: a guest made for these tests has no reason.
+pub fn ready() -> bool {
     // SAFETY: asks who we are.
     let lack = if unsafe { libc::geteuid() } != 0 {
         "not root"
@@ -63,10 +63,15 @@ pub fn bench() -> Option<Bench> {
             "{lack}"
         );
         println!("skipped: mirror's eBPF program: {lack}");
-        return None;
+        return false;
     }
     sockets::own_namespace().expect("a network namespace");
-    Some(Bench {
+    true
+}
+
+/// A bench, where there can be one.
+pub fn bench() -> Option<Bench> {
+    ready().then(|| Bench {
         program: Program::load().expect("the kernel takes the program"),
     })
 }
@@ -192,7 +197,7 @@ impl Bench {
     }
 }
 
-fn run(program: &aya::programs::SchedClassifier, frame: &[u8], mark: u32) -> Outcome {
+pub fn run(program: &aya::programs::SchedClassifier, frame: &[u8], mark: u32) -> Outcome {
     let mut context = [0; CONTEXT];
     context[MARK_AT..MARK_AT + 4].copy_from_slice(&mark.to_ne_bytes());
     let (mut out, mut context_out) = (vec![0; 8192], [0; CONTEXT]);

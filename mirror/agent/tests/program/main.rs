@@ -1,4 +1,4 @@
-//! Each case of the eBPF program, on frames that the kernel runs it on (BPF_PROG_TEST_RUN), beside real sockets. Needs
+//! Each case of the eBPF programs, on frames that the kernel runs them on (BPF_PROG_TEST_RUN), beside real sockets. Needs
 //! root and a kernel with BTF; without, each says so and passes.
 
 mod acks;
@@ -11,3 +11,4 @@ mod send;
 mod sender;
 mod sockets;
 mod start;
+mod switch;
