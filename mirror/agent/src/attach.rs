@@ -136,20 +136,11 @@ impl Attachment {
         let mut changes = Vec::new();
         let right = self.pinned_are_right();
         for name in self.interfaces.clone() {
-            let failed = |error: io::Error| AttachError::Interface {
+            let interface = interface(&name).map_err(|error| AttachError::Interface {
                 name: name.clone(),
                 cause: cause(&error),
-            };
-            let interface = interface(&name).map_err(failed)?;
-            if !tc::has_clsact(interface.index).map_err(failed)? {
-                qdisc_add_clsact(&name).map_err(|error| AttachError::Interface {
-                    name: name.clone(),
-                    cause: format!(
-                        "clsact refused: {error}; the kernel needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF"
-                    ),
-                })?;
-                self.pins.remember_clsact(interface.index)?;
-            }
+            })?;
+            add_clsact(&self.pins, &interface)?;
             for hook in Hook::ALL {
                 let older = self.ensure_others(&interface, hook, &mut changes)?;
                 self.ensure_own(&interface, hook, &older, right, &mut changes)?;
@@ -157,10 +148,7 @@ impl Attachment {
         }
         if !right {
             for hook in Hook::ALL {
-                let program = match hook {
-                    Hook::Ingress => self.program.ingress()?,
-                    Hook::Egress => self.program.egress()?,
-                };
+                let program = classifier(&mut self.program, hook)?;
                 self.pins.set_program(hook, program)?;
             }
         }
@@ -225,7 +213,8 @@ impl Attachment {
                 let mut pinned = self.pins.open_program(hook)?;
                 attach(&mut pinned, interface, hook, place)?;
             } else {
-                attach(self.classifier(hook)?, interface, hook, place)?;
+                let program = classifier(&mut self.program, hook)?;
+                attach(program, interface, hook, place)?;
             }
         }
         let left = |filter: &&Filter| !is_older(filter) && Some(*filter) != first;
@@ -236,13 +225,6 @@ impl Attachment {
         Ok(())
     }
 
-    fn classifier(&mut self, hook: Hook) -> Result<&mut SchedClassifier, LoadError> {
-        match hook {
-            Hook::Ingress => self.program.ingress(),
-            Hook::Egress => self.program.egress(),
-        }
-    }
-
     /// Whether the pinned programs do what the loaded ones do, over the same maps. If so they stay, and no packet
     /// passes between two programs.
     fn pinned_are_right(&mut self) -> bool {
@@ -250,8 +232,7 @@ impl Attachment {
             let Some(pinned) = self.pins.program(hook) else {
                 return false;
             };
-            let same = self
-                .classifier(hook)
+            let same = classifier(&mut self.program, hook)
                 .ok()
                 .and_then(|program| program.info().ok())
                 .is_some_and(|loaded| loaded.tag() == pinned.tag());
@@ -274,8 +255,19 @@ impl Attachment {
     }
 }
 
+fn classifier(program: &mut Program, hook: Hook) -> Result<&mut SchedClassifier, LoadError> {
+    match hook {
+        Hook::Ingress => program.ingress(),
+        Hook::Egress => program.egress(),
+        Hook::Port => Err(LoadError::Missing(hook.program())),
+    }
+}
+
 /// The agent's lock on pins, which are made where there are none.
-fn lock(pins: &Pins) -> Result<Lock, PinError> {
+///
+/// # Errors
+/// Another agent has it, or the pins can't be made.
+pub fn lock(pins: &Pins) -> Result<Lock, PinError> {
     // Whoever takes the programs off may remove the folder in between.
     for _ in 0..ATTEMPTS {
         pins.make()?;
@@ -288,21 +280,48 @@ fn lock(pins: &Pins) -> Result<Lock, PinError> {
     pins.lock()
 }
 
+/// Makes an interface's clsact where it has none, and remembers that.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn add_clsact(pins: &Pins, interface: &Interface) -> Result<(), AttachError> {
+    if tc::has_clsact(interface.index).map_err(|error| failed(interface, &error))? {
+        return Ok(());
+    }
+    qdisc_add_clsact(&interface.name).map_err(|error| AttachError::Interface {
+        name: interface.name.clone(),
+        cause: format!(
+            "clsact refused: {error}; the kernel needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF"
+        ),
+    })?;
+    Ok(pins.remember_clsact(interface.index)?)
+}
+
 /// Takes the programs off an interface, and its clsact with them where an agent put it there and nobody else uses it.
 /// Whether anything was there.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn detach(pins: &Pins, interface: &Interface) -> Result<bool, AttachError> {
+    take_off(pins, interface, &Hook::ALL)
+}
+
+/// The same, of the programs at these hooks.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn take_off(pins: &Pins, interface: &Interface, ours: &[Hook]) -> Result<bool, AttachError> {
     let failed = |error: io::Error| failed(interface, &error);
     let (mut was_there, mut others) = (false, false);
-    for hook in Hook::ALL {
-        for filter in tc::filters(interface.index, hook).map_err(failed)? {
-            if filter.is_ours(hook) {
-                tc::remove(interface.index, hook, filter.handle).map_err(failed)?;
-                was_there = true;
-            } else {
-                others = true;
+    for side in Hook::ALL {
+        for filter in tc::filters(interface.index, side).map_err(failed)? {
+            let own = |hook: &&Hook| hook.parent() == side.parent() && filter.is_ours(**hook);
+            match ours.iter().find(own) {
+                Some(hook) => {
+                    tc::remove(interface.index, *hook, filter.handle).map_err(failed)?;
+                    was_there = true;
+                }
+                None => others = true,
             }
         }
     }
@@ -317,7 +336,7 @@ pub fn detach(pins: &Pins, interface: &Interface) -> Result<bool, AttachError> {
 
 /// Where a program goes among those of all releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub enum Place {
     /// Before them, with a handle that none has.
     Before(u16),
     /// In the place of the one with this handle.
@@ -341,7 +360,11 @@ fn filters(interface: &Interface, hook: Hook) -> Result<Vec<Filter>, AttachError
     tc::ours(interface.index, hook).map_err(|error| failed(interface, &error))
 }
 
-fn attach(
+/// Attaches a program, which stays when this process ends.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn attach(
     program: &mut SchedClassifier,
     interface: &Interface,
     hook: Hook,
@@ -376,14 +399,16 @@ fn attach(
     Ok(())
 }
 
-fn failed(interface: &Interface, error: &io::Error) -> AttachError {
+/// What is in the way at an interface, and the way out.
+pub fn failed(interface: &Interface, error: &io::Error) -> AttachError {
     AttachError::Interface {
         name: interface.name.clone(),
         cause: cause(error),
     }
 }
 
-fn cause(error: &io::Error) -> String {
+/// The same, of whatever it is.
+pub fn cause(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             format!("{error}; run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")

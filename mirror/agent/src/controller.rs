@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use rustls::CertificateError as Wrong;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use ureq::Agent;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -64,6 +65,8 @@ pub struct Client {
     url: String,
     path: String,
     token: Option<String>,
+    /// The table of settings that its errors name.
+    table: &'static str,
 }
 
 impl Client {
@@ -100,7 +103,19 @@ impl Client {
             path: format!("{url}/v1/mirror-agents/{}", escaped(name)),
             url,
             token: place.token.clone(),
+            table: "agent",
         })
+    }
+
+    /// For the agent of this name at a bridge.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn of_switch(place: &Place, name: &str) -> Result<Self, ControllerError> {
+        let mut client = Self::new(place, name)?;
+        client.path = format!("{}/v1/mirror-switches/{}", client.url, escaped(name));
+        client.table = "switch";
+        Ok(client)
     }
 
     /// Says what the agent has to say, and waits for the answer.
@@ -108,7 +123,19 @@ impl Client {
     /// # Errors
     /// It can't be reached, or refuses; or the agent has left.
     pub fn ask(&self, request: &Request) -> Result<Answer, ControllerError> {
-        self.post(&self.agent, request)
+        self.exchange(request, request.wait_ms)
+    }
+
+    /// The same, of any agent. `wait_ms`: how long the controller may take before it answers.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn exchange<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        request: &Q,
+        wait_ms: u64,
+    ) -> Result<A, ControllerError> {
+        self.post(&self.agent, request, wait_ms)
     }
 
     /// Says that the agent leaves. A request that waits for its answer fails at once, and none goes any more: it could
@@ -117,17 +144,34 @@ impl Client {
     /// # Errors
     /// It can't be reached, or refuses.
     pub fn leave(&self, request: &Request) -> Result<Answer, ControllerError> {
-        self.agent.clone().shutdown();
-        self.post(&self.leaver, request)
+        self.end_with(request, request.wait_ms)
     }
 
-    fn post(&self, by: &Agent, request: &Request) -> Result<Answer, ControllerError> {
+    /// The same, of any agent.
+    ///
+    /// # Errors
+    /// As [`Client::leave`].
+    pub fn end_with<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        request: &Q,
+        wait_ms: u64,
+    ) -> Result<A, ControllerError> {
+        self.agent.clone().shutdown();
+        self.post(&self.leaver, request, wait_ms)
+    }
+
+    fn post<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        by: &Agent,
+        request: &Q,
+        wait_ms: u64,
+    ) -> Result<A, ControllerError> {
         let body = serde_json::to_vec(request)
             .map_err(|e| self.error(format!("request not encoded: {e}")))?;
         let mut asked = by
             .post(&self.path)
             .config()
-            .timeout_global(Some(Duration::from_millis(request.wait_ms) + PATIENCE))
+            .timeout_global(Some(Duration::from_millis(wait_ms) + PATIENCE))
             .build()
             .header("Content-Type", "application/json");
         if let Some(token) = &self.token {
@@ -181,7 +225,13 @@ impl Client {
         })
     }
 
-    fn error(&self, cause: String) -> ControllerError {
+    fn error(&self, mut cause: String) -> ControllerError {
+        if self.table != "agent" {
+            for key in ["controller", "token_file", "ca_file"] {
+                let own = format!("{}.{key}", self.table);
+                cause = cause.replace(&format!("agent.{key}"), &own);
+            }
+        }
         ControllerError {
             url: self.url.clone(),
             cause,
@@ -482,6 +532,27 @@ mod tests {
         });
         listener.set_nonblocking(true).expect("set");
         assert!(listener.accept().is_err(), "nothing else came");
+    }
+
+    #[test]
+    fn a_bridge_s_agent_asks_elsewhere_and_is_told_of_its_own_settings() {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = Place {
+            url: format!("http://{}/", free.local_addr().expect("an address")),
+            ..Place::default()
+        };
+        drop(free);
+        let client = Client::of_switch(&place, "rack 1").expect("a client");
+        assert!(
+            client.path.ends_with("/v1/mirror-switches/rack%201"),
+            "{}",
+            client.path
+        );
+        let error = client.ask(&Request::default()).expect_err("nobody");
+        assert!(
+            error.cause.ends_with("name another with switch.controller"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -54,11 +54,16 @@ impl MapsError {
     }
 }
 
-fn of(name: &'static str) -> impl Fn(MapError) -> MapsError {
+/// What the kernel says of a map.
+pub fn of(name: &'static str) -> impl Fn(MapError) -> MapsError {
     move |source| MapsError { name, source }
 }
 
-fn open<M: TryFrom<Map, Error = MapError>>(
+/// Opens a map by its pin.
+///
+/// # Errors
+/// It is not there, or may not be opened, or has entries of another layout.
+pub fn open<M: TryFrom<Map, Error = MapError>>(
     folder: &Path,
     name: &'static str,
 ) -> Result<M, MapsError> {
@@ -211,7 +216,11 @@ fn all<V: aya::Pod>(map: &HashMap<MapData, Key, V>) -> Result<Vec<(Key, V)>, Map
     Ok(entries)
 }
 
-fn found<V>(result: Result<V, MapError>) -> Result<Option<V>, MapError> {
+/// What was looked up, if it is there.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn found<V>(result: Result<V, MapError>) -> Result<Option<V>, MapError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(MapError::KeyNotFound) => Ok(None),
@@ -223,7 +232,11 @@ fn added(result: Result<(), MapError>) -> Result<(), MapError> {
     unless(result, libc::EEXIST)
 }
 
-fn removed(result: Result<(), MapError>) -> Result<(), MapError> {
+/// An entry that is not there is removed already.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn removed(result: Result<(), MapError>) -> Result<(), MapError> {
     match result {
         Err(MapError::KeyNotFound) => Ok(()),
         result => unless(result, libc::ENOENT),
@@ -237,7 +250,11 @@ fn unless(result: Result<(), MapError>, code: i32) -> Result<(), MapError> {
     }
 }
 
-fn sums<const N: usize>(map: &PerCpuArray<MapData, u64>) -> Result<[u64; N], MapError> {
+/// Sums over all CPUs.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn sums<const N: usize>(map: &PerCpuArray<MapData, u64>) -> Result<[u64; N], MapError> {
     let mut sums = [0; N];
     for (index, sum) in sums.iter_mut().enumerate() {
         *sum = map.get(&(index as u32), 0)?.iter().sum();

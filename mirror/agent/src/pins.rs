@@ -85,6 +85,9 @@ pub enum PinError {
 #[derive(Clone, Debug)]
 pub struct Pins {
     folder: PathBuf,
+    layout: &'static str,
+    /// The maps; each program of ours uses the first two.
+    maps: &'static [&'static str],
 }
 
 /// The right to be the one agent of some pins, as long as it is kept.
@@ -97,8 +100,16 @@ impl Pins {
     /// Those in a folder, which needs not be there.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
+        Self::of(folder, OURS, &maps::NAMES)
+    }
+
+    /// Those of other programs than a host's.
+    #[must_use]
+    pub fn of(folder: &Path, layout: &'static str, maps: &'static [&'static str]) -> Self {
         Self {
             folder: folder.to_owned(),
+            layout,
+            maps,
         }
     }
 
@@ -111,13 +122,13 @@ impl Pins {
     /// Where maps and programs of this layout are pinned.
     #[must_use]
     pub fn layout(&self) -> PathBuf {
-        self.folder.join(format!("{LAYOUT}{OURS}"))
+        self.folder.join(format!("{LAYOUT}{}", self.layout))
     }
 
     /// Whether there are any of this layout.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        self.layout().join(maps::NAMES[0]).exists()
+        self.layout().join(self.maps[0]).exists()
     }
 
     /// Makes the folder.
@@ -221,8 +232,8 @@ impl Pins {
         let Ok(Some(uses)) = program.map_ids() else {
             return false;
         };
-        // Not each program has a use for each map; those of flows tell.
-        ["mr_snd_flows", "mr_rcv_flows"].iter().all(|name| {
+        // Not each program has a use for each map; the first tell.
+        self.maps.iter().take(2).all(|name| {
             MapInfo::from_pin(self.layout().join(name)).is_ok_and(|map| uses.contains(&map.id()))
         })
     }

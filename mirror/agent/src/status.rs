@@ -217,7 +217,9 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn place(address: &[u8; 16], port: [u8; 2]) -> SocketAddr {
+/// An end of a connection, as people write it.
+#[must_use]
+pub fn place(address: &[u8; 16], port: [u8; 2]) -> SocketAddr {
     let address = Ipv6Addr::from(*address);
     let address = address
         .to_ipv4_mapped()

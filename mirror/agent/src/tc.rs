@@ -20,6 +20,8 @@ pub const PRIORITY: u16 = 1;
 /// latest first, so a new release's stands before an older one's. Its handle is the lower one, too: the kernel may as well
 /// go by these one day.
 pub const HANDLES: std::ops::RangeInclusive<u16> = 0x4d43..=0x4d52;
+/// That of a switch's, which may be at the same interface as a host's.
+pub const PORT_HANDLE: u16 = 0x4d53;
 
 /// Where at an interface a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +30,19 @@ pub enum Hook {
     Ingress,
     /// What goes out.
     Egress,
+    /// What comes in at a bridge's port: of a switch.
+    Port,
 }
 
 impl Hook {
-    /// Both.
+    /// Those of a host's interface.
     pub const ALL: [Self; 2] = [Self::Ingress, Self::Egress];
 
-    const fn parent(self) -> u32 {
+    /// Where in an interface's clsact it is.
+    #[must_use]
+    pub const fn parent(self) -> u32 {
         match self {
-            Self::Ingress => 0xffff_fff2,
+            Self::Ingress | Self::Port => 0xffff_fff2,
             Self::Egress => 0xffff_fff3,
         }
     }
@@ -47,6 +53,7 @@ impl Hook {
         match self {
             Self::Ingress => "mr_ingress",
             Self::Egress => "mr_egress",
+            Self::Port => "mr_switch",
         }
     }
 
@@ -54,7 +61,7 @@ impl Hook {
     #[must_use]
     pub const fn attach_type(self) -> TcAttachType {
         match self {
-            Self::Ingress => TcAttachType::Ingress,
+            Self::Ingress | Self::Port => TcAttachType::Ingress,
             Self::Egress => TcAttachType::Egress,
         }
     }
@@ -79,7 +86,10 @@ impl Filter {
     /// Whether an agent has put it there.
     #[must_use]
     pub fn is_ours(&self, hook: Hook) -> bool {
-        let is_known = u16::try_from(self.handle).is_ok_and(|handle| HANDLES.contains(&handle));
+        let is_known = u16::try_from(self.handle).is_ok_and(|handle| match hook {
+            Hook::Ingress | Hook::Egress => HANDLES.contains(&handle),
+            Hook::Port => handle == PORT_HANDLE,
+        });
         self.kind == "bpf" && self.priority == PRIORITY && is_known && self.name == hook.program()
     }
 }

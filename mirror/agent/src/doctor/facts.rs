@@ -113,7 +113,7 @@ fn of(name: String, all: &[Interface]) -> InterfaceFacts {
                 .take_while(|filter| filter.priority <= PRIORITY && !filter.is_ours(hook));
             filters_before.extend(before.map(|filter| {
                 let direction = match hook {
-                    Hook::Ingress => "ingress",
+                    Hook::Ingress | Hook::Port => "ingress",
                     Hook::Egress => "egress",
                 };
                 format!(

@@ -1,6 +1,7 @@
 //! Hosts as network namespaces without names, each with one cable to a switch: gone when the test ends, however it ends.
 
 use std::{
+    ffi::CString,
     fs::{self, File},
     io,
     net::Ipv4Addr,
@@ -27,7 +28,7 @@ impl Namespace {
     }
 
     /// As `ip` takes it.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", id(), self.0.as_raw_fd())
     }
 
@@ -69,8 +70,17 @@ fn set(name: &str, value: &str) {
     fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
-fn ip(words: &str) {
+pub fn ip(words: &str) {
     command("ip", words);
+}
+
+/// The number of an interface of this thread's namespace.
+pub fn index(interface: &str) -> u32 {
+    let name = CString::new(interface).expect("a name");
+    // SAFETY: a plain call; the name lives through it.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    assert_ne!(index, 0, "{interface}: {}", io::Error::last_os_error());
+    index
 }
 
 fn command(name: &str, words: &str) {
@@ -105,9 +115,19 @@ pub fn port(number: u8) -> String {
     format!("port{number}")
 }
 
-/// `count` hosts that know one another, cabled to ports in `switch`.
+/// `count` hosts that know one another, cabled to ports in `switch`, which reads frames as they are.
 pub fn hosts(switch: &Namespace, count: u8) -> Vec<Host> {
-    let hosts = (0..count).map(|number| {
+    let hosts = cabled(&vec![switch; count.into()]);
+    for host in &hosts {
+        host.namespace.run(|| no_checksum_offload("eth0"));
+    }
+    hosts
+}
+
+/// Hosts that know one another, each cabled to a port in the namespace of its switch.
+pub fn cabled(switches: &[&Namespace]) -> Vec<Host> {
+    let count = switches.len() as u8;
+    let hosts = (0..count).zip(switches).map(|(number, switch)| {
         let namespace = Namespace::new();
         let (port, inside) = (port(number), namespace.path());
         switch.run(|| {
@@ -118,7 +138,6 @@ pub fn hosts(switch: &Namespace, count: u8) -> Vec<Host> {
             ip(&format!("link set {port} up"));
         });
         namespace.run(|| {
-            no_checksum_offload("eth0");
             ip("link set lo up");
             ip(&format!("address add {}/24 dev eth0", address(number)));
             ip("link set eth0 up");
