@@ -35,6 +35,7 @@ from trunkline_controller.flows.entry import (
 )
 from trunkline_controller.loop import LoopThread
 from trunkline_controller.mirror.agents import AgentState, Poll, Told
+from trunkline_controller.mirror.bridge import BridgePoll, BridgeState, BridgeTold, Update
 from trunkline_controller.mirror.counts import MirrorCounts
 from trunkline_controller.mirror.mirrors import Mirrors
 from trunkline_controller.mirror.model import Hop, Limits, Pipeline
@@ -143,6 +144,9 @@ class FakeControl:
         self.wanted = QueuesWanted(())
         self.reports: list[QueuesReport] = []
         self.mirrors_enabled = True
+        self.bridges: tuple[BridgeState, ...] = ()
+        self.bridge_told = BridgeTold(15.0, Update(0, None), announce=True)
+        self.bridge_polls: list[tuple[BridgePoll, float]] = []
         self.pipelines = Pipelines(Limits())
         self.agents: tuple[AgentState, ...] = ()
         self.waited_s: list[float] = []
@@ -337,6 +341,15 @@ class FakeControl:
 
     def mirror_agents(self) -> tuple[AgentState, ...]:
         return self.agents
+
+    def mirror_bridge_poll(self, poll: BridgePoll, wait_s: float) -> Future[BridgeTold]:
+        answer: Future[BridgeTold] = Future()
+        self.bridge_polls.append((poll, wait_s))
+        answer.set_result(self.bridge_told)
+        return answer
+
+    def mirror_bridges(self) -> tuple[BridgeState, ...]:
+        return self.bridges
 
     def mirror_counts(self) -> MirrorCounts:
         return MirrorCounts(

@@ -18,6 +18,8 @@ PURE = (
     "jobs.progress",
     "jobs.lifting",
     "mirror.agents",
+    "mirror.bridge",
+    "mirror.bridge_entries",
     "mirror.places",
     "mirror.tree",
     "mirror.entries",

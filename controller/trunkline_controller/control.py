@@ -14,6 +14,7 @@ from typing import Protocol
 
 from .flows.entry import FlowEntry
 from .mirror.agents import AgentState, Poll, Told
+from .mirror.bridge import BridgePoll, BridgeState, BridgeTold
 from .mirror.counts import MirrorCounts
 from .mirror.model import Hop, Pipeline
 from .net.topology import Dpid, End, Link, Topology
@@ -227,6 +228,14 @@ class MirrorControl(Protocol):
         or after `wait_s`, at most half of its lease; it raises mirror.agents.TooMany or NotTaken, or NotNow.
         """
         ...
+
+    def mirror_bridge_poll(self, poll: BridgePoll, wait_s: float) -> Future[BridgeTold]:
+        """Takes what a bridge's agent says. The answer is there when the bridge should have something else than it has,
+        or after `wait_s`, at most half of its lease; it raises mirror.agents.TooMany or NotNow.
+        """
+        ...
+
+    def mirror_bridges(self) -> tuple[BridgeState, ...]: ...
 
     def mirrors(self) -> tuple[Pipeline, ...]: ...
 

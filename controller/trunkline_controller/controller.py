@@ -21,6 +21,7 @@ from .flows.entry import FlowEntry
 from .in_force import PolicyInForce
 from .loop import LoopThread
 from .mirror.agents import AgentState, Poll, Told
+from .mirror.bridge import BridgePoll, BridgeState, BridgeTold
 from .mirror.counts import MirrorCounts
 from .mirror.model import Hop, Pipeline
 from .monitor import Monitor
@@ -144,7 +145,7 @@ class Controller:
             role=str(self._fabric.role),
             started_s=self._started_s,
             converged=self._converged,
-            switches=len(self._fabric.sessions),
+            switches=len(self._fabric.sessions) + len(self._fabric.bridges.there),
             links=len(topology.links),
             hosts=len(topology.hosts),
             dynamic=dynamic is not None,
@@ -211,6 +212,12 @@ class Controller:
 
     def mirror_poll(self, poll: Poll, wait_s: float) -> Future[Told]:
         return self._loop.submit(self._fabric.mirrors.poll(poll, wait_s))
+
+    def mirror_bridge_poll(self, poll: BridgePoll, wait_s: float) -> Future[BridgeTold]:
+        return self._loop.submit(self._fabric.bridges.poll(poll, wait_s))
+
+    def mirror_bridges(self) -> tuple[BridgeState, ...]:
+        return self._fabric.bridges.all()
 
     def mirrors(self) -> tuple[Pipeline, ...]:
         return self._fabric.mirrors.all()

@@ -68,6 +68,9 @@ class Counted:
                 )
 
     def flows(self, dpid: Dpid) -> Iterator[FlowState]:
+        """A bridge counts by itself; its entries are shown without."""
+        if (bridge := self._fabric.bridges.there.get(dpid)) is not None:
+            return self._states(dpid, bridge.flows.copy())
         entries = self._fabric.sessions[dpid].flows.copy()
         self._monitor.interest(dpid, time.monotonic())
         return self._states(dpid, entries)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from .flows.desired import Desired, group_numbers, host_of, is_ours
 from .flows.entry import FlowEntry, Table, Tables, owner_name
+from .mirror.bridges import Bridges
 from .mirror.mirrors import Mirrors
 from .mirror.settings import MirrorSettings
 from .net.discovery import Discovery
@@ -51,7 +52,7 @@ class Fabric:
 
     def __init__(self, settings: FabricSettings, changed: Callable[[], None] = lambda: None) -> None:
         self.settings = settings
-        self.mirrors = Mirrors(settings.mirror, lambda: self.sessions)
+        self.mirrors = Mirrors(settings.mirror, lambda: self.sessions or self.bridges.there)
         self.discovery = Discovery(settings.limits)
         self.alarms = self.discovery.alarms
         self.sessions: dict[Dpid, Session] = {}
@@ -64,6 +65,15 @@ class Fabric:
         self._others_policy: frozenset[Dpid] = frozenset()  # which have entries of a policy that is not known here
         floods = Floods(settings.flood_frames, self.discovery)
         self._packets = Packets(self, self.discovery, settings.per_port, floods)
+        self.bridges = Bridges(
+            settings.limits.lldp_interval_s,
+            self.discovery,
+            self.mirrors,
+            floods,
+            has_openflow=lambda: self.role is not Role.NONE,
+            changed=self._bridges_changed,
+        )
+        self._had_bridges = False  # since there was no OpenFlow switch
         self._refusals = RefusalAlarms(self.alarms)
         self._master_since = 0.0
         self._adopting = True
@@ -93,6 +103,7 @@ class Fabric:
             self._plan_timer is None
             and self.discovery.settled()
             and all(session.in_step for session in list(self.sessions.values()))
+            and self.bridges.in_step
         )
 
     def sure(self) -> frozenset[Dpid]:
@@ -120,8 +131,21 @@ class Fabric:
             self.alarms.clear("standby")
             self._adopting, self._master_since = True, _now()
         self.role = role
+        if role is not Role.NONE:
+            self._had_bridges = False
+            self.bridges.end()
         self.mirrors.role_changed(role is Role.MASTER)
         self._changed()
+
+    def _bridges_changed(self) -> None:
+        """Of bridges nobody else is master: each agent asks one controller."""
+        if self.bridges.there and not self._had_bridges:
+            self._had_bridges = True
+            self.mirrors.role_changed(True)
+        if self.bridges.is_planned:
+            self._plan_if_changed()
+        else:
+            self._plan_soon()
 
     def switch_ready(self, session: Session) -> None:
         now = _now()
@@ -196,12 +220,16 @@ class Fabric:
 
     def tick(self, now: float) -> None:
         """What time alone brings about."""
-        self._packets.ask(self.discovery.tick(now))
+        probes = self.discovery.tick(now)
+        self._packets.ask(probes)
+        self.bridges.ask(probes, now)
         self._packets.tick(now)
+        self.bridges.tick(now)
         if self.mirrors.tick(now) or self._adopting:
             self._plan_soon()
         for address in self.mirrors.take_sought():
             self._packets.seek(address, now)
+            self.bridges.seek(address, now)
         self._plan_if_changed()
         self._refusals.look_again(self.sessions.values(), now)
         for what, alarm in self.alarms.news():
@@ -228,8 +256,10 @@ class Fabric:
         topology = self.discovery.topology()
         was_adopting, self._adopting = self._adopting, self._adopting and not self._is_adopted(topology)
         keep = frozenset({Table.FORWARD} if self._adopting else ()) | (set() if self._knows_policy else CLASSIFYING)
-        tables = self._desired.tables(topology, self._classify or frozenset())
+        tables = self._desired.tables(topology, self._classify or frozenset()) if self.sessions else {}
         self.mirrors.network(topology)
+        if topology is not self.topology or not self.bridges.is_planned:
+            self.bridges.want(self.mirrors.entries)
         for dpid, session in self.sessions.items():
             wanted = tables.get(dpid)
             if wanted is not None and (mirrored := self.mirrors.entries(dpid)):
@@ -249,7 +279,7 @@ class Fabric:
     def _is_adopted(self, topology: Topology) -> bool:
         """Whether all is found that flows from before the start speak of; they stay as they are until then."""
         if not self.sessions:
-            return False
+            return bool(self.bridges.there)
         if _now() - self._master_since >= self.settings.limits.adopt_hold_s:
             return True
         known = set(group_numbers(topology.switches).values())

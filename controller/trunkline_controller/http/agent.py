@@ -6,8 +6,9 @@ import asyncio
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
@@ -18,6 +19,8 @@ from ..queues.wanted import QueuesWanted
 from . import problem
 from .views.agent import ReportView, WantedView
 from .views.network import DpidText
+
+T = TypeVar("T")
 
 MAX_POLLS = 256
 MAX_WAIT_S = 60.0
@@ -66,6 +69,30 @@ class Polls:
         finally:
             with self._lock:
                 self._waiting.discard(wake)
+
+
+async def unless_ended(polls: Polls, asked: Future[T]) -> T:
+    """What was asked for, unless the server ends before."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def end() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(end)
+
+    answer = asyncio.wrap_future(asked)
+    with polls.until_end(wake):
+        try:
+            await asyncio.wait({answer, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+            raise problem.Stop(503, "the controller stops", "ask again", {"Retry-After": "1"})
+        finally:
+            answer.cancel()
 
 
 def agent(control: AgentControl, polls: Polls) -> APIRouter:

@@ -22,6 +22,7 @@ from .gate import MAX_BODY_BYTES, Gate
 from .metrics import NetworkCollector, Requests
 from .mirror_agents import mirror_agents, quick_mirror_agents
 from .mirror_metrics import MirrorCollector
+from .mirror_switches import mirror_switches, quick_mirror_switches
 from .mirrors import mirrors, quick_mirrors
 from .quick import Quick
 from .routes import routes
@@ -62,6 +63,7 @@ def create_app(
     # First what is asked most, and in a hurry: paths are looked through in this order.
     app.include_router(mirrors(control, control.topology))
     app.include_router(mirror_agents(control, polls))
+    app.include_router(mirror_switches(control, polls))
     app.include_router(agent(control, polls))
     app.include_router(routes(control))
 
@@ -78,7 +80,8 @@ def create_app(
     app.include_router(assets())
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
-    quick = Quick(app, (quick_mirrors(control), quick_mirror_agents(control, polls)))
+    in_a_hurry = quick_mirrors(control), quick_mirror_agents(control, polls), quick_mirror_switches(control, polls)
+    quick = Quick(app, in_a_hurry)
     return Gate(quick, tokens=tokens, hosts=(*settings.hosts, settings.address), requests=Requests(registry))
 
 

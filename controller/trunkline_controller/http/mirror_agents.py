@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated
 
@@ -18,7 +16,7 @@ from ..mirror.entries import Connection, address_text
 from ..mirror.model import Head
 from ..text import printable
 from . import problem
-from .agent import Polls
+from .agent import Polls, unless_ended
 from .gate import CALLER
 from .mirrors import MAX_ID, NO_ADDRESS, EndView, connection_of
 from .problem import Stop
@@ -241,23 +239,4 @@ def _check_claims(poll: Poll, caller: Caller) -> None:
 
 async def _told(control: MirrorControl, polls: Polls, poll: Poll, wait_s: float) -> Told:
     """The controller's answer, unless the server ends before."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def end() -> None:
-        if not ended.done():
-            ended.set_result(None)
-
-    def wake() -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(end)
-
-    with polls.until_end(wake):
-        told = asyncio.wrap_future(control.mirror_poll(poll, wait_s))
-        try:
-            await asyncio.wait({told, ended}, return_when=asyncio.FIRST_COMPLETED)
-            if told.done():
-                return told.result()
-            raise Stop(503, "the controller stops", "ask again", {"Retry-After": "1"})
-        finally:
-            told.cancel()
+    return await unless_ended(polls, control.mirror_poll(poll, wait_s))

@@ -24,6 +24,9 @@ class MirrorCollector(Collector):
             pipelines.add_metric([state], count)
         yield pipelines
         yield GaugeMetricFamily("trunkline_mirror_agents", "Agents at DataNodes' hosts", value=float(counts.agents))
+        yield GaugeMetricFamily(
+            "trunkline_mirror_bridges", "Bridges that mirror", value=float(len(self._control.mirror_bridges()))
+        )
         for name, says, count in (
             ("armed", "Pipelines that all switches had confirmed", counts.armed),
             ("closed", "Pipelines that were closed by their owners", counts.closed),

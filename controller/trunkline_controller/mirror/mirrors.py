@@ -255,6 +255,10 @@ class Mirrors:
                 self._polls.wake(name)
         self._is_master = is_master
 
+    def holds(self, now: float) -> bool:
+        """Whether what another master left on switches stays yet."""
+        return now < self._held_until
+
     def switch_ready(self, switch: Switch) -> None:
         if not self.settings.enabled:
             return

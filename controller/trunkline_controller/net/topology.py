@@ -43,7 +43,7 @@ class Switch:
     dpid: Dpid
     name: str
     ports: Mapping[PortNo, Port] = field(default_factory=lambda: MappingProxyType({}))
-    version: int = 4  # OpenFlow wire version: 4 is 1.3, 6 is 1.5
+    version: int = 4  # OpenFlow wire version: 4 is 1.3, 6 is 1.5; 0 of a Linux bridge
 
 
 @dataclass(frozen=True, order=True)

@@ -29,10 +29,11 @@ def _tlv(kind: int, value: bytes) -> bytes:
 
 
 class Lldp:
-    """Makes and checks frames; `now` is in seconds of the caller's clock."""
+    """Makes and checks frames, which are good for `valid_s`; `now` is in seconds of the caller's clock."""
 
-    def __init__(self, key: bytes | None = None) -> None:
+    def __init__(self, key: bytes | None = None, valid_s: float = VALID_S) -> None:
         self._key = key or secrets.token_bytes(32)
+        self._valid_s = valid_s
 
     def _mac(self, body: bytes) -> bytes:
         return hmac.digest(self._key, body, hashlib.sha256)[:_MAC_BYTES]
@@ -66,7 +67,7 @@ class Lldp:
                 body, mac = value[4 : 4 + _BODY.size], value[4 + _BODY.size :]
                 dpid, port, tenths = _BODY.unpack(body)
                 age = (int(now * 10) - tenths) & 0xFFFFFFFF
-                if age > VALID_S * 10 or not hmac.compare_digest(mac, self._mac(body)):
+                if age > self._valid_s * 10 or not hmac.compare_digest(mac, self._mac(body)):
                     return None
                 return End(Dpid(dpid), PortNo(port))
         return None

@@ -1,6 +1,7 @@
 // The chosen link or switch: loads and how they went lately, queues, flows.
 import {
-  $, ask, button, count, counted, el, hostNames, linkName, loadText, percent, portName, rate, say, svg, switchName, table,
+  $, ask, button, count, counted, el, hostNames, kindOf, linkName, loadText, percent, portName, rate, say, svg, switchName,
+  table,
 } from "/parts.js";
 import { flowList } from "/flows.js";
 import { queueList, whyNot } from "/queues.js";
@@ -131,7 +132,7 @@ export class Details {
       el(
         "p",
         { class: "quiet" },
-        `Datapath ${known.dpid}, OpenFlow ${known.openflow}, ${counted(known.ports.length, "port")}` +
+        `Datapath ${known.dpid}, ${kindOf(known)}, ${counted(known.ports.length, "port")}` +
           (down.length > 0 ? `, down: ${down.join(", ")}` : ""),
       ),
       rows.length === 0

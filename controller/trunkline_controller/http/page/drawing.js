@@ -1,5 +1,5 @@
 // The drawing of the network: made once for a topology, then only its loads change, so that focus and choice stay.
-import { $, counted, heat, hostNames, linkName, loadText, percent, rate, svg } from "/parts.js";
+import { $, counted, heat, hostNames, kindOf, linkName, loadText, percent, rate, svg } from "/parts.js";
 import { HOST, SWITCH, layout } from "/layout.js";
 
 const LINE = { least: 1.6, most: 8, apart: 26 };
@@ -207,7 +207,7 @@ export class Drawing {
   box(each, place) {
     const left = place.x - SWITCH.width / 2;
     const top = place.y - SWITCH.height / 2;
-    const text = `Switch ${each.name}, datapath id ${each.dpid}, OpenFlow ${each.openflow}`;
+    const text = `Switch ${each.name}, datapath id ${each.dpid}, ${kindOf(each)}`;
     const element = svg(
       "g",
       { class: "switch", role: "button", tabindex: "-1", "data-id": each.dpid, "aria-label": text },

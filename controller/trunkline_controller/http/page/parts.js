@@ -123,6 +123,9 @@ export function loadText(load) {
 /** A switch's name, or its datapath id where it has none. */
 export const switchName = (end) => end.switch_name || end.dpid;
 
+/** What a switch is, by how it is spoken to. */
+export const kindOf = (known) => (known.openflow === "none" ? "Linux bridge" : `OpenFlow ${known.openflow}`);
+
 /** A port's name, or its number. */
 export const portName = (end) => end.port_name || `port ${end.port}`;
 

@@ -13,7 +13,7 @@ from . import View
 
 DpidText = Annotated[str, Field(pattern="^[0-9a-f]{16}$", description="Datapath id, 16 hex digits")]
 
-_VERSIONS = {1: "1.0", 2: "1.1", 3: "1.2", 4: "1.3", 5: "1.4", 6: "1.5"}
+_VERSIONS = {0: "none", 1: "1.0", 2: "1.1", 3: "1.2", 4: "1.3", 5: "1.4", 6: "1.5"}
 
 
 class EndView(BaseModel):
@@ -51,7 +51,9 @@ class SwitchView(BaseModel):
 
     dpid: DpidText
     name: str
-    openflow: str = Field(description="Version of the protocol that is spoken, as 1.3")
+    openflow: str = Field(
+        description="Version of the protocol that is spoken, as 1.3; none: a Linux bridge that mirrors"
+    )
     ports: list[PortView]
 
     @staticmethod
