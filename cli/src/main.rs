@@ -28,7 +28,7 @@ mod window;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command, FwdCommand, MirrorCommand, RepoCommand};
+use args::{Cli, Command, FwdCommand, MirrorCommand, RepoCommand, SwitchCommand};
 use clap::Parser;
 use error::{CliError, Exit};
 
@@ -57,7 +57,9 @@ fn run(cli: Cli) -> Result<(), CliError> {
         cli.command,
         Command::Fwd(FwdCommand::Run { .. })
             | Command::Repo(RepoCommand::Run { .. })
-            | Command::Mirror(MirrorCommand::Run { .. })
+            | Command::Mirror(
+                MirrorCommand::Run { .. } | MirrorCommand::Switch(SwitchCommand::Run { .. })
+            )
             | Command::Mount(_)
     ) {
         logging::start(verbose, "warn");

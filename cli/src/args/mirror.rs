@@ -29,6 +29,9 @@ pub enum MirrorCommand {
     Off(OffArgs),
     /// Check what this host needs, and change it only if told to
     Doctor(DoctorArgs),
+    /// Mirror at a Linux bridge, in the place of an OpenFlow switch
+    #[command(subcommand)]
+    Switch(SwitchCommand),
     /// List the settings of `mirror run`
     #[command(hide = true)]
     Settings {
@@ -78,4 +81,47 @@ pub struct DoctorArgs {
     /// Which pins
     #[command(flatten)]
     pub pins: PinArgs,
+}
+
+/// `trunkline mirror switch …`
+#[derive(Debug, Subcommand)]
+pub enum SwitchCommand {
+    /// Have a bridge copy segments as the controller says, until SIGTERM or SIGINT; it copies on after that
+    Run {
+        /// The configuration file, with a table [switch]; cli/mirror.sample.toml explains every setting
+        #[arg(long, short, value_name = "FILE")]
+        config: PathBuf,
+        /// Read the configuration, say whether it is right, and end
+        #[arg(long)]
+        check: bool,
+    },
+    /// Show what a bridge copies, whether its agent runs or not
+    Status(SwitchPinArgs),
+    /// Take the program off a bridge and put its host back as it was
+    Off(SwitchOffArgs),
+}
+
+/// Where a bridge's program is pinned, and in what form.
+#[derive(Debug, Args)]
+pub struct SwitchPinArgs {
+    /// The agent's configuration file, for its switch.pin
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The folder of the pins [default: that of --config, else /sys/fs/bpf/trunkline-mirror-switch]
+    #[arg(long, value_name = "DIR")]
+    pub pin: Option<PathBuf>,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
+/// `trunkline mirror switch off`
+#[derive(Debug, Args)]
+pub struct SwitchOffArgs {
+    /// How long to wait for the end of a running agent
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
+    pub wait: Duration,
+    /// Which pins
+    #[command(flatten)]
+    pub pins: SwitchPinArgs,
 }

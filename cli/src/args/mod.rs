@@ -21,7 +21,9 @@ pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
 };
 
-pub use mirror::{DoctorArgs, MirrorCommand, OffArgs, PinArgs};
+pub use mirror::{
+    DoctorArgs, MirrorCommand, OffArgs, PinArgs, SwitchCommand, SwitchOffArgs, SwitchPinArgs,
+};
 
 pub use mount::MountArgs;
 

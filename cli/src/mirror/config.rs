@@ -1,11 +1,14 @@
-//! The configuration of an agent: from a TOML file to what it is started with.
+//! The configuration of an agent, at a host or at a bridge: from a TOML file to what it is started with. A file may have
+//! both; it is checked whole, whichever is started.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::system::uname;
 use trunkline_mirror::AgentOptions;
 use trunkline_mirror::controller::{Place, certificates, is_in_clear};
+use trunkline_mirror::switch::SwitchOptions;
 
 use super::settings::SCHEMA;
 use crate::error::{CliError, Exit};
@@ -13,15 +16,33 @@ use crate::settings::{Document, Table};
 
 const MAX_TOKEN_BYTES: usize = 4096;
 
-/// All that a configuration file says.
+/// All that a configuration file says of the agent at a host.
 #[derive(Debug)]
 pub struct MirrorConfig {
     /// How the agent is run; without the controller's secrets.
     pub agent: AgentOptions,
-    token_file: Option<PathBuf>,
-    ca_file: Option<PathBuf>,
+    secrets: Secrets,
     /// The filter of the log.
     pub log: String,
+}
+
+/// All that it says of the agent at a bridge.
+#[derive(Debug)]
+pub struct SwitchConfig {
+    /// How the agent is run; without the controller's secrets.
+    pub switch: SwitchOptions,
+    secrets: Secrets,
+    /// The filter of the log.
+    pub log: String,
+}
+
+/// Files that are read when an agent is started.
+#[derive(Debug)]
+struct Secrets {
+    /// The table that names them.
+    table: &'static str,
+    token_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
 }
 
 impl MirrorConfig {
@@ -30,15 +51,7 @@ impl MirrorConfig {
     /// # Errors
     /// A usage error that names file, line, key and what would be right.
     pub fn load(path: &Path) -> Result<Self, CliError> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            let error = CliError::file(path, &e);
-            CliError {
-                exit: Exit::Usage,
-                ..error
-            }
-            .or("write one with [agent] interfaces = [\"eth0\"]; cli/mirror.sample.toml explains every setting")
-        })?;
-        Self::parse(path, &text)
+        Self::parse(path, &read(path, "[agent] interfaces = [\"eth0\"]")?)
     }
 
     /// Reads `text`, which came from `path`.
@@ -47,30 +60,20 @@ impl MirrorConfig {
     /// As [`MirrorConfig::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, CliError> {
         let document = Document::parse(path, text, &SCHEMA)?;
-        let (agent, http, log) = (
-            document.table("agent"),
-            document.table("http"),
-            document.table("log"),
-        );
+        if document.table("switch").is_given() {
+            SwitchConfig::of(&document)?;
+        }
+        Self::of(path, &document)
+    }
+
+    fn of(path: &Path, document: &Document<'_>) -> Result<Self, CliError> {
+        let (agent, http) = (document.table("agent"), document.table("http"));
         let interfaces = needed(&agent, "interfaces", agent.names("interfaces")?)?;
         if interfaces.is_empty() {
             return Err(agent
                 .error_at("interfaces", "names no interface")
                 .or("name those by which DataNodes are reached, as [\"eth0\"]"));
         }
-        let listen = http.listen("listen")?;
-        if listen.is_some_and(|at| !at.ip().is_loopback()) {
-            return Err(http
-                .error_at("listen", "is no loopback address")
-                .or("write 127.0.0.1 or [::1]: whoever reaches it reads which hosts write"));
-        }
-        let filter = needed(&log, "level", log.text("level")?)?;
-        if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
-            return Err(log
-                .error_at("level", error)
-                .or("write error, warn, info, debug or trace"));
-        }
-        let host = || uname().nodename().to_string_lossy().into_owned();
         Ok(Self {
             agent: AgentOptions {
                 pin: needed(&agent, "pin", agent.path("pin")?)?,
@@ -80,15 +83,11 @@ impl MirrorConfig {
                 forget: needed(&agent, "forget", agent.time("forget")?)?,
                 name: agent.host_name("name")?.unwrap_or_else(host),
                 config: std::path::absolute(path).ok(),
-                controller: Place {
-                    url: needed(&agent, "controller", agent.server("controller")?)?,
-                    ..Place::default()
-                },
-                http: listen,
+                controller: controller(&agent)?,
+                http: listen(&http)?,
             },
-            token_file: agent.path("token_file")?,
-            ca_file: agent.path("ca_file")?,
-            log: filter,
+            secrets: Secrets::of("agent", &agent)?,
+            log: filter(document)?,
         })
     }
 
@@ -97,42 +96,160 @@ impl MirrorConfig {
     /// # Errors
     /// One can't be read, has nothing in it, or is not kept secret.
     pub fn with_secrets(mut self) -> Result<Self, CliError> {
-        let is_tls = self.agent.controller.url.starts_with("https:");
-        if let Some(path) = &self.ca_file {
-            if !is_tls {
-                return Err(CliError::usage(
-                    "agent.ca_file",
-                    "agent.controller is not asked by TLS",
-                )
-                .or("write https://, or leave agent.ca_file out"));
-            }
-            let pem = std::fs::read(path).map_err(|e| CliError::file(path, &e))?;
-            if certificates(&pem).is_empty() {
-                return Err(CliError::usage(
-                    "agent.ca_file",
-                    format!("{} has no certificate", path.display()),
-                )
-                .or("name a PEM file with BEGIN CERTIFICATE in it"));
-            }
-            self.agent.controller.authorities = Some(pem);
-        }
-        if let Some(path) = &self.token_file {
-            self.agent.controller.token = Some(token(path)?);
-        }
+        self.secrets.read(&mut self.agent.controller)?;
         Ok(self)
     }
 
     /// Whether the token goes to another host by plain http.
     pub fn is_token_in_clear(&self) -> bool {
-        self.token_file.is_some() && is_in_clear(&self.agent.controller.url)
+        self.secrets.are_in_clear(&self.agent.controller)
     }
 }
 
-fn token(path: &Path) -> Result<String, CliError> {
+impl SwitchConfig {
+    /// Reads the file at `path`, and no other.
+    ///
+    /// # Errors
+    /// As [`MirrorConfig::load`].
+    pub fn load(path: &Path) -> Result<Self, CliError> {
+        Self::parse(path, &read(path, "[switch] bridge = \"br0\"")?)
+    }
+
+    /// Reads `text`, which came from `path`.
+    ///
+    /// # Errors
+    /// As [`MirrorConfig::load`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, CliError> {
+        let document = Document::parse(path, text, &SCHEMA)?;
+        if document.table("agent").is_given() {
+            MirrorConfig::of(path, &document)?;
+        }
+        Self::of(&document)
+    }
+
+    fn of(document: &Document<'_>) -> Result<Self, CliError> {
+        let switch = document.table("switch");
+        Ok(Self {
+            switch: SwitchOptions {
+                pin: needed(&switch, "pin", switch.path("pin")?)?,
+                bridge: needed(&switch, "bridge", switch.interface("bridge")?)?,
+                name: switch.host_name("name")?.unwrap_or_else(host),
+                controller: controller(&switch)?,
+                http: listen(&switch)?,
+            },
+            secrets: Secrets::of("switch", &switch)?,
+            log: filter(document)?,
+        })
+    }
+
+    /// Reads the files that are named.
+    ///
+    /// # Errors
+    /// As [`MirrorConfig::with_secrets`].
+    pub fn with_secrets(mut self) -> Result<Self, CliError> {
+        self.secrets.read(&mut self.switch.controller)?;
+        Ok(self)
+    }
+
+    /// Whether the token goes to another host by plain http.
+    pub fn is_token_in_clear(&self) -> bool {
+        self.secrets.are_in_clear(&self.switch.controller)
+    }
+}
+
+impl Secrets {
+    fn of(name: &'static str, table: &Table<'_>) -> Result<Self, CliError> {
+        Ok(Self {
+            table: name,
+            token_file: table.path("token_file")?,
+            ca_file: table.path("ca_file")?,
+        })
+    }
+
+    /// Puts what the files hold where it belongs.
+    fn read(&self, controller: &mut Place) -> Result<(), CliError> {
+        let table = self.table;
+        if let Some(path) = &self.ca_file {
+            let setting = format!("{table}.ca_file");
+            if !controller.url.starts_with("https:") {
+                return Err(CliError::usage(
+                    &setting,
+                    format!("{table}.controller is not asked by TLS"),
+                )
+                .or(format!("write https://, or leave {setting} out")));
+            }
+            let pem = std::fs::read(path).map_err(|e| CliError::file(path, &e))?;
+            if certificates(&pem).is_empty() {
+                return Err(CliError::usage(
+                    &setting,
+                    format!("{} has no certificate", path.display()),
+                )
+                .or("name a PEM file with BEGIN CERTIFICATE in it"));
+            }
+            controller.authorities = Some(pem);
+        }
+        if let Some(path) = &self.token_file {
+            controller.token = Some(token(&format!("{table}.token_file"), path)?);
+        }
+        Ok(())
+    }
+
+    fn are_in_clear(&self, controller: &Place) -> bool {
+        self.token_file.is_some() && is_in_clear(&controller.url)
+    }
+}
+
+/// `least`: what the smallest file says.
+fn read(path: &Path, least: &str) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|e| {
+        let error = CliError::file(path, &e);
+        CliError {
+            exit: Exit::Usage,
+            ..error
+        }
+        .or(format!(
+            "write one with {least}; cli/mirror.sample.toml explains every setting"
+        ))
+    })
+}
+
+fn host() -> String {
+    uname().nodename().to_string_lossy().into_owned()
+}
+
+fn controller(table: &Table<'_>) -> Result<Place, CliError> {
+    Ok(Place {
+        url: needed(table, "controller", table.server("controller")?)?,
+        ..Place::default()
+    })
+}
+
+fn listen(table: &Table<'_>) -> Result<Option<SocketAddr>, CliError> {
+    let listen = table.listen("listen")?;
+    if listen.is_some_and(|at| !at.ip().is_loopback()) {
+        return Err(table
+            .error_at("listen", "is no loopback address")
+            .or("write 127.0.0.1 or [::1]: whoever reaches it reads which hosts write"));
+    }
+    Ok(listen)
+}
+
+fn filter(document: &Document<'_>) -> Result<String, CliError> {
+    let log = document.table("log");
+    let filter = needed(&log, "level", log.text("level")?)?;
+    if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
+        return Err(log
+            .error_at("level", error)
+            .or("write error, warn, info, debug or trace"));
+    }
+    Ok(filter)
+}
+
+fn token(setting: &str, path: &Path) -> Result<String, CliError> {
     let about = std::fs::metadata(path).map_err(|e| CliError::file(path, &e))?;
     if about.mode() & 0o077 != 0 {
         return Err(CliError::usage(
-            "agent.token_file",
+            setting,
             format!("others may read or write {}", path.display()),
         )
         .or(format!("chmod 600 {}", path.display())));
@@ -141,11 +258,10 @@ fn token(path: &Path) -> Result<String, CliError> {
     let token = text.trim_ascii();
     if token.is_empty() || token.len() > MAX_TOKEN_BYTES || !token.iter().all(u8::is_ascii_graphic)
     {
-        return Err(CliError::usage(
-            "agent.token_file",
-            format!("{} has no token", path.display()),
-        )
-        .or("copy the controller's"));
+        return Err(
+            CliError::usage(setting, format!("{} has no token", path.display()))
+                .or("copy the controller's"),
+        );
     }
     Ok(String::from_utf8_lossy(token).into_owned())
 }
@@ -225,6 +341,74 @@ mod tests {
         }
     }
 
+    fn read_switch(text: &str) -> Result<SwitchConfig, String> {
+        SwitchConfig::parse(Path::new("/etc/mirror.toml"), text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_bridge_s_smallest_has_the_defaults() {
+        let config = read_switch("[switch]\nbridge = \"br0\"\n").expect("right");
+        assert_eq!(config.switch.bridge, "br0");
+        let pin = Path::new(trunkline_mirror::switch::DEFAULT_PIN);
+        assert_eq!(config.switch.pin, pin);
+        assert_ne!(pin, Path::new(trunkline_mirror::pins::DEFAULT));
+        assert!(!config.switch.name.is_empty() && config.switch.http.is_none());
+    }
+
+    #[test]
+    fn a_file_is_checked_whole_whichever_agent_is_started() {
+        let both = "[agent]\ninterfaces = [\"eth0\"]\n[switch]\nbridge = \"br0\"\n";
+        read(both).expect("right");
+        read_switch(both).expect("right");
+        let wrong = "[agent]\ninterfaces = []\n[switch]\nbridge = \"br0\"\n";
+        let error = read_switch(wrong).expect_err("the host's table is wrong");
+        assert!(
+            error.contains("agent.interfaces: names no interface"),
+            "{error}"
+        );
+        let wrong = "[agent]\ninterfaces = [\"eth0\"]\n[switch]\nbridge = \"a/b\"\n";
+        let error = read(wrong).expect_err("the bridge's table is wrong");
+        assert!(error.contains("mirror.toml:4: switch.bridge"), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_of_a_bridge_is_named() {
+        let with = |line: &str| format!("[switch]\nbridge = \"br0\"\n{line}\n");
+        for (text, said) in [
+            (String::new(), "no `bridge`"),
+            ("[switch]\nbridge = \"\"\n".into(), "interface name"),
+            (
+                "[switch]\nbridge = \"sixteen-letters-\"\n".into(),
+                "switch.bridge",
+            ),
+            (
+                with("listen = \"0.0.0.0:1\""),
+                "switch.listen: is no loopback address",
+            ),
+            (
+                with("interfaces = [\"eth0\"]"),
+                "unknown key `interfaces` in [switch]",
+            ),
+            (with("controller = \"br0\""), "switch.controller"),
+        ] {
+            let Err(error) = read_switch(&text) else {
+                panic!("accepted: {text}")
+            };
+            assert!(error.contains(said), "{text}: {error}");
+        }
+        let named = with("ca_file = \"/nowhere\"");
+        let error = read_switch(&named)
+            .expect("right")
+            .with_secrets()
+            .expect_err("no TLS");
+        assert!(
+            error
+                .to_string()
+                .contains("switch.controller is not asked by TLS"),
+            "{error}"
+        );
+    }
+
     #[test]
     fn a_token_is_kept_secret() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -254,6 +438,12 @@ mod tests {
         assert!(load(0o600).expect_err("none").contains("has no token"));
     }
 
+    /// What a file says under a heading.
+    fn table<'t>(text: &'t str, name: &str) -> &'t str {
+        let (_, from) = text.split_once(&format!("\n[{name}]\n")).expect(name);
+        from.split_once("\n[").map_or(from, |(table, _)| table)
+    }
+
     #[test]
     fn the_sample_is_accepted_and_names_every_setting() {
         let sample = include_str!("../../mirror.sample.toml");
@@ -265,7 +455,8 @@ mod tests {
         read(&on).expect("the sample with its examples");
         for setting in SCHEMA.settings {
             assert!(
-                on.lines()
+                table(&on, setting.section)
+                    .lines()
                     .any(|l| l.starts_with(&format!("{} =", setting.key))),
                 "{}.{}",
                 setting.section,

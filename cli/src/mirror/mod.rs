@@ -1,4 +1,4 @@
-//! `trunkline mirror …`: mirrored replication at a DataNode's host.
+//! `trunkline mirror …`: mirrored replication at a DataNode's host, and at a Linux bridge.
 
 mod config;
 mod doctor;
@@ -6,6 +6,7 @@ mod off;
 mod run;
 mod settings;
 mod status;
+mod switch;
 
 use trunkline_mirror::pins::{DEFAULT, Pins};
 
@@ -30,6 +31,7 @@ pub fn run(command: &MirrorCommand, verbose: u8) -> Result<(), CliError> {
         MirrorCommand::Status(args) => status::status(args),
         MirrorCommand::Off(args) => off::off(args),
         MirrorCommand::Doctor(args) => doctor::doctor(args),
+        MirrorCommand::Switch(command) => switch::run(command, verbose),
         MirrorCommand::Settings { markdown } => {
             let text = if *markdown {
                 SCHEMA.markdown("mirror")

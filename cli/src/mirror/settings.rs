@@ -1,23 +1,28 @@
-//! Every setting of `trunkline mirror run`, in the order in which sections and settings are explained.
+//! Every setting of `trunkline mirror run` and `mirror switch run`, in the order in which sections and settings are explained.
 
 use crate::settings::{Kind, Schema, Section, Setting};
 
-/// All that an agent's configuration may say.
+/// All that the configuration of an agent, at a host or at a bridge, may say.
 pub const SCHEMA: Schema = Schema {
     sections: &SECTIONS,
     settings: SETTINGS,
 };
 
-const SECTIONS: [Section; 3] = [
+const SECTIONS: [Section; 4] = [
     Section {
         name: "agent",
         many: false,
         help: "The agent of mirrored replication at a DataNode's host.",
     },
     Section {
+        name: "switch",
+        many: false,
+        help: "The agent of a Linux bridge that mirrors, `trunkline mirror switch run`.",
+    },
+    Section {
         name: "http",
         many: false,
-        help: "Its numbers, for Prometheus.",
+        help: "Numbers of the agent at a DataNode's host, for Prometheus.",
     },
     Section {
         name: "log",
@@ -95,6 +100,55 @@ const SETTINGS: &[Setting] = &[
         },
         default: Some("8ms"),
         help: "A retransmission that follows sooner than that on the same segment's last one is left out.",
+    },
+    Setting {
+        section: "switch",
+        key: "bridge",
+        kind: Kind::Interface,
+        default: None,
+        help: "The bridge. Needed for `mirror switch run`.",
+    },
+    Setting {
+        section: "switch",
+        key: "controller",
+        kind: Kind::Server,
+        default: Some("http://127.0.0.1:8181"),
+        help: "As `agent.controller`.",
+    },
+    Setting {
+        section: "switch",
+        key: "token_file",
+        kind: Kind::Path,
+        default: None,
+        help: "As `agent.token_file`.",
+    },
+    Setting {
+        section: "switch",
+        key: "ca_file",
+        kind: Kind::Path,
+        default: None,
+        help: "As `agent.ca_file`.",
+    },
+    Setting {
+        section: "switch",
+        key: "name",
+        kind: Kind::HostName,
+        default: None,
+        help: "What the controller calls this bridge; no two have one name. Where it is not given, the host's name.",
+    },
+    Setting {
+        section: "switch",
+        key: "pin",
+        kind: Kind::Path,
+        default: Some("/sys/fs/bpf/trunkline-mirror-switch"),
+        help: "As `agent.pin`, another folder; each bridge of a host has one of its own.",
+    },
+    Setting {
+        section: "switch",
+        key: "listen",
+        kind: Kind::Listen,
+        default: None,
+        help: "Address and port of the bridge's `/metrics`, as `127.0.0.1:8183`; loopback alone. Where it is not given, none is served.",
     },
     Setting {
         section: "http",

@@ -193,6 +193,11 @@ impl<'d> Table<'d> {
         )
     }
 
+    /// Whether the file has this table.
+    pub fn is_given(&self) -> bool {
+        self.values.is_some()
+    }
+
     /// Whether the file gives this key.
     pub fn has(&self, key: &str) -> bool {
         self.values.is_some_and(|v| v.contains_key(key))
@@ -311,6 +316,18 @@ impl<'d> Table<'d> {
         self.read(key, |_, text| {
             let is_name = |c: u8| c.is_ascii_alphanumeric() || b"-_.".contains(&c);
             match !text.is_empty() && text.bytes().all(is_name) {
+                true => Ok(text.to_owned()),
+                false => Err(String::new()),
+            }
+        })
+    }
+
+    /// The name of a network interface.
+    pub fn interface(&self, key: &str) -> Result<Option<String>, CliError> {
+        const MOST: usize = 15; // IFNAMSIZ, with its end
+        self.read(key, |_, text| {
+            let is_part = |c: char| !c.is_whitespace() && !c.is_control() && !"/:".contains(c);
+            match (1..=MOST).contains(&text.len()) && text.chars().all(is_part) {
                 true => Ok(text.to_owned()),
                 false => Err(String::new()),
             }

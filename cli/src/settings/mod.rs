@@ -45,6 +45,8 @@ pub enum Kind {
     Listen,
     /// The name of a host.
     HostName,
+    /// The name of a network interface.
+    Interface,
     /// A host and a port, or several with commas between.
     HostPorts,
     /// A folder of a Hadoop cluster, as `hdfs://namenode:8020/path`.
@@ -167,6 +169,7 @@ impl Kind {
             Kind::Address => String::from("IP address"),
             Kind::Listen => String::from("IP address and port"),
             Kind::HostName => String::from("host name"),
+            Kind::Interface => String::from("interface name"),
             Kind::HostPorts => String::from("host and port, or several with commas between"),
             Kind::Hdfs => String::from("hdfs://namenode:port/path"),
             Kind::UserName => String::from("user name"),

@@ -228,11 +228,16 @@ impl Host {
 
     /// The same, with more words.
     pub fn start_with(&self, more: &[&str]) -> Agent {
+        self.start_as(&[&["run", "--config", "mirror.toml"], more].concat())
+    }
+
+    /// Whatever agent these words start.
+    pub fn start_as(&self, words: &[&str]) -> Agent {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
         let log = self.path(&format!("agent-{number}.log"));
         let file = std::fs::File::create(&log).expect("a log");
         let process = self
-            .command(&[&["run", "--config", "mirror.toml"], more].concat())
+            .command(words)
             .stdout(file.try_clone().expect("a log"))
             .stderr(file)
             .spawn()

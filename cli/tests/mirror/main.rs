@@ -2,6 +2,7 @@
 //! BTF; without, each test says so and passes.
 
 mod attach;
+mod bridge;
 mod controller;
 mod doctor;
 mod flows;
