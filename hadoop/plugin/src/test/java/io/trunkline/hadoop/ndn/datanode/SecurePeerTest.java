@@ -9,13 +9,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.trunkline.hadoop.RecordingProxy;
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.Names;
+import io.trunkline.hadoop.ndn.Native;
+import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.secure.SealedWire;
 import io.trunkline.hadoop.ndn.secure.SecureClient;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.wire.Welcome;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.ndn.write.NamedWrites;
 import io.trunkline.hadoop.ndn.write.PacketsInFlight;
+import io.trunkline.hadoop.ndn.write.Plan;
+import io.trunkline.hadoop.ndn.write.Planner;
+import io.trunkline.hadoop.ndn.write.Publisher;
+import io.trunkline.hadoop.ndn.write.SilentPublisher;
 import io.trunkline.hadoop.ndn.write.WritePlanner;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -96,11 +106,14 @@ class SecurePeerTest {
   }
 
   private TapChannel tap(BlockToken with) throws IOException {
+    return tap(
+        with, new WritePlanner(settings, null, "peer", new PacketsInFlight(80, 65536), () -> true));
+  }
+
+  private TapChannel tap(BlockToken with, Planner planner) throws IOException {
     CompletableFuture<Boolean> secured = CompletableFuture.supplyAsync(peer::hasSecureChannel);
     SealedWire wire = new SealedWire(SecureClient.handshake(client, with, 10_000));
     assertTrue(secured.join());
-    WritePlanner planner =
-        new WritePlanner(settings, null, "peer", new PacketsInFlight(80, 65536), () -> true);
     NamedWrites named =
         new NamedWrites(
             planner,
@@ -201,6 +214,114 @@ class SecurePeerTest {
     connect(BlockTokensTest.of(keys), -1);
     comesThrough(1);
     assertTrue(stats.value(Counter.BYTES_INLINE) - inline > 1_000_000);
+  }
+
+  /**
+   * What a writer publishes with under whose names a forger publishes in its place, always: the
+   * right lengths, checksums and names, and another key.
+   */
+  private static Publisher forged(PublishedSegments kept, long forger) {
+    Publisher own = kept.publisher();
+    byte[] header = new byte[SegmentHeader.BYTES];
+    return new SilentPublisher() {
+      @Override
+      public void block(
+          long segment,
+          Piece piece,
+          byte[] body,
+          int off,
+          boolean more,
+          byte[] digests,
+          int digestAt)
+          throws IOException {
+        own.block(segment, piece, body, off, more, digests, digestAt);
+        piece.header().encode(header);
+        Native.producerPublish(
+            forger,
+            segment,
+            header,
+            body,
+            off + piece.sumsAt(),
+            piece.sumsLength(),
+            off + piece.dataAt(),
+            piece.dataLength(),
+            more,
+            digests,
+            digestAt);
+      }
+
+      @Override
+      public void stream(
+          long segment,
+          Piece piece,
+          byte[] body,
+          int off,
+          boolean more,
+          byte[] digests,
+          int digestAt)
+          throws IOException {
+        own.stream(segment, piece, body, off, more, digests, digestAt);
+      }
+
+      @Override
+      public boolean kept(boolean block, long segment, Piece piece, byte[] body)
+          throws IOException {
+        return own.kept(block, segment, piece, body);
+      }
+
+      @Override
+      public void starved() {
+        own.starved();
+      }
+    };
+  }
+
+  /** The worst that a forger can do: the bodies go on the secure connection. */
+  @Test
+  void aForgerDoesNotEndTheWrite() throws Exception {
+    long asked = stats.value(Counter.INLINE_ASKED);
+    long pulled = stats.value(Counter.BYTES_PULLED);
+    WriteKey key = new WriteKey(NativeSecurity.keyDraw());
+    Preamble preamble = new Preamble(PublishedSegments.PREAMBLE.name(), 5, StockBytes.SEGMENT, key);
+    PublishedSegments kept = new PublishedSegments();
+    long forger =
+        Native.producerOpen(
+            nodes.reads().handle(),
+            Names.segments(preamble.name(), key.bytes()),
+            256,
+            NativeSecurity.keyDraw(),
+            0);
+    connect(BlockTokensTest.of(keys), -1);
+    byte[] stock = stock(3, token);
+    try (TapChannel tap = tap(of(token), op -> new Plan.Produce(preamble, forged(kept, forger)))) {
+      CompletableFuture<byte[]> read = readBy(peer, stock.length);
+      byte[] answer = StockBytes.writeAnswer();
+      CompletableFuture<byte[]> answered =
+          CompletableFuture.supplyAsync(
+              () -> {
+                ByteBuffer back = ByteBuffer.allocate(answer.length);
+                try {
+                  while (back.hasRemaining()) {
+                    tap.read(back);
+                  }
+                } catch (IOException e) {
+                  throw new IllegalStateException(e);
+                }
+                return back.array();
+              });
+      write(tap, stock);
+      assertArrayEquals(stock, read.get(60, TimeUnit.SECONDS));
+      peer.getOutputStream().write(answer);
+      assertArrayEquals(answer, answered.get(20, TimeUnit.SECONDS));
+    } finally {
+      Native.producerClose(forger, 0);
+    }
+    assertEquals(asked + 1, stats.value(Counter.INLINE_ASKED));
+    assertEquals(1, kept.starved());
+    assertEquals(pulled, stats.value(Counter.BYTES_PULLED), "nothing forged was taken");
+    for (int at = 400; at < stock.length - 20; at += stock.length / 40) {
+      assertFalse(proxy.saw(Arrays.copyOfRange(stock, at, at + 16)), "bytes at " + at);
+    }
   }
 
   private void refused(Class<? extends Throwable> why) {
