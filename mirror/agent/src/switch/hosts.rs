@@ -128,7 +128,7 @@ impl Hosts {
     #[must_use]
     pub fn news(&self) -> (Vec<HostAt>, u64) {
         let some = self.news.iter().take(AT_ONCE);
-        let told = some.clone().last().map_or(0, |(number, _)| *number);
+        let told = some.clone().next_back().map_or(0, |(number, _)| *number);
         let hosts = some.map(|(_, news)| HostAt {
             port: news.port,
             mac: mac_text(&news.mac),
