@@ -1,10 +1,12 @@
 //! Settings of a forwarder.
 
 use crate::mgmt::CommandPolicy;
+use crate::prefix_policy::PrefixRule;
 use crate::state::nanos;
 use crate::strategy::{StrategyKind, StrategySettings};
 use crate::table::cs::CachePolicy;
 use ndn_packet::Name;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a [`Forwarder`](crate::Forwarder), each with a default that suits a router of one rack.
@@ -66,6 +68,9 @@ pub struct Config {
     pub unix_time_at_zero: Duration,
     /// Who may manage the forwarder.
     pub commands: CommandPolicy,
+    /// What faces to other hosts may announce: register, and be asked for by self-learning where no route leads. By the
+    /// names that they have proven; nothing, for those that no rule is about. Default none at all: anything.
+    pub prefix_rules: Option<Arc<[PrefixRule]>>,
     /// Version text in the general status. Default: `trunkline` and the version of this crate.
     pub version: String,
 }
@@ -95,6 +100,7 @@ impl Default for Config {
             seed: 0,
             unix_time_at_zero: Duration::ZERO,
             commands: CommandPolicy::default(),
+            prefix_rules: None,
             version: concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

@@ -1,6 +1,8 @@
 //! Faces as the forwarder sees them: a number, what kind of link it is, counters.
 
+use crate::prefix_policy::{Announces, PrefixRule};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Number of a face, as NFD's management protocol shows it. Unique for the forwarder's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,6 +82,9 @@ pub struct FaceSpec {
     pub default_congestion_threshold: Option<u64>,
     /// Self-learning strategies may try this face for names that no route covers.
     pub discovery: bool,
+    /// Names that the other end has proven to have, by its certificate. What it may announce follows from them where
+    /// [`Config::prefix_rules`](crate::Config::prefix_rules) has rules.
+    pub peer_names: Vec<String>,
 }
 
 impl FaceSpec {
@@ -98,6 +103,7 @@ impl FaceSpec {
             base_congestion_marking_interval_ns: None,
             default_congestion_threshold: None,
             discovery: false,
+            peer_names: Vec::new(),
         }
     }
 
@@ -160,6 +166,8 @@ pub(crate) struct Face {
     pub(crate) spec: FaceSpec,
     pub(crate) up: bool,
     pub(crate) counters: FaceCounters,
+    /// What it may register, and answer for where no route leads.
+    pub(crate) announces: Announces,
 }
 
 impl Face {
@@ -183,11 +191,12 @@ pub(crate) struct FaceTable {
     /// Numbers given out here, so that a cheap hash will do.
     by_id: FxHashMap<u64, FaceSlot>,
     next_id: u64,
+    rules: Option<Arc<[PrefixRule]>>,
 }
 
 impl FaceTable {
-    /// A table that holds the internal face alone.
-    pub(crate) fn new() -> Self {
+    /// A table that holds the internal face alone. What others may announce is as the rules say, where there are any.
+    pub(crate) fn new(rules: Option<Arc<[PrefixRule]>>) -> Self {
         let internal = Face {
             id: FaceId::INTERNAL,
             spec: FaceSpec {
@@ -197,6 +206,7 @@ impl FaceTable {
             },
             up: true,
             counters: FaceCounters::default(),
+            announces: Announces::All,
         };
         let mut by_id = FxHashMap::default();
         by_id.insert(FaceId::INTERNAL.0, INTERNAL_SLOT);
@@ -205,6 +215,7 @@ impl FaceTable {
             free: Vec::new(),
             by_id,
             next_id: FaceId::FIRST.0,
+            rules,
         }
     }
 
@@ -213,6 +224,7 @@ impl FaceTable {
         self.next_id += 1;
         let face = Some(Face {
             id,
+            announces: Announces::new(self.rules.as_deref(), &spec),
             spec,
             up: true,
             counters: FaceCounters::default(),
@@ -229,6 +241,14 @@ impl FaceTable {
         };
         self.by_id.insert(id.0, slot);
         (slot, id)
+    }
+
+    /// Replaces what is said of a face.
+    pub(crate) fn update(&mut self, slot: FaceSlot, spec: FaceSpec) {
+        let announces = Announces::new(self.rules.as_deref(), &spec);
+        if let Some(face) = self.get_mut(slot) {
+            (face.spec, face.announces) = (spec, announces);
+        }
     }
 
     pub(crate) fn remove(&mut self, slot: FaceSlot) -> Option<Face> {

@@ -50,7 +50,7 @@ impl Forwarder {
         let random = fastrand::Rng::with_seed(key.pair(0, 0));
         let state = State {
             key,
-            faces: FaceTable::new(),
+            faces: FaceTable::new(config.prefix_rules.clone()),
             fib: Fib::new(),
             pit: Pit::new(config.pit_max_entries, config.pit_max_bytes),
             dead_nonces: DeadNonces::new(
@@ -143,15 +143,10 @@ impl Forwarder {
         self.run_management();
     }
 
-    /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement).
+    /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement, another peer).
     pub fn face_updated(&mut self, face: FaceId, spec: FaceSpec) {
-        if let Some(entry) = self
-            .state
-            .faces
-            .slot(face)
-            .and_then(|slot| self.state.faces.get_mut(slot))
-        {
-            entry.spec = spec;
+        if let Some(slot) = self.state.faces.slot(face) {
+            self.state.faces.update(slot, spec);
         }
     }
 

@@ -5,7 +5,7 @@ mod common;
 use common::client::*;
 use common::*;
 use ndn_forwarder::mgmt::*;
-use ndn_forwarder::{FaceId, StrategyKind, origin};
+use ndn_forwarder::{FaceId, FaceSpec, PrefixRule, StrategyKind, origin};
 use ndn_packet::tlv::{self, types};
 use ndn_packet::{Component, Interest, Name, NetPacket, SigningKey, Verifier, sha256};
 
@@ -211,6 +211,61 @@ fn a_neighbour_registers_for_its_own_face_alone() {
     );
     assert_eq!(c.w.fw.lookup_route(&name("/a/c")), [(peer, 0)]);
     assert_eq!(c.w.fw.lookup_route(&name("/b")), [(victim, 1)]);
+}
+
+/// A face whose other end has proven to have a name.
+fn proven(w: &mut World, name: &str) -> FaceId {
+    let spec = FaceSpec {
+        peer_names: vec![name.to_owned()],
+        ..FaceSpec::remote("tls4://192.0.2.1:6364", "tls4://192.0.2.2:6364")
+    };
+    w.fw.add_face(w.now, spec)
+}
+
+#[test]
+fn a_neighbour_registers_what_the_rules_allow_those_with_its_name() {
+    let mut c = Client::new();
+    c.w = World::new(|config| {
+        config.commands.localhop_rib = Some(Trust::Any);
+        let rule = PrefixRule {
+            peer: "*.rack1".parse().unwrap(),
+            prefixes: vec![name("/a")],
+        };
+        config.prefix_rules = Some([rule].into());
+    });
+    let named_face = proven(&mut c.w, "host1.rack1");
+    let (other, bare) = (proven(&mut c.w, "host1.rack2"), c.w.remote());
+    let local = c.w.local();
+    c.face = local;
+    c.w.sent();
+    let mut ask = |face, scope, uri| {
+        let name = command_name(scope, "rib", "register", &named(uri));
+        let packet = c.signed(&name, &SigningKey::DigestSha256);
+        response_in(&c.w.receive(face, packet)).unwrap()
+    };
+    assert_eq!(ask(named_face, Scope::Localhop, "/a/b").code, 200);
+    for (face, uri) in [
+        (named_face, "/ab"),
+        (named_face, "/"),
+        (other, "/a"),
+        (bare, "/a"),
+    ] {
+        let refused = ask(face, Scope::Localhop, uri);
+        assert_eq!(refused.code, 403);
+        assert!(
+            refused.text.contains(&format!("register {uri}")),
+            "{}",
+            refused.text
+        );
+    }
+    // This host's own applications are not asked.
+    assert_eq!(ask(local, Scope::Localhost, "/z").code, 200);
+    let faces = FaceStatus::decode_all(&c.dataset("faces/list")).unwrap();
+    let listed = faces
+        .iter()
+        .find(|face| face.face_id == named_face.0)
+        .unwrap();
+    assert_eq!(listed.peer_names, ["host1.rack1"]);
 }
 
 #[test]

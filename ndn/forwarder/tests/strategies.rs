@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use ndn_forwarder::{FaceId, StrategyKind};
+use ndn_forwarder::{FaceId, FaceSpec, PrefixRule, StrategyKind};
 use ndn_packet::NackReason;
 
 /// A consumer and three upstreams with routes of rising cost to `/a`.
@@ -344,4 +344,38 @@ fn a_downstream_that_asks_for_the_first_time_waits_with_the_others() {
         let answer = w.receive(ups[0], data("/a/1"));
         assert_eq!(faces(&answer), [app, late], "{strategy}");
     }
+}
+
+#[test]
+fn self_learning_asks_those_who_may_announce_a_name_and_hears_no_others() {
+    let mut w = World::new(|config| {
+        config.default_strategy = StrategyKind::SelfLearning;
+        let rule = PrefixRule {
+            peer: "producer".parse().unwrap(),
+            prefixes: vec![name("/a")],
+        };
+        config.prefix_rules = Some([rule].into());
+    });
+    let named = |peer_names: &[&str]| FaceSpec {
+        peer_names: peer_names.iter().map(|name| (*name).to_owned()).collect(),
+        ..FaceSpec::remote("tls4://192.0.2.1:6364", "tls4://192.0.2.2:6364")
+    };
+    let asker = w.local();
+    let producer = w.fw.add_face(w.now, named(&["producer"]));
+    let stranger = w.remote();
+    w.sent();
+    let asked = w.receive(asker, interest("/a/1", 1));
+    assert_eq!(faces(&asked), [producer]);
+    assert!(w.receive(stranger, data("/a/1")).is_empty());
+    assert_eq!(w.fw.counters(stranger).unwrap().dropped_unsolicited, 1);
+    assert_eq!(faces(&w.receive(producer, data("/a/1"))), [asker]);
+    let refused = w.receive(asker, interest("/b/1", 2));
+    assert_eq!(brief(&refused), [format!("{asker} nack(no route) /b/1")]);
+    // A route is somebody's who may make it: the face behind it is asked.
+    w.route("/b", stranger, 0);
+    assert_eq!(faces(&w.receive(asker, interest("/b/2", 3))), [stranger]);
+    // Another peer at the other end of the same face.
+    w.fw.face_updated(producer, named(&["other"]));
+    let refused = w.receive(asker, interest("/a/2", 4));
+    assert_eq!(brief(&refused), [format!("{asker} nack(no route) /a/2")]);
 }

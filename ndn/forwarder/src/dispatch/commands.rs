@@ -1,6 +1,6 @@
 //! What the commands on routes, strategies and the content store do.
 
-use crate::face::FaceId;
+use crate::face::{FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
 use crate::manager::Request;
 use crate::mgmt::{ControlParameters, ControlResponse};
@@ -112,6 +112,12 @@ impl Forwarder {
             .faces
             .slot(face)
             .ok_or_else(|| refusal(410, "Face not found"))?;
+        if request.localhop && !self.may_announce(slot, name) {
+            return Err(refusal(
+                403,
+                format!("the rules of this forwarder do not let this neighbour register {name}"),
+            ));
+        }
         let expiry = p
             .expiration_ms
             .map(|ms| self.state.now.saturating_add(ms.saturating_mul(1_000_000)));
@@ -153,6 +159,11 @@ impl Forwarder {
             ));
         }
         Ok(face)
+    }
+
+    fn may_announce(&self, face: FaceSlot, name: &Name) -> bool {
+        let face = self.state.faces.get(face);
+        face.is_some_and(|face| face.announces.has(name.value()))
     }
 
     fn unregister(&mut self, request: &Request, p: ControlParameters) -> CommandResult {

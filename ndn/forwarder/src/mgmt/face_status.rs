@@ -167,6 +167,8 @@ pub struct FaceStatus {
     pub pending_in: u64,
     /// Pending Interests that the face was asked (this forwarder only).
     pub pending_out: u64,
+    /// Names that the other end has proven to have, by its certificate (this forwarder only).
+    pub peer_names: Vec<String>,
 }
 
 impl FaceStatus {
@@ -188,6 +190,7 @@ impl FaceStatus {
             flags: flags(spec),
             pending_in: counters.pending_in,
             pending_out: counters.pending_out,
+            peer_names: spec.peer_names.clone(),
         }
     }
 }
@@ -222,6 +225,9 @@ impl Dataset for FaceStatus {
             self.packets.put_dropped(buf);
             put(buf, types::N_PENDING_IN, self.pending_in);
             put(buf, types::N_PENDING_OUT, self.pending_out);
+            for name in &self.peer_names {
+                put_text(buf, types::PEER_NAME, name);
+            }
         });
     }
 
@@ -251,6 +257,7 @@ impl Dataset for FaceStatus {
                 types::FLAGS => face.flags = e.nonneg()?,
                 types::N_PENDING_IN => face.pending_in = e.nonneg()?,
                 types::N_PENDING_OUT => face.pending_out = e.nonneg()?,
+                types::PEER_NAME => face.peer_names.push(text(e.value)),
                 _ => {}
             }
             Ok(())

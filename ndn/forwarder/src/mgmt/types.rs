@@ -142,3 +142,5 @@ pub const MEMORY_PART_NAME: u32 = 64798;
 pub const N_MEMORY_BYTES: u32 = 64800;
 /// Part of the memory account: bytes that may be held.
 pub const MEMORY_CAPACITY: u32 = 64802;
+/// Face status, ours: a name that the other end has proven to have; as often as it has names.
+pub const PEER_NAME: u32 = 64804;

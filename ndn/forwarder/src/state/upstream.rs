@@ -88,12 +88,14 @@ impl State {
         (hops, !all.is_empty())
     }
 
-    /// The faces open to discovery that an Interest may go to, for one that no route covers.
+    /// The faces open to discovery that an Interest may go to, for one that no route covers. A face that may not announce
+    /// the name is not asked: so it can't answer, and nothing is learned of it.
     pub(crate) fn discovery_faces(&self, arrival: &Arrival<'_>) -> Hops {
         let open = self
             .faces
             .iter()
             .filter(|(_, face)| face.spec.discovery)
+            .filter(|(_, face)| face.announces.has(arrival.name.value()))
             .map(|(slot, _)| slot);
         open.filter(|&slot| self.is_eligible(arrival.face, slot, arrival.name.value()))
             .map(|face| NextHop { face, cost: 0 })
