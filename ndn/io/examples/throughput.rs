@@ -8,17 +8,25 @@
 
 #[path = "../tests/common/apps.rs"]
 mod apps;
+#[path = "../tests/common/authority.rs"]
+#[allow(dead_code, reason = "shared with the tests of faces")]
+mod authority;
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apps::{Reader, Source};
+use authority::Authority;
 use bytes::Bytes;
 use ndn_endpoint::{Consumer, ConsumerConfig, FixedConfig};
-use ndn_io::{App, Client, ClientOptions, FaceUri, ListenConfig, Node, NodeConfig};
+use ndn_io::{
+    App, Client, ClientOptions, CredentialFiles, Credentials, FaceUri, LinkOptions, ListenConfig,
+    Node, NodeConfig,
+};
 use ndn_packet::{ComponentBuf, Interest, Name, NetPacket};
 use serde_json::{Value, json};
 
@@ -33,13 +41,15 @@ struct Case {
     window: usize,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 11] = [
     case("unix.8000B", "unix", 8000, true, 256),
     case("unix.jumbo", "unix", 64512, true, 64),
     case("unix.8000B.socket", "unix", 8000, false, 256),
     case("unix.jumbo.socket", "unix", 64512, false, 64),
     case("tcp.8000B", "tcp", 8000, false, 256),
     case("tcp.jumbo", "tcp", 64512, false, 64),
+    case("tls.8000B", "tls", 8000, false, 256),
+    case("tls.jumbo", "tls", 64512, false, 64),
     case("udp.8000B", "udp", 8000, false, 64),
     case("udp.jumbo", "udp", 64512, false, 16),
     case("unix.rtt", "unix", 0, true, 1),
@@ -122,17 +132,21 @@ fn run(case: &Case) -> Result<Value> {
         "unix" => format!("unix://{}/f.sock", dir.path().display()),
         scheme => format!("{scheme}4://127.0.0.1:0"),
     };
+    let authority = Authority::new();
+    let files = authority.host(&["bench", "127.0.0.1"]);
+    let certificates = [files.certificate, files.key, files.ca];
     let shm = if case.shared_memory { "shm" } else { "socket" };
     let segment = case.segment_bytes.to_string();
     let bytes = setting("THROUGHPUT_BYTES", 1e9).to_string();
     let window = case.window.to_string();
 
-    let mut forwarder = Process::start(&["forwarder", &uri, shm])?;
+    let start = |args: &[&str]| Process::start(args, &certificates);
+    let mut forwarder = start(&["forwarder", &uri, shm])?;
     let uri = forwarder.line()?;
-    let mut producer = Process::start(&["producer", &uri, shm, &segment])?;
+    let mut producer = start(&["producer", &uri, shm, &segment])?;
     producer.line()?;
     let before = (forwarder.cpu()?, producer.cpu()?);
-    let mut consumer = Process::start(&["consumer", &uri, shm, &segment, &bytes, &window])?;
+    let mut consumer = start(&["consumer", &uri, shm, &segment, &bytes, &window])?;
     let mut result: Value = serde_json::from_str(&consumer.line()?)?;
     let gigabytes = result["bytes"].as_f64().unwrap_or(0.0) / 1e9;
     if gigabytes > 0.0 {
@@ -147,6 +161,27 @@ fn run(case: &Case) -> Result<Value> {
     Ok(result)
 }
 
+/// Where a process finds certificate, key and CA.
+const CERTIFICATES: [&str; 3] = ["BENCH_CERTIFICATE", "BENCH_KEY", "BENCH_CA"];
+
+/// Settings of a face to or from `uri`.
+fn link(uri: &FaceUri, shared_memory: bool) -> Result<LinkOptions> {
+    let mut link = LinkOptions {
+        shared_memory,
+        ..LinkOptions::default()
+    };
+    if uri.needs_certificate() {
+        let [certificate, key, ca] =
+            CERTIFICATES.map(|name| std::env::var(name).map(PathBuf::from));
+        link.tls = Some(Credentials::load(CredentialFiles {
+            certificate: certificate?,
+            key: key?,
+            ca: ca?,
+        })?);
+    }
+    Ok(link)
+}
+
 /// A process of this program in another role; it ends when this end of its input closes.
 struct Process {
     child: Child,
@@ -154,9 +189,10 @@ struct Process {
 }
 
 impl Process {
-    fn start(args: &[&str]) -> Result<Self> {
+    fn start(args: &[&str], certificates: &[PathBuf; 3]) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(args)
+            .envs(CERTIFICATES.iter().zip(certificates))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -210,13 +246,15 @@ fn say(text: &str) {
 
 fn forwarder(uri: &str, shared_memory: bool) -> Result<()> {
     let mut listener = ListenConfig::new(FaceUri::parse(uri)?);
-    listener.link.shared_memory = shared_memory;
-    // All is on this host; UDP alone would not let the producer register its prefix.
+    listener.link = link(&listener.uri, shared_memory)?;
     listener.link.scope = Some(ndn_forwarder::FaceScope::Local);
-    let node = Node::start(NodeConfig {
+    // Over UDP and TLS the producer asks as a neighbour.
+    let mut config = NodeConfig {
         listeners: vec![listener],
         ..NodeConfig::default()
-    })?;
+    };
+    config.forwarder.commands.localhop_rib = Some(ndn_forwarder::mgmt::Trust::Any);
+    let node = Node::start(config)?;
     say(&node.listening()[0].to_string());
     wait_for_end()
 }
@@ -231,9 +269,12 @@ fn prefix() -> Name {
 }
 
 fn connect(uri: &str, shared_memory: bool) -> Result<Client> {
-    let mut options = ClientOptions::default();
-    options.link.shared_memory = shared_memory;
-    let mut client = Client::connect(&FaceUri::parse(uri)?, &options)?;
+    let uri = FaceUri::parse(uri)?;
+    let options = ClientOptions {
+        link: link(&uri, shared_memory)?,
+        ..ClientOptions::default()
+    };
+    let mut client = Client::connect(&uri, &options)?;
     client.settle(Duration::from_secs(1))?;
     Ok(client)
 }

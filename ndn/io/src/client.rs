@@ -96,7 +96,7 @@ impl Core for Inbox {
         self.up = false;
     }
 
-    fn face_up(&mut self, _: Duration, _: FaceId, _: String) {
+    fn face_up(&mut self, _: Duration, _: FaceId, _: String, _: Vec<String>) {
         self.up = true;
     }
 
@@ -124,6 +124,8 @@ impl Client {
             local_bind: options.local_bind,
             persistency: FacePersistency::Persistent,
             connect_timeout: options.connect_timeout,
+            // The address below has no name any more.
+            server_name: uri.host_name().map(str::to_owned),
             ..FaceConfig::new(uri.clone())
         };
         NodeConfig {

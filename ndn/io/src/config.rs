@@ -7,6 +7,7 @@ use std::time::Duration;
 use ndn_forwarder::{FacePersistency, FaceScope, StrategyKind};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
+use crate::credentials::Credentials;
 use crate::uri::{FaceUri, Host};
 
 /// Settings that configured faces, accepted faces and management-made faces have in common.
@@ -45,6 +46,8 @@ pub struct LinkOptions {
     /// Whether self-learning strategies may try the face for names that no route covers.
     /// `None` allows it on faces that are not local.
     pub discovery: Option<bool>,
+    /// Certificate, key and CA: what `tls://` faces can't do without, and the others have no use for.
+    pub tls: Option<Credentials>,
 }
 
 impl Default for LinkOptions {
@@ -62,6 +65,7 @@ impl Default for LinkOptions {
             reassembly_bytes: 8 << 20,
             scope: None,
             discovery: None,
+            tls: None,
         }
     }
 }
@@ -69,7 +73,7 @@ impl Default for LinkOptions {
 /// A place where peers may connect, or a multicast group to join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenConfig {
-    /// Where: `unix://`, `tcp://` or `udp://`, the host a literal address.
+    /// Where: `unix://`, `tcp://`, `tls://` or `udp://`, the host a literal address.
     pub uri: FaceUri,
     /// Settings of the faces that come in here.
     pub link: LinkOptions,
@@ -80,6 +84,8 @@ pub struct ListenConfig {
     /// How many of them peers with one address may have: one IPv4 address, or one IPv6 network of 64 bits. `None` is a
     /// quarter of all. No meaning on Unix sockets.
     pub max_faces_per_address: Option<usize>,
+    /// How long a peer may take to prove who it is, over TLS.
+    pub handshake_timeout: Duration,
     /// Permission bits of a Unix socket, such as `0o660`; `None` leaves the umask's.
     pub unix_mode: Option<u32>,
 }
@@ -93,6 +99,7 @@ impl ListenConfig {
             idle_timeout: Duration::from_secs(600),
             max_faces: 4096,
             max_faces_per_address: None,
+            handshake_timeout: Duration::from_secs(10),
             unix_mode: None,
         }
     }
@@ -119,8 +126,10 @@ pub struct FaceConfig {
     pub routes: Vec<(Name, u64)>,
     /// Shortest and longest wait between attempts to reconnect; doubled each time, jittered.
     pub reconnect: (Duration, Duration),
-    /// How long an attempt to connect may take.
+    /// How long an attempt to connect may take, the handshake of TLS included.
     pub connect_timeout: Duration,
+    /// TLS: the name that the peer's certificate must have. `None` takes the host of `uri`.
+    pub server_name: Option<String>,
 }
 
 impl FaceConfig {
@@ -134,6 +143,7 @@ impl FaceConfig {
             routes: Vec::new(),
             reconnect: (Duration::from_millis(100), Duration::from_secs(10)),
             connect_timeout: Duration::from_secs(5),
+            server_name: None,
         }
     }
 }
@@ -177,8 +187,8 @@ pub struct MemoryConfig {
     /// Most bytes that incomplete packets may take on all faces, at least 1 MiB. When they run short, the face that holds
     /// most is the first whose oldest packets are given up.
     pub reassembly_bytes: usize,
-    /// Most bytes of faces themselves, at least 1 MiB: 24 KiB each, 56 KiB more for a stream with jumbo packets, two
-    /// rings for one with shared memory. When they run short, no more peers are taken in, and no more is agreed to.
+    /// Most bytes of faces themselves, at least 1 MiB: 24 KiB each, 56 KiB more for a stream with jumbo packets, 98 KiB
+    /// for one over TLS, two rings for one with shared memory. When they run short, no more peers are taken in, and no more is agreed to.
     pub faces_bytes: usize,
 }
 
@@ -258,6 +268,9 @@ impl NodeConfig {
         for (i, listener) in self.listeners.iter().enumerate() {
             let at = format!("listen[{i}] {}", listener.uri);
             listener.link.check(&at, &mut errors);
+            listener
+                .link
+                .check_certificate(&listener.uri, &at, &mut errors);
             if let Some(e) = listener.uri.endpoint()
                 && matches!(e.host, Host::Name(_))
             {
@@ -295,6 +308,7 @@ impl NodeConfig {
         for (i, face) in self.faces.iter().enumerate() {
             let at = format!("face[{i}] {}", face.uri);
             face.link.check(&at, &mut errors);
+            face.link.check_certificate(&face.uri, &at, &mut errors);
             face.check(&at, &mut errors);
             if self.faces[..i].iter().any(|other| other.uri == face.uri) {
                 errors.add(
@@ -485,6 +499,16 @@ impl LinkOptions {
                     "use at least 1 message and 66560 bytes",
                 );
             }
+        }
+    }
+
+    fn check_certificate(&self, uri: &FaceUri, at: &str, errors: &mut ConfigErrors) {
+        if uri.needs_certificate() && self.tls.is_none() {
+            errors.add(
+                format!("{at}: tls"),
+                "there is no certificate for TLS",
+                "give certificate, key and CA, or use another scheme than tls",
+            );
         }
     }
 

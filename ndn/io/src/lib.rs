@@ -1,4 +1,4 @@
-//! Real faces (Unix, TCP, UDP, shared memory) and the loop that drives the named-data cores.
+//! Real faces (Unix, TCP, TLS, UDP, shared memory) and the loop that drives the named-data cores.
 //!
 //! For programs that are, or speak to, a forwarder:
 //!
@@ -8,6 +8,7 @@
 //! | an application inside that process | [`App`], [`AppHandle`] |
 //! | an application without a forwarder of its own | [`Client`], [`find_forwarder`] |
 //! | addresses | [`FaceUri`] |
+//! | certificate, key and CA of faces over TLS | [`Credentials`] |
 //!
 //! ```no_run
 //! use ndn_io::{FaceUri, ListenConfig, Node, NodeConfig};
@@ -24,6 +25,7 @@ mod app_handle;
 mod client;
 mod command;
 mod config;
+mod credentials;
 mod driver;
 mod error;
 mod face;
@@ -40,11 +42,13 @@ pub use client::{Client, ClientOptions};
 pub use config::{
     ConfigErrors, FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig, SettingError,
 };
+pub use credentials::{CredentialError, CredentialFiles, Credentials};
 pub use error::{ClientError, NodeError, StartError};
 pub use face::link::LinkCounters;
 pub use find::find_forwarder;
 pub use node::Node;
 pub use status::{FaceStatus, ListenerStatus, NodeStatus};
 pub use uri::{
-    Address, DEFAULT_MULTICAST_PORT, DEFAULT_PORT, Endpoint, FaceUri, FaceUriError, Host, IpVersion,
+    Address, DEFAULT_MULTICAST_PORT, DEFAULT_PORT, DEFAULT_TLS_PORT, Endpoint, FaceUri,
+    FaceUriError, Host, IpVersion,
 };

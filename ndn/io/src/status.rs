@@ -57,4 +57,6 @@ pub struct ListenerStatus {
     pub refused: u64,
     /// Datagrams of strangers that were no packet, and made no face.
     pub malformed: u64,
+    /// Peers that got no face as their handshake failed: no certificate, another CA's, none that is valid, or not in time.
+    pub unproven: u64,
 }

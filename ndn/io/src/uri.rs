@@ -1,7 +1,8 @@
 //! Face URIs: where a face leads to, or where a listener waits.
 //!
 //! The schemes are those of NFD's face management: `unix:///path`, `tcp://host:port`,
-//! `udp://host:port` (also with an IP version in the scheme, `tcp4`, `tcp6`, `udp4`, `udp6`).
+//! `udp://host:port` (also with an IP version in the scheme, `tcp4`, `tcp6`, `udp4`, `udp6`), and
+//! `tls://host:port`, which is Trunkline's own.
 //! Canonical forms, as management reports them, always carry the IP version and a port.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -10,6 +11,8 @@ use std::{fmt, io};
 
 /// The port of NDN over TCP and UDP where a URI names none.
 pub const DEFAULT_PORT: u16 = 6363;
+/// The port of NDN over TLS where a URI names none.
+pub const DEFAULT_TLS_PORT: u16 = 6364;
 /// The UDP port of NDN multicast groups where a URI names none.
 pub const DEFAULT_MULTICAST_PORT: u16 = 56363;
 
@@ -31,12 +34,12 @@ pub enum Address {
     Endpoint(Endpoint),
 }
 
-/// Host, port and IP version of a TCP or UDP address.
+/// Host, port and IP version of a TCP, TLS or UDP address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// A literal address or a name to be resolved.
     pub host: Host,
-    /// The port, [`DEFAULT_PORT`] where the URI named none.
+    /// The port; the scheme's default, such as [`DEFAULT_PORT`], where the URI named none.
     pub port: u16,
     /// The IP version asked for by the scheme, where it asked for one.
     pub version: Option<IpVersion>,
@@ -94,6 +97,11 @@ impl FaceUri {
         Self::new("tcp", Address::Endpoint(addr.into()))
     }
 
+    /// The canonical URI of a TLS peer or listener at a resolved address.
+    pub fn tls(addr: SocketAddr) -> Self {
+        Self::new("tls", Address::Endpoint(addr.into()))
+    }
+
     /// The canonical URI of a UDP peer or listener at a resolved address.
     pub fn udp(addr: SocketAddr) -> Self {
         Self::new("udp", Address::Endpoint(addr.into()))
@@ -120,6 +128,14 @@ impl FaceUri {
     /// Host and port, where the address has them.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         self.address.endpoint()
+    }
+
+    /// The host, where it is given by name.
+    pub fn host_name(&self) -> Option<&str> {
+        match &self.endpoint()?.host {
+            Host::Name(name) => Some(name),
+            Host::Ip(_) => None,
+        }
     }
 
     /// Whether the address is a multicast group.
@@ -340,6 +356,8 @@ mod tests {
             ("tcp://router.example:6363", "tcp://router.example:6363"),
             ("udp4://router", "udp4://router:6363"),
             ("udp://127.0.0.1:0", "udp4://127.0.0.1:0"),
+            ("tls://router.example", "tls://router.example:6364"),
+            ("tls6://[::1]:7", "tls6://[::1]:7"),
         ] {
             assert_eq!(
                 FaceUri::parse(text).unwrap().to_string(),
@@ -393,6 +411,7 @@ mod tests {
             ("tcp://[::1]:6363", true),
             ("tcp://localhost", true),
             ("udp://localhost", false),
+            ("tls://127.0.0.1", false),
             ("tcp://192.0.2.1", false),
             ("udp://router.example.org", false),
         ] {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ndn_forwarder::FacePersistency;
+use ndn_forwarder::{FacePersistency, FaceSpec};
 
 use super::faces::spec;
 use super::slots::{FaceKind, Slot, Stream, StreamOrigin, StreamState};
@@ -26,6 +26,13 @@ impl<C: Core> Driver<C> {
     /// Takes in whoever waits at a stream listener.
     pub(super) fn accept(&mut self, at: usize) {
         for _ in 0..ACCEPT_AT_ONCE {
+            let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
+                return;
+            };
+            if listener.socket.has_handshakes() && !self.may_begin_handshake() {
+                // They wait where they have waited so far, at the system.
+                return self.accept_later(at, ACCEPT_AGAIN);
+            }
             let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
                 return;
             };
@@ -55,7 +62,7 @@ impl<C: Core> Driver<C> {
         }
     }
 
-    /// Makes a face for a peer, if it may have one and there is memory for it.
+    /// Makes a face for a peer, or lets it begin its handshake, if it may have one and there is memory for it.
     fn admit(&mut self, at: usize, peer: Accepted) {
         let address = peer.address;
         let mut cost = self.budgets.faces.share();
@@ -65,7 +72,11 @@ impl<C: Core> Driver<C> {
         if !listener.admission.admits(address, &listener.config) {
             return;
         }
-        if !cost.grows(FACE_BYTES) {
+        if !peer.is_up && !self.handshakes.admits(address) {
+            listener.admission.refused += 1;
+            return;
+        }
+        if !cost.grows(FACE_BYTES + peer.io.memory_bytes()) {
             listener.admission.refused += 1;
             if listener.complaints.allows(self.now) {
                 tracing::warn!(
@@ -76,21 +87,35 @@ impl<C: Core> Driver<C> {
             return;
         }
         listener.admission.came(address);
-        self.accepted(at, peer, cost);
+        if peer.is_up {
+            self.accepted(at, peer, cost, false);
+        } else {
+            self.begin_handshake(at, peer, cost);
+        }
     }
 
-    fn accepted(&mut self, listener_at: usize, peer: Accepted, cost: Share) {
+    /// Makes the face of a peer. `is_known` where the poll has its connection already.
+    pub(super) fn accepted(
+        &mut self,
+        listener_at: usize,
+        peer: Accepted,
+        cost: Share,
+        is_known: bool,
+    ) {
         let Some(Slot::Listener(listener)) = self.slots.get(listener_at) else {
             return;
         };
         let link = &listener.config.link;
-        let spec = spec(
-            peer.remote_uri,
-            peer.local_uri,
-            peer.is_local,
-            FacePersistency::OnDemand,
-            link,
-        );
+        let spec = FaceSpec {
+            peer_names: peer.io.peer_names(),
+            ..spec(
+                peer.remote_uri,
+                peer.local_uri,
+                peer.is_local,
+                FacePersistency::OnDemand,
+                link,
+            )
+        };
         let fd = peer.io.fd();
         let lines = self.lines.clone();
         let face = StreamFace::new(peer.io, Side::Listener, link, &self.budgets, lines);
@@ -101,9 +126,17 @@ impl<C: Core> Driver<C> {
             local_fields: false,
         };
         let at = self.add_face(spec, FaceKind::Stream(stream), cost);
-        if let Err(error) = self.register(fd, at) {
+        let registered = if is_known {
+            self.register_anew(fd, at)
+        } else {
+            self.register(fd, at)
+        };
+        if let Err(error) = registered {
             tracing::debug!(%error, "a connection ended before its face was added");
             self.remove_face(at);
+        } else if is_known {
+            // What came behind the handshake has been read with it.
+            self.make_ready(at);
         }
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Admission {
     pub refused: u64,
     /// Datagrams of strangers that were no packet.
     pub malformed: u64,
+    /// Peers that have not proven who they are.
+    pub unproven: u64,
 }
 
 impl Admission {
@@ -58,7 +60,7 @@ impl Admission {
 }
 
 /// What counts as one address: one of IPv4, or the 64-bit prefix of an IPv6 network, all of which one host may have.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let prefix = u128::from(address) & !u128::from(u64::MAX);

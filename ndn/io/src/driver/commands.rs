@@ -84,6 +84,7 @@ impl Driver<Forwarder> {
                 open_faces: listener.admission.open(),
                 refused: listener.admission.refused,
                 malformed: listener.admission.malformed,
+                unproven: listener.admission.unproven,
             }),
             Slot::Port(Port {
                 owner: PortOwner::Listener(listener),
@@ -93,6 +94,7 @@ impl Driver<Forwarder> {
                 open_faces: listener.admission.open(),
                 refused: listener.admission.refused,
                 malformed: listener.admission.malformed,
+                unproven: listener.admission.unproven,
             }),
             _ => None,
         });

@@ -16,7 +16,6 @@ use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency};
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
 use super::{Core, Driver, random_u64};
-use crate::config::FaceConfig;
 use crate::driver::shared::Command;
 use crate::face::io::{Side, StreamIo};
 use crate::face::stream::StreamFace;
@@ -85,10 +84,7 @@ impl<C: Core> Driver<C> {
         let connect_timeout = connector.config.connect_timeout;
         let begun = match FaceType::of(uri) {
             Some(FaceType::Stream(transport)) => {
-                let FaceConfig {
-                    local_bind, link, ..
-                } = &connector.config;
-                transport.connect(uri.address(), *local_bind, link)
+                transport.connect(uri.address(), &connector.config)
             }
             _ => Err(unknown_type()),
         };
@@ -151,7 +147,7 @@ impl<C: Core> Driver<C> {
             return;
         };
         connector.up_since = Some(self.now);
-        let local = io.local_uri();
+        let (local, names) = (io.local_uri(), io.peer_names());
         let mut stream = StreamFace::new(
             io,
             Side::Connector,
@@ -163,7 +159,7 @@ impl<C: Core> Driver<C> {
         *state = StreamState::Up(stream);
         let request = connector.request.take();
         tracing::info!(face = id.0, uri = %connector.config.uri, "face is up");
-        self.core.face_up(self.now, id, local);
+        self.core.face_up(self.now, id, local, names);
         if let Some(request) = request {
             self.core.face_created(self.now, request, Ok(id));
         }

@@ -28,8 +28,8 @@ pub(crate) trait Core {
     /// A face is gone.
     fn remove_face(&mut self, now: Duration, face: FaceId);
 
-    /// A face has connected, by `local_uri`.
-    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String);
+    /// A face has connected, by `local_uri`, to a peer that has proven to have `peer_names`.
+    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String, peer_names: Vec<String>);
 
     /// A face takes packets of `max_packet` bytes from now on, as its two ends have agreed.
     fn face_takes(&mut self, face: FaceId, max_packet: usize);
@@ -80,10 +80,11 @@ impl Core for Forwarder {
         Self::remove_face(self, now, face);
     }
 
-    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String) {
+    fn face_up(&mut self, now: Duration, face: FaceId, local_uri: String, peer_names: Vec<String>) {
         if let Some(spec) = self.face(face) {
             let spec = FaceSpec {
                 local_uri,
+                peer_names,
                 ..spec.clone()
             };
             self.face_updated(face, spec);

@@ -45,6 +45,7 @@ impl<C: Core> Driver<C> {
                     self.accept(at);
                 }
             }
+            Timer::Handshakes => self.on_handshake_timer(),
             Timer::Lines => {
                 self.lines_timer = false;
                 let left_out = self.lines.take_left_out();

@@ -22,6 +22,10 @@ impl<C: Core> Driver<C> {
         match self.slots.get_mut(at) {
             None => {}
             Some(Slot::Listener(_)) => self.accept(at),
+            Some(Slot::Arriving(arriving)) => {
+                arriving.peer.io.on_event(event);
+                self.handshake_ready(at);
+            }
             Some(Slot::Port(port)) => {
                 port.port.on_event(event);
                 if port.port.is_readable() {

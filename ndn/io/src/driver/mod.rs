@@ -15,6 +15,7 @@ mod connect;
 mod core;
 mod due;
 mod faces;
+mod handshakes;
 mod input;
 mod manage;
 mod node_loop;
@@ -46,6 +47,7 @@ use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::link::{Link, LinkCounters};
 use crate::face::reader::ReadBuffers;
 use crate::rate_limit::{PeerLines, RateLimit};
+use handshakes::Handshakes;
 use slots::{Face, FaceKind, Slot};
 use timers::{Timer, Timers};
 
@@ -98,6 +100,8 @@ pub(crate) struct Driver<C> {
     slots: Slab<Slot>,
     by_face: FxHashMap<u64, usize>,
     apps: Vec<usize>,
+    /// Peers that have not proven yet who they are.
+    handshakes: Handshakes,
     /// Slots that may have something to read.
     ready: Vec<usize>,
     /// Faces with bytes queued since their last flush.
@@ -145,6 +149,7 @@ impl<C: Core> Driver<C> {
             slots: Slab::new(),
             by_face: FxHashMap::default(),
             apps: Vec::new(),
+            handshakes: Handshakes::default(),
             ready: Vec::new(),
             dirty: Vec::new(),
             unarmed: Vec::new(),
@@ -191,6 +196,7 @@ impl<C: Core> Driver<C> {
         while let Some(timer) = self.timers.pop(self.now) {
             self.on_timer(timer);
         }
+        self.step_handshakes();
         match polled {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
@@ -201,7 +207,7 @@ impl<C: Core> Driver<C> {
     pub fn timeout(&mut self, until: Option<Duration>) -> Option<Duration> {
         // Faces that nobody takes packets from are left alone, what they have or not.
         let reads = self.core.takes_more() && (!self.ready.is_empty() || !self.arm());
-        if reads || !self.dirty.is_empty() {
+        if reads || !self.dirty.is_empty() || self.handshakes.is_ready() {
             return Some(Duration::ZERO);
         }
         if !self.shared.may_sleep() {
@@ -290,6 +296,15 @@ impl<C: Core> Driver<C> {
         )
     }
 
+    /// The same for a connection that is in another slot now; its events are told anew.
+    fn register_anew(&self, fd: RawFd, at: usize) -> io::Result<()> {
+        self.poll.registry().reregister(
+            &mut SourceFd(&fd),
+            Token(at),
+            Interest::READABLE | Interest::WRITABLE,
+        )
+    }
+
     fn face(&mut self, id: FaceId) -> Option<(usize, &mut Face)> {
         let at = *self.by_face.get(&id.0)?;
         match self.slots.get_mut(at)? {
@@ -312,7 +327,7 @@ impl<C: Core> Driver<C> {
         let flag = match &mut self.slots[at] {
             Slot::Face(face) => &mut face.ready,
             Slot::Port(port) => &mut port.ready,
-            Slot::Listener(_) => return,
+            Slot::Listener(_) | Slot::Arriving(_) => return,
         };
         if !std::mem::replace(flag, true) {
             self.ready.push(at);

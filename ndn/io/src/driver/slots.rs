@@ -18,7 +18,7 @@ use crate::face::io::{DatagramIo, StreamIo};
 use crate::face::link::{Link, LinkCounters};
 use crate::face::stream::StreamFace;
 use crate::rate_limit::RateLimit;
-use crate::transport::Acceptor;
+use crate::transport::{Accepted, Acceptor};
 
 /// Something with a token of its own.
 #[expect(
@@ -28,7 +28,22 @@ use crate::transport::Acceptor;
 pub(super) enum Slot {
     Listener(Listener),
     Port(Port),
+    Arriving(Arriving),
     Face(Face),
+}
+
+/// A peer that has connected and not proven yet who it is.
+pub(super) struct Arriving {
+    /// Later ones have greater numbers.
+    pub id: u64,
+    pub peer: Accepted,
+    /// Slot of the listener that it came in at.
+    pub listener: usize,
+    pub since: Duration,
+    /// It is in the list of those that may go on.
+    pub ready: bool,
+    /// What it takes, and its face will, of the memory for faces.
+    pub cost: Share,
 }
 
 /// A stream listener.

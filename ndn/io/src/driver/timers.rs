@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Link(FaceId),
     /// The listener in this slot had no room for a peer; there may be some now.
     Accept(usize),
+    /// The oldest handshake of a peer may have taken too long.
+    Handshakes,
     /// Log lines were left out: it is time to say how many.
     Lines,
 }

@@ -29,8 +29,18 @@ pub(crate) trait StreamIo: Send {
     /// What the loop waits for events on.
     fn fd(&self) -> RawFd;
 
-    /// Whether a connection that was begun has come about: `None` while it is under way.
+    /// Goes on with a connection that was begun. Whether it has come about: `None` while it is under way.
     fn connected(&mut self) -> Option<io::Result<()>>;
+
+    /// Names that the peer has proven to have, by its certificate.
+    fn peer_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Bytes of memory that it may take beside what every face does.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
 
     /// The face URI of this end.
     fn local_uri(&self) -> String;
@@ -54,6 +64,11 @@ pub(crate) trait StreamIo: Send {
     /// # Errors
     /// The connection has ended.
     fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()>;
+
+    /// Bytes that it has taken from the queue and not given to the system yet.
+    fn unwritten(&self) -> usize {
+        0
+    }
 
     /// Bytes that wait for the peer in all where `queued` wait to be written; exact where that is
     /// more than `threshold`.

@@ -60,7 +60,7 @@ pub(crate) struct StreamFace {
     side: Side,
     /// Bytes of one ring, where shared memory is wanted and possible.
     ring_bytes: Option<usize>,
-    /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings.
+    /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings, records of TLS.
     cost: Share,
     lines: Arc<PeerLines>,
 }
@@ -76,6 +76,11 @@ impl StreamFace {
     ) -> Self {
         let share = budgets.send_queues.share();
         let by_memory = conn.memory().is_some();
+        let mut cost = budgets.faces.share();
+        if side == Side::Connector {
+            // A peer's was asked for before it was taken in.
+            cost.set(conn.memory_bytes());
+        }
         let mut face = Self {
             link: Link::new(options),
             conn,
@@ -84,7 +89,7 @@ impl StreamFace {
             reader: FrameReader::new(),
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
-            cost: budgets.faces.share(),
+            cost,
             lines,
         };
         if side == Side::Connector {
@@ -95,7 +100,7 @@ impl StreamFace {
 
     /// Bytes waiting to be sent.
     pub fn queued(&self) -> usize {
-        self.queue.bytes()
+        self.queue.bytes() + self.conn.unwritten()
     }
 
     /// Puts a packet into the send queue, or drops and counts it.

@@ -9,6 +9,7 @@ mod fd_passing;
 mod shm;
 mod socket;
 mod tcp;
+mod tls;
 mod udp;
 mod unix;
 
@@ -18,7 +19,7 @@ use std::os::fd::RawFd;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::config::{LinkOptions, ListenConfig};
+use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::face::io::{DatagramIo, StreamIo};
 use crate::uri::{Address, FaceUri, FaceUriError};
 
@@ -26,6 +27,7 @@ use crate::uri::{Address, FaceUri, FaceUriError};
 const FACE_TYPES: &[FaceType] = &[
     FaceType::Stream(&unix::Unix),
     FaceType::Stream(&tcp::Tcp),
+    FaceType::Stream(&tls::Tls),
     FaceType::Datagram(&udp::Udp),
 ];
 
@@ -56,17 +58,17 @@ pub(crate) trait Scheme: Sync {
     /// Whether who is at this address is on this host for sure, so that `/localhost` names may
     /// pass where no setting says otherwise.
     fn is_local(&self, address: &Address) -> bool;
+
+    /// Whether its faces need a certificate ([`LinkOptions::tls`]).
+    fn needs_certificate(&self) -> bool {
+        false
+    }
 }
 
 /// A face type that carries streams.
 pub(crate) trait StreamTransport: Scheme {
-    /// Begins to connect, without waiting; names are resolved. `local` is the address to bind to.
-    fn connect(
-        &self,
-        address: &Address,
-        local: Option<IpAddr>,
-        link: &LinkOptions,
-    ) -> io::Result<Box<dyn StreamIo>>;
+    /// Begins to connect, without waiting, to `address`: that of `config`, resolved.
+    fn connect(&self, address: &Address, config: &FaceConfig) -> io::Result<Box<dyn StreamIo>>;
 
     /// Lets peers connect.
     fn listen(&self, config: &ListenConfig) -> io::Result<Box<dyn Acceptor>>;
@@ -86,11 +88,18 @@ pub(crate) trait Acceptor: Send {
     /// [`io::ErrorKind::WouldBlock`] where nobody waits, [`io::ErrorKind::ConnectionAborted`] where
     /// this peer has gone meanwhile.
     fn accept(&mut self) -> io::Result<Accepted>;
+
+    /// Whether its peers have to prove who they are before they have a face.
+    fn has_handshakes(&self) -> bool {
+        false
+    }
 }
 
 /// A peer that has connected.
 pub(crate) struct Accepted {
     pub io: Box<dyn StreamIo>,
+    /// Packets may flow at once; else [`StreamIo::connected`] tells when.
+    pub is_up: bool,
     /// Its address, where it has one.
     pub address: Option<IpAddr>,
     pub remote_uri: String,
@@ -165,8 +174,13 @@ impl FaceUri {
         Ok(Self::new(scheme.schemes()[0], address))
     }
 
+    /// Whether a face there needs a certificate ([`LinkOptions::tls`]).
+    pub fn needs_certificate(&self) -> bool {
+        FaceType::of(self).is_some_and(|known| known.scheme().needs_certificate())
+    }
+
     /// Whether the forwarder there takes a client of this face for one of its own host, so that
-    /// `/localhost` names may pass: by Unix socket and TCP over loopback; over UDP none does.
+    /// `/localhost` names may pass: by Unix socket and TCP over loopback; over TLS and UDP none does.
     pub fn is_on_this_host(&self) -> bool {
         FaceType::of(self).is_some_and(|known| known.scheme().is_local(self.address()))
     }

@@ -1,13 +1,13 @@
 //! TCP: `tcp://host:port`, `tcp4://…`, `tcp6://…`.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use crate::config::{LinkOptions, ListenConfig};
+use crate::config::{FaceConfig, ListenConfig};
 use crate::face::io::StreamIo;
 use crate::transport::conn::Conn;
 use crate::transport::socket;
@@ -44,39 +44,60 @@ impl Scheme for Tcp {
 }
 
 impl StreamTransport for Tcp {
-    fn connect(
-        &self,
-        address: &Address,
-        local: Option<IpAddr>,
-        link: &LinkOptions,
-    ) -> io::Result<Box<dyn StreamIo>> {
-        let peer = address.socket_addr()?;
-        let socket = new_socket(&peer)?;
-        tune(&socket)?;
-        socket::mark(&socket, link.dscp, "a TCP face");
-        if let Some(local) = local {
-            socket.bind(&SocketAddr::new(local, 0).into())?;
-        }
-        socket::connect(&socket, &peer.into())?;
+    fn connect(&self, address: &Address, config: &FaceConfig) -> io::Result<Box<dyn StreamIo>> {
+        let socket = connect(address, config)?;
         Ok(Box::new(Conn::new(socket, false)))
     }
 
     fn listen(&self, config: &ListenConfig) -> io::Result<Box<dyn Acceptor>> {
-        let address = config.uri.address().socket_addr()?;
-        let socket = new_socket(&address)?;
-        socket.set_reuse_address(true)?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        socket::mark(&socket, config.link.dscp, "a TCP face");
-        socket.bind(&address.into())?;
-        socket::listen(&socket)?;
-        let own = ip_address(socket.local_addr()?)?;
+        let (socket, own) = listen(config)?;
         Ok(Box::new(TcpListener {
             socket,
             uri: FaceUri::tcp(own),
         }))
     }
+}
+
+/// A socket that begins to connect.
+pub(super) fn connect(address: &Address, config: &FaceConfig) -> io::Result<Socket> {
+    let peer = address.socket_addr()?;
+    let socket = new_socket(&peer)?;
+    tune(&socket)?;
+    socket::mark(&socket, config.link.dscp, "a TCP face");
+    if let Some(local) = config.local_bind {
+        socket.bind(&SocketAddr::new(local, 0).into())?;
+    }
+    socket::connect(&socket, &peer.into())?;
+    Ok(socket)
+}
+
+/// A socket that peers may connect to, and its address.
+pub(super) fn listen(config: &ListenConfig) -> io::Result<(Socket, SocketAddr)> {
+    let address = config.uri.address().socket_addr()?;
+    let socket = new_socket(&address)?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket::mark(&socket, config.link.dscp, "a TCP face");
+    socket.bind(&address.into())?;
+    socket::listen(&socket)?;
+    let own = ip_address(socket.local_addr()?)?;
+    Ok((socket, own))
+}
+
+/// A peer's socket, with the addresses of this end and of the peer.
+///
+/// # Errors
+/// As of [`Acceptor::accept`].
+pub(super) fn accept(listener: &Socket) -> io::Result<(Socket, SocketAddr, SocketAddr)> {
+    let (socket, peer) = listener.accept()?;
+    // What goes wrong from here on concerns this peer alone.
+    let aborted = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
+    tune(&socket).map_err(aborted)?;
+    let own = socket.local_addr().and_then(ip_address).map_err(aborted)?;
+    let peer = ip_address(peer).map_err(aborted)?;
+    Ok((socket, own, peer))
 }
 
 struct TcpListener {
@@ -94,14 +115,10 @@ impl Acceptor for TcpListener {
     }
 
     fn accept(&mut self) -> io::Result<Accepted> {
-        let (socket, peer) = self.socket.accept()?;
-        // What goes wrong from here on concerns this peer alone.
-        let aborted = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
-        tune(&socket).map_err(aborted)?;
-        let own = socket.local_addr().and_then(ip_address).map_err(aborted)?;
-        let peer = ip_address(peer).map_err(aborted)?;
+        let (socket, own, peer) = accept(&self.socket)?;
         Ok(Accepted {
             io: Box::new(Conn::new(socket, false)),
+            is_up: true,
             address: Some(peer.ip()),
             remote_uri: FaceUri::tcp(peer).to_string(),
             local_uri: FaceUri::tcp(own).to_string(),
@@ -139,6 +156,7 @@ fn tune(socket: &Socket) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::LinkOptions;
 
     fn uri(text: &str) -> FaceUri {
         FaceUri::parse(text).unwrap()
@@ -159,8 +177,9 @@ mod tests {
             config.link = marked(Some(8));
             let mut listener = Tcp.listen(&config).unwrap();
             for dscp in [Some(18), None] {
-                let to = listener.uri();
-                let ours = Tcp.connect(to.address(), None, &marked(dscp)).unwrap();
+                let mut config = FaceConfig::new(listener.uri());
+                config.link = marked(dscp);
+                let ours = Tcp.connect(config.uri.address(), &config).unwrap();
                 let accepted = loop {
                     match listener.accept() {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

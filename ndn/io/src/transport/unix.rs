@@ -1,14 +1,13 @@
 //! Unix stream sockets: `unix:///path`. Two Trunkline processes move their bytes into shared memory.
 
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::config::{LinkOptions, ListenConfig};
+use crate::config::{FaceConfig, LinkOptions, ListenConfig};
 use crate::face::io::StreamIo;
 use crate::transport::conn::Conn;
 use crate::transport::socket::{self, set_buffers};
@@ -47,14 +46,9 @@ impl Scheme for Unix {
 }
 
 impl StreamTransport for Unix {
-    fn connect(
-        &self,
-        address: &Address,
-        _: Option<IpAddr>,
-        link: &LinkOptions,
-    ) -> io::Result<Box<dyn StreamIo>> {
+    fn connect(&self, address: &Address, config: &FaceConfig) -> io::Result<Box<dyn StreamIo>> {
         let socket = new_socket()?;
-        tune(&socket, link)?;
+        tune(&socket, &config.link)?;
         socket::connect(&socket, &SockAddr::unix(path_of(address)?)?)?;
         Ok(Box::new(Conn::new(socket, false)))
     }
@@ -100,6 +94,7 @@ impl Acceptor for UnixListener {
         tune(&socket, &self.link).map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
         Ok(Accepted {
             io: Box::new(Conn::new(socket, true)),
+            is_up: true,
             address: None,
             remote_uri,
             local_uri: self.uri.to_string(),

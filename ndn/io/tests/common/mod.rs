@@ -1,6 +1,8 @@
 //! What the tests of real faces have in common.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod apps;
+pub mod authority;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
