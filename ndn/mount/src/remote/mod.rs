@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use fuser::{Errno, FileAttr};
 use ndn_endpoint::VerifyPolicy;
-use ndn_io::FaceUri;
+use ndn_io::{FaceUri, LinkOptions};
 use ndn_packet::Name;
 use ndn_repo::Cache;
 
@@ -71,6 +71,8 @@ pub struct RemoteOptions {
     pub prefix: Name,
     /// The forwarder.
     pub face: FaceUri,
+    /// Settings of the face to it.
+    pub link: LinkOptions,
     /// What is believed, as `trunkline get` has it. Default: digests.
     pub verify: VerifyPolicy,
     /// How long nothing may come before a call fails. Default 15 s.
@@ -89,6 +91,7 @@ impl RemoteOptions {
         Self {
             prefix,
             face,
+            link: LinkOptions::default(),
             verify: VerifyPolicy::default(),
             timeout: Duration::from_secs(15),
             cache_bytes: 64 << 20,
@@ -141,7 +144,7 @@ impl Remote {
     /// # Errors
     /// No forwarder, or no such folder.
     pub fn open(options: RemoteOptions, owner: Owner) -> Result<Self, MountError> {
-        let network = Arc::new(Network::open(&options.face)?);
+        let network = Arc::new(Network::open(&options.face, &options.link)?);
         let believed = options.remember;
         let remote = Self {
             owner,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ndn_endpoint::FetchConfig;
-use ndn_io::{AppHandle, FaceConfig, FaceUri, Node, NodeConfig};
+use ndn_io::{AppHandle, FaceConfig, FaceUri, LinkOptions, Node, NodeConfig};
 use ndn_packet::{Data, Name};
 
 use super::RemoteError;
@@ -36,7 +36,7 @@ impl Network {
     ///
     /// # Errors
     /// An address that is none, or nobody there.
-    pub fn open(face: &FaceUri) -> Result<Self, MountError> {
+    pub fn open(face: &FaceUri, link: &LinkOptions) -> Result<Self, MountError> {
         let failed = |cause: String| MountError::Forwarder {
             uri: face.to_string(),
             cause,
@@ -54,6 +54,7 @@ impl Network {
             faces: vec![FaceConfig {
                 routes: vec![(Name::new(), 0)],
                 reconnect: RECONNECT,
+                link: link.clone(),
                 ..FaceConfig::new(face.clone())
             }],
             ..NodeConfig::default()
@@ -283,7 +284,7 @@ mod tests {
             ..NodeConfig::default()
         })
         .expect("a forwarder");
-        let network = Network::open(&face).expect("connected");
+        let network = Network::open(&face, &LinkOptions::default()).expect("connected");
         let name: Name = "/a".parse().expect("a name");
         let silent = forwarder.attach(Box::new(Silent), "silent").expect("added");
         silent.register(&name).expect("registered");
