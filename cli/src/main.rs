@@ -75,7 +75,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Command::Qos(command) => qos::run(&command),
         Command::Mirror(command) => mirror::run(&command, verbose),
         Command::Hadoop(command) => hadoop::run(command),
-        Command::Keygen(args) => keygen::keygen(&args),
+        Command::Keygen(command) => keygen::run(&command),
         Command::Sim(command) => sim::run(&command),
         Command::CachePotential(args) => potential::run(&args),
     }

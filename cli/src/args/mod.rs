@@ -1,6 +1,7 @@
 //! The command tree: what can be typed after `trunkline`, and nothing of what it does.
 
 mod fwd;
+mod keygen;
 mod mirror;
 mod mount;
 mod qos;
@@ -20,6 +21,8 @@ use crate::window::WindowSpec;
 pub use fwd::{
     AskArgs, CsCommand, FaceCommand, FwdCommand, Persistency, RouteCommand, StrategyCommand, Switch,
 };
+
+pub use keygen::{CaArgs, HostArgs, KeyFileArgs, KeyKind, KeygenCommand};
 
 pub use mirror::{
     DoctorArgs, MirrorCommand, OffArgs, PinArgs, SwitchCommand, SwitchOffArgs, SwitchPinArgs,
@@ -91,8 +94,9 @@ pub enum Command {
     /// Settings for Hadoop
     #[command(subcommand)]
     Hadoop(HadoopCommand),
-    /// Make a key for --sign and --verify
-    Keygen(KeygenArgs),
+    /// Make a key for --sign and --verify, a CA for TLS, or a host's certificate
+    #[command(subcommand)]
+    Keygen(KeygenCommand),
     /// Simulate data centres of up to thousands of hosts
     #[command(subcommand)]
     Sim(SimCommand),
@@ -300,30 +304,6 @@ pub enum ConfFormat {
     Properties,
     /// One object
     Json,
-}
-
-/// `trunkline keygen`
-#[derive(Debug, Args)]
-pub struct KeygenArgs {
-    /// What for
-    #[arg(value_enum)]
-    pub kind: KeyKind,
-    /// Where to; the public half goes beside it as FILE.pub
-    pub file: PathBuf,
-    /// In what form
-    #[command(flatten)]
-    pub json: JsonArg,
-}
-
-/// Kinds of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum KeyKind {
-    /// A shared secret of 32 bytes, in hex
-    Hmac,
-    /// ECDSA over P-256, PKCS#8 in PEM
-    Ecdsa,
-    /// Ed25519, PKCS#8 in PEM
-    Ed25519,
 }
 
 #[cfg(test)]

@@ -1,23 +1,34 @@
 //! `trunkline keygen`: keys made, each in a file of its own.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+mod certificates;
+mod file;
+
 use std::path::{Path, PathBuf};
 
 use ndn_packet::SigningKey;
 use serde_json::json;
 
-use crate::args::{KeyKind, KeygenArgs};
+use crate::args::{KeyFileArgs, KeyKind, KeygenCommand};
 use crate::error::CliError;
 use crate::output;
+use file::write_new;
 
 /// Runs `trunkline keygen`.
 ///
 /// # Errors
-/// A file that is there already or can't be written.
-pub fn keygen(args: &KeygenArgs) -> Result<(), CliError> {
-    let public_path = make(args.kind, &args.file)?;
+/// A file that is there already or can't be written, a CA that can't be used.
+pub fn run(command: &KeygenCommand) -> Result<(), CliError> {
+    match command {
+        KeygenCommand::Hmac(args) => keygen(KeyKind::Hmac, args),
+        KeygenCommand::Ecdsa(args) => keygen(KeyKind::Ecdsa, args),
+        KeygenCommand::Ed25519(args) => keygen(KeyKind::Ed25519, args),
+        KeygenCommand::Ca(args) => certificates::ca(args),
+        KeygenCommand::Host(args) => certificates::host(args),
+    }
+}
+
+fn keygen(kind: KeyKind, args: &KeyFileArgs) -> Result<(), CliError> {
+    let public_path = make(kind, &args.file)?;
     if args.json.json {
         output::json(&json!({ "key": args.file, "public": public_path }));
     } else {
@@ -69,28 +80,11 @@ pub fn make(kind: KeyKind, file: &Path) -> Result<Option<PathBuf>, CliError> {
     Ok(Some(path))
 }
 
-fn pem_text(tag: &str, der: Vec<u8>) -> String {
+fn pem_text(tag: &str, der: impl Into<Vec<u8>>) -> String {
     pem::encode_config(
         &pem::Pem::new(tag, der),
         pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF),
     )
-}
-
-/// Writes a file that must not be there yet: a key is never overwritten.
-fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), CliError> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|e| match e.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                CliError::usage(path.display().to_string(), "already exists")
-                    .or("name another file; a key is never overwritten")
-            }
-            _ => CliError::file(path, &e),
-        })
 }
 
 #[cfg(test)]
@@ -101,12 +95,11 @@ mod tests {
 
     fn make(kind: KeyKind, folder: &Path) -> PathBuf {
         let file = folder.join("key");
-        keygen(&KeygenArgs {
-            kind,
+        let args = KeyFileArgs {
             file: file.clone(),
             json: crate::args::JsonArg { json: true },
-        })
-        .expect("a key");
+        };
+        keygen(kind, &args).expect("a key");
         file
     }
 
@@ -147,13 +140,12 @@ mod tests {
                 & 0o777,
             0o600
         );
-        let again = KeygenArgs {
-            kind: KeyKind::Hmac,
+        let again = KeyFileArgs {
             file,
             json: crate::args::JsonArg::default(),
         };
         assert!(
-            keygen(&again)
+            keygen(KeyKind::Hmac, &again)
                 .expect_err("overwritten")
                 .to_string()
                 .contains("already exists")
