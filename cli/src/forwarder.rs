@@ -2,15 +2,18 @@
 
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ndn_io::{App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, find_forwarder};
+use ndn_io::{
+    App, Client, ClientError, ClientOptions, FaceUri, FaceUriError, LinkOptions, find_forwarder,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::args::FaceArg;
 use crate::error::{CliError, Exit, io_cause};
 
 /// How long a forwarder may take to say whether it takes jumbo packets; others than ours never do.
@@ -97,28 +100,46 @@ impl Stop {
     }
 }
 
+/// A forwarder to connect to.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Where it is.
+    pub uri: FaceUri,
+    /// Settings of a face to it.
+    pub link: LinkOptions,
+}
+
+impl Target {
+    /// The forwarder that `face` names, or that is found without it.
+    ///
+    /// # Errors
+    /// The address is none, or it needs a certificate that is not there or can't be used.
+    pub fn find(face: &FaceArg) -> Result<Self, CliError> {
+        let uri = find_forwarder(face.face.as_deref());
+        let uri = uri.map_err(|e| CliError::usage("forwarder", e))?;
+        let link = face.tls.link(&uri)?;
+        Ok(Self { uri, link })
+    }
+
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// There is none; says where it was looked for and how to start one.
+    pub fn connect(&self) -> Result<Client, CliError> {
+        let options = ClientOptions {
+            link: self.link.clone(),
+            ..ClientOptions::default()
+        };
+        Client::connect(&self.uri, &options).map_err(|e| client_error(&self.uri, &e))
+    }
+}
+
 /// Connects to the forwarder that `face` names, or that is found without it.
 ///
 /// # Errors
-/// There is none; says where it was looked for and how to start one.
-pub fn connect(face: Option<&str>) -> Result<Client, CliError> {
-    connect_to(&find(face)?)
-}
-
-/// Where the forwarder is that `face` names, or that is found without it.
-///
-/// # Errors
-/// The address is none.
-pub fn find(face: Option<&str>) -> Result<FaceUri, CliError> {
-    find_forwarder(face).map_err(|e| CliError::usage("forwarder", e))
-}
-
-/// Connects to the forwarder at `uri`.
-///
-/// # Errors
-/// As [`connect`].
-pub fn connect_to(uri: &FaceUri) -> Result<Client, CliError> {
-    Client::connect(uri, &ClientOptions::default()).map_err(|e| client_error(uri, &e))
+/// As [`Target::find`] and [`Target::connect`].
+pub fn connect(face: &FaceArg) -> Result<Client, CliError> {
+    Target::find(face)?.connect()
 }
 
 /// Runs `app` on `client` until it is over or stopped.
@@ -173,6 +194,17 @@ pub fn no_answer(uri: &FaceUri, cause: impl Display) -> CliError {
 /// What became of the connection, in the house's form.
 pub fn client_error(uri: &FaceUri, error: &ClientError) -> CliError {
     match error {
+        // What comes back of a handshake is not what a socket says.
+        ClientError::Connect { error, .. }
+            if uri.needs_certificate()
+                && matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+                ) =>
+        {
+            CliError::new(Exit::NoForwarder, format!("face {uri}"), error)
+                .or("both ends need certificates of one CA, the forwarder's with the name in the URI; see docs/tls.md")
+        }
         ClientError::Connect { error, .. } => CliError::new(
             Exit::NoForwarder,
             format!("no forwarder at {uri}"),

@@ -22,6 +22,7 @@ mod repo;
 mod serve;
 mod settings;
 mod sim;
+mod tls;
 mod transfer;
 mod units;
 mod window;

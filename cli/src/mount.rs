@@ -8,7 +8,7 @@ use ndn_repo::RepoError;
 
 use crate::args::MountArgs;
 use crate::error::CliError;
-use crate::forwarder::{self, Stop};
+use crate::forwarder::{Stop, Target};
 use crate::fuse;
 use crate::repo::{ControlSocket, Counters, RepoConfig};
 use crate::{logging, output};
@@ -70,14 +70,15 @@ fn remote(args: &MountArgs, prefix: &Name, verbose: u8) -> Result<(), CliError> 
     if network.cache < LEAST_CACHE {
         return Err(CliError::usage("--cache", "is too small").or("give at least 1MiB"));
     }
-    let face = forwarder::find(network.face.face.as_deref())?;
+    let target = Target::find(&network.face)?;
     let options = RemoteOptions {
+        link: target.link,
         verify: network.verify.load()?,
         timeout: network.timeout,
         cache_bytes: usize::try_from(network.cache).unwrap_or(usize::MAX),
         remember: network.remember,
         allow_other: args.allow_other,
-        ..RemoteOptions::new(prefix.clone(), face)
+        ..RemoteOptions::new(prefix.clone(), target.uri)
     };
     let stop = Stop::on_signals()?;
     fuse::take_small_pages();

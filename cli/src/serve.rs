@@ -12,11 +12,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ndn_io::{App, AppWaker, Client, ClientError, FaceUri};
+use ndn_io::{App, AppWaker, Client, ClientError};
 use ndn_packet::Name;
 
+use crate::args::FaceArg;
 use crate::error::{CliError, Exit};
-use crate::forwarder::{self, Stop};
+use crate::forwarder::{self, Stop, Target};
 
 /// Shortest and longest wait before the forwarder is tried again; doubled each time, as permanent
 /// faces do.
@@ -49,7 +50,7 @@ impl Wake {
 /// What is served, and where.
 pub struct Service<'a> {
     /// The forwarder, as the command line has it.
-    pub face: Option<&'a str>,
+    pub face: &'a FaceArg,
     /// What is registered there.
     pub prefixes: &'a [Name],
     /// Whether a forwarder will do; asked for each before anything is registered.
@@ -72,8 +73,9 @@ impl Service<'_> {
         stop: &Stop,
         over: impl Fn(&A) -> bool,
     ) -> Result<(), CliError> {
-        let uri = forwarder::find(self.face)?;
-        let mut client = self.open(&uri, None)?;
+        let target = Target::find(self.face)?;
+        let uri = target.uri.clone();
+        let mut client = self.open(&target, None)?;
         // What the application keeps the times of is older than the next client.
         let epoch = client.epoch();
         registered();
@@ -87,7 +89,7 @@ impl Service<'_> {
                 "trunkline: {}: {}; connecting again",
                 lost.thing, lost.cause
             );
-            match self.again(&uri, stop, epoch)? {
+            match self.again(&target, stop, epoch)? {
                 Some(next) => client = next,
                 None => return Ok(()),
             }
@@ -122,7 +124,7 @@ impl Service<'_> {
     /// on from `epoch`.
     fn again(
         &self,
-        uri: &FaceUri,
+        target: &Target,
         stop: &Stop,
         epoch: Instant,
     ) -> Result<Option<Client>, CliError> {
@@ -131,7 +133,7 @@ impl Service<'_> {
             if stop.wait(wait) {
                 return Ok(None);
             }
-            match self.open(uri, Some(epoch)) {
+            match self.open(target, Some(epoch)) {
                 Ok(client) => return Ok(Some(client)),
                 // Time may heal that.
                 Err(error) if matches!(error.exit, Exit::NoForwarder | Exit::NoData) => {
@@ -143,8 +145,8 @@ impl Service<'_> {
         }
     }
 
-    fn open(&self, uri: &FaceUri, epoch: Option<Instant>) -> Result<Client, CliError> {
-        let mut client = forwarder::connect_to(uri)?;
+    fn open(&self, target: &Target, epoch: Option<Instant>) -> Result<Client, CliError> {
+        let mut client = target.connect()?;
         if let Some(epoch) = epoch {
             client = client.with_epoch(epoch);
         }
@@ -152,7 +154,7 @@ impl Service<'_> {
         for prefix in self.prefixes {
             client
                 .register(prefix)
-                .map_err(|error| forwarder::client_error(uri, &error))?;
+                .map_err(|error| forwarder::client_error(&target.uri, &error))?;
         }
         self.wake.set(client.waker());
         Ok(client)
@@ -162,7 +164,7 @@ impl Service<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndn_io::{ListenConfig, Node, NodeConfig};
+    use ndn_io::{FaceUri, ListenConfig, Node, NodeConfig};
     use ndn_packet::NetPacket;
 
     /// How long the forwarder is used before it is lost.
@@ -210,7 +212,10 @@ mod tests {
         };
         let prefix: Name = "/served".parse().expect("a name");
         let service = Service {
-            face: Some(&face),
+            face: &FaceArg {
+                face: Some(face),
+                ..FaceArg::default()
+            },
             prefixes: &[prefix],
             suits: &|_| Ok(()),
             wake: Wake::default(),

@@ -107,10 +107,32 @@ pub enum Command {
 /// How a client finds its forwarder.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FaceArg {
-    /// The forwarder to use, as unix:///path, tcp://host:port or udp://host:port [default: what
-    /// TRUNKLINE_FACE or NFD's client.conf says, else unix:///run/nfd/nfd.sock]
+    /// The forwarder to use, as unix:///path, tcp://host:port, tls://host:port or udp://host:port
+    /// [default: what TRUNKLINE_FACE or NFD's client.conf says, else unix:///run/nfd/nfd.sock]
     #[arg(long, value_name = "URI")]
     pub face: Option<String>,
+    /// What a tls:// face needs
+    #[command(flatten)]
+    pub tls: TlsArgs,
+}
+
+/// Certificate, key and CA of a tls:// face.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "With a tls:// face")]
+pub struct TlsArgs {
+    /// This host's certificate, in PEM
+    #[arg(
+        long = "tls-certificate",
+        value_name = "FILE",
+        env = "TRUNKLINE_TLS_CERTIFICATE"
+    )]
+    pub certificate: Option<PathBuf>,
+    /// Its private key, which others must not be able to read
+    #[arg(long = "tls-key", value_name = "FILE", env = "TRUNKLINE_TLS_KEY")]
+    pub key: Option<PathBuf>,
+    /// The certificates of the cluster's CA
+    #[arg(long = "tls-ca", value_name = "FILE", env = "TRUNKLINE_TLS_CA")]
+    pub ca: Option<PathBuf>,
 }
 
 /// How facts are printed.

@@ -27,7 +27,7 @@ impl Manager {
     /// There is no forwarder.
     pub fn new(face: &FaceArg) -> Result<Self, CliError> {
         Ok(Manager {
-            client: forwarder::connect(face.face.as_deref())?.into(),
+            client: forwarder::connect(face)?.into(),
         })
     }
 

@@ -19,7 +19,7 @@ use crate::units::as_ms;
 /// A forwarder that can't be reached, or not a single answer.
 pub fn ping(args: &PingArgs) -> Result<(), CliError> {
     let stop = Stop::on_signals()?;
-    let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let mut client = forwarder::connect(&args.face)?;
     let plan = PingPlan {
         prefix: args.prefix.clone(),
         count: args.count,

@@ -45,7 +45,7 @@ pub fn pingserver(args: &PingServerArgs) -> Result<(), CliError> {
         }
     };
     let service = Service {
-        face: args.face.face.as_deref(),
+        face: &args.face,
         prefixes: std::slice::from_ref(&under),
         suits: &|_| Ok(()),
         wake: Wake::default(),

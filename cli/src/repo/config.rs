@@ -13,11 +13,12 @@ use super::http::HttpConfig;
 use super::settings::SCHEMA;
 use super::store::StoreConfig;
 use super::trust;
-use crate::args::KeyKind;
+use crate::args::{FaceArg, KeyKind};
 use crate::error::{CliError, Exit};
 use crate::keygen;
 use crate::keys::SignSpec;
 use crate::settings::{Document, Table};
+use crate::tls;
 
 /// The owner's key, where the configuration names none.
 const OWNER_KEY: &str = "owner.key";
@@ -32,7 +33,7 @@ pub struct RepoConfig {
     pub directory: PathBuf,
     key: Option<SignSpec>,
     /// The forwarder.
-    pub face: Option<FaceUri>,
+    pub face: FaceArg,
     options: RepoOptions,
     /// How files are kept.
     pub put: PutOptions,
@@ -107,6 +108,13 @@ impl RepoConfig {
         if let Some(most) = insert.count("max_running")? {
             limits.max_running = usize::try_from(most).unwrap_or(limits.max_running);
         }
+        let tls = tls::files(&document.table(tls::SECTION.name))?;
+        let face = repo.face_uri("face")?;
+        if face.as_ref().is_some_and(FaceUri::needs_certificate) && tls.all().is_none() {
+            return Err(repo
+                .error_at("face", "TLS needs a certificate")
+                .or("add [tls] with certificate, key and ca"));
+        }
         let mounted = document.table("mount");
         let mount = MountOptions {
             root: mounted.name("prefix")?.unwrap_or_default(),
@@ -128,7 +136,10 @@ impl RepoConfig {
             path: path.to_owned(),
             directory,
             key: repo.key("key")?,
-            face: repo.face_uri("face")?,
+            face: FaceArg {
+                face: face.map(|uri| uri.to_string()),
+                tls,
+            },
             options,
             put,
             serve,

@@ -19,7 +19,7 @@ pub fn get(args: &GetFileArgs) -> Result<(), CliError> {
         verify: &args.verify,
         timeout: args.timeout,
         quiet: args.quiet,
-        face: args.face.face.as_deref(),
+        face: &args.face,
         json: args.json.json,
     })
 }

@@ -26,7 +26,7 @@ pub(super) fn fetch(args: &LsArgs) -> Result<Value, CliError> {
         },
         ..FetchConfig::new(object.clone())
     };
-    let mut client = forwarder::connect(args.face.face.as_deref())?;
+    let mut client = forwarder::connect(&args.face)?;
     let content = gather(&mut client, config, MAX_LISTING_BYTES).map_err(|error| match error {
         GatherError::Client(error) => forwarder::client_error(client.uri(), &error),
         GatherError::Fetch(error) => fetch_error(&error),

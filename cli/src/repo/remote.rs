@@ -149,7 +149,7 @@ pub fn put(args: &PutFileArgs) -> Result<bool, CliError> {
         SigningKey::DigestSha256,
     );
     let stop = Stop::on_signals()?;
-    let mut client = forwarder::connect(args.to.face.face.as_deref())?;
+    let mut client = forwarder::connect(&args.to.face)?;
     let uri = client.uri().clone();
     client
         .register(publication.versioned())
@@ -234,7 +234,7 @@ pub fn rm(args: &RmArgs) -> Result<bool, CliError> {
         process: Some(forwarder::seed()),
         ..Parameters::default()
     };
-    let mut client = forwarder::connect(args.to.face.face.as_deref())?;
+    let mut client = forwarder::connect(&args.to.face)?;
     let response = ask(&mut client, &remote, Verb::Delete, &parameters)?;
     if response.status != status::DONE {
         return Err(remote.refusal(&response));

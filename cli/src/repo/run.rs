@@ -77,9 +77,8 @@ pub fn run(
         )?),
         None => None,
     };
-    let face = config.face.as_ref().map(ToString::to_string);
     let service = Service {
-        face: face.as_deref(),
+        face: &config.face,
         prefixes: &prefixes,
         suits: &|_| Ok(()),
         wake,

@@ -1,6 +1,7 @@
 //! Every setting of `trunkline repo run`, in the order in which sections and settings are explained.
 
 use crate::settings::{Kind, Schema, Section, Setting};
+use crate::tls;
 
 /// All that a repository's configuration may say.
 pub const SCHEMA: Schema = Schema {
@@ -19,6 +20,7 @@ const SECTIONS: &[Section] = &[
         many: true,
         help: "A prefix that is registered with the forwarder: what is under it is served. At least one is needed to run.",
     },
+    tls::SECTION,
     Section {
         name: "insert",
         many: false,
@@ -119,6 +121,9 @@ const SETTINGS: &[Setting] = &[
         default: None,
         help: "The prefix. Needed.",
     },
+    tls::CERTIFICATE,
+    tls::KEY,
+    tls::CA,
     Setting {
         section: "insert",
         key: "stall",

@@ -19,7 +19,7 @@ use super::part::Part;
 use super::progress::Progress;
 use super::sink::Sink;
 use super::writer::Writer;
-use crate::args::GetArgs;
+use crate::args::{FaceArg, GetArgs};
 use crate::error::{CliError, Exit};
 use crate::forwarder::{self, Stop};
 use crate::keys::VerifySpec;
@@ -48,7 +48,7 @@ pub struct Job<'a> {
     /// Whether a progress bar and a report are unwanted.
     pub quiet: bool,
     /// Which forwarder.
-    pub face: Option<&'a str>,
+    pub face: &'a FaceArg,
     /// Whether the report is JSON.
     pub json: bool,
 }
@@ -68,7 +68,7 @@ pub fn get(args: &GetArgs) -> Result<(), CliError> {
         verify: &args.verify,
         timeout: args.timeout,
         quiet: args.quiet,
-        face: args.face.face.as_deref(),
+        face: &args.face,
         json: args.json.json,
     })
 }

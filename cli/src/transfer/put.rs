@@ -64,7 +64,7 @@ pub fn put(args: &PutArgs) -> Result<(), CliError> {
         }
     };
     let service = Service {
-        face: args.face.face.as_deref(),
+        face: &args.face,
         prefixes: std::slice::from_ref(&prefix),
         suits: &|client| check_size(args, segment, client),
         wake: Wake::default(),
