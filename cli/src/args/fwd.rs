@@ -62,7 +62,8 @@ pub enum FaceCommand {
     List(AskArgs),
     /// Make a face to a remote forwarder
     Create {
-        /// Where to, as tcp://host:port or udp://host:port
+        /// Where to, as tcp://host:port, udp://host:port or tls://address:port (whose certificate the
+        /// forwarder checks for that address, and shows its own)
         uri: String,
         /// persistent faces go when the link fails, permanent ones are made again
         #[arg(long, value_enum, default_value_t = Persistency::Persistent)]

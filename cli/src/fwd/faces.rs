@@ -202,7 +202,10 @@ fn table(faces: &[FaceStatus]) -> Table {
         let p = &f.packets;
         table.row(vec![
             f.face_id.to_string(),
-            f.uri.clone(),
+            match f.peer_names.as_slice() {
+                [] => f.uri.clone(),
+                names => format!("{} ({})", f.uri, names.join(", ")),
+            },
             f.local_uri.clone(),
             scope(f).to_owned(),
             persistency(f).to_owned(),
@@ -251,6 +254,7 @@ fn facts(f: &FaceStatus) -> Value {
         ("pending_in".to_owned(), f.pending_in.into()),
         ("pending_out".to_owned(), f.pending_out.into()),
         ("flags".to_owned(), f.flags.into()),
+        ("peer_names".to_owned(), f.peer_names.clone().into()),
     ]);
     Value::Object(facts)
 }

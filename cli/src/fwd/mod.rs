@@ -2,6 +2,7 @@
 
 mod config;
 mod cs;
+mod exposure;
 mod faces;
 mod routes;
 mod run;

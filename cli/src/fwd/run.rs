@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ndn_io::Node;
 
-use super::config;
+use super::{config, exposure};
 use crate::error::CliError;
 use crate::forwarder::Stop;
 use crate::{logging, output};
@@ -24,6 +24,9 @@ pub fn run(path: &Path, check: bool, verbose: u8) -> Result<(), CliError> {
         return Ok(());
     }
     logging::start(verbose, &config.log);
+    if let Some(warning) = exposure::warning(&config.node) {
+        tracing::warn!("{warning}");
+    }
     // Signals are caught before sockets are made, so that none can be left behind.
     let stop = Stop::on_signals()?;
     let node =

@@ -1,6 +1,7 @@
 //! Every setting of `trunkline fwd run`, in the order in which sections and settings are explained.
 
 use crate::settings::{Kind, Schema, Section, Setting};
+use crate::tls;
 
 /// All that a forwarder's configuration may say.
 pub const SCHEMA: Schema = Schema {
@@ -9,7 +10,7 @@ pub const SCHEMA: Schema = Schema {
 };
 
 /// The sections in the order in which they are explained.
-const SECTIONS: [Section; 15] = [
+const SECTIONS: [Section; 17] = [
     Section {
         name: "face",
         many: true,
@@ -19,6 +20,12 @@ const SECTIONS: [Section; 15] = [
         name: "managed_faces",
         many: false,
         help: "Links that commands make, such as `trunkline fwd face create`. The command's own MTU goes before the one here.",
+    },
+    tls::SECTION,
+    Section {
+        name: "authorize",
+        many: true,
+        help: "What other hosts may announce, by the names in their certificates: register prefixes, and be asked by self-learning for names without a route. Where there is one such table, whoever no table is about may announce nothing; where there is none, all may. Applications of this host, and routes in this file, are not asked.",
     },
     Section {
         name: "route",
@@ -94,7 +101,7 @@ const SETTINGS: &[Setting] = &[
         key: "listen",
         kind: Kind::FaceUri,
         default: None,
-        help: "Take connections here: unix:///path, tcp://address:port or udp://address:port. One of listen and connect is needed.",
+        help: "Take connections here: unix:///path, tcp://address:port, tls://address:port or udp://address:port. One of listen and connect is needed.",
     },
     Setting {
         section: "face",
@@ -109,6 +116,13 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Address,
         default: None,
         help: "With connect: the address of this host to connect from. The system chooses where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "server_name",
+        kind: Kind::HostName,
+        default: None,
+        help: "With connect to tls://: the name that the other end's certificate must have. The host in connect where it is not given.",
     },
     Setting {
         section: "face",
@@ -206,7 +220,7 @@ const SETTINGS: &[Setting] = &[
         key: "scope",
         kind: Kind::Choice(&["local", "non-local"]),
         default: None,
-        help: "Whether the other end counts as being on this host and may use /localhost. Where it is not given, Unix sockets do, and TCP by loopback where listen or connect names a loopback address.",
+        help: "Whether the other end counts as being on this host and may use /localhost. Where it is not given, Unix sockets do, and TCP (not TLS) by loopback where listen or connect names a loopback address.",
     },
     Setting {
         section: "face",
@@ -233,7 +247,17 @@ const SETTINGS: &[Setting] = &[
             max: 1_000_000,
         },
         default: None,
-        help: "With listen on TCP or UDP: how many of them peers with one IPv4 address, or in one IPv6 network of 64 bits, may have. A quarter where it is not given.",
+        help: "With listen on TCP, TLS or UDP: how many of them peers with one IPv4 address, or in one IPv6 network of 64 bits, may have. A quarter where it is not given.",
+    },
+    Setting {
+        section: "face",
+        key: "handshake_timeout",
+        kind: Kind::Time {
+            min_ms: 100,
+            max_ms: 600_000,
+        },
+        default: Some("10s"),
+        help: "With listen on tls://: how long a peer may take to show its certificate.",
     },
     Setting {
         section: "face",
@@ -377,6 +401,23 @@ const SETTINGS: &[Setting] = &[
         default: None,
         help: "Whether self-learning may try this link for names without a route. Links to other hosts where it is not given.",
     },
+    tls::CERTIFICATE,
+    tls::KEY,
+    tls::CA,
+    Setting {
+        section: "authorize",
+        key: "certificate",
+        kind: Kind::PeerPattern,
+        default: None,
+        help: "A name in the certificate; *.rack1 for all hosts of a domain, * for whoever has a certificate of the CA. Needed.",
+    },
+    Setting {
+        section: "authorize",
+        key: "prefixes",
+        kind: Kind::Names,
+        default: None,
+        help: "Names under these may be announced. Needed.",
+    },
     Setting {
         section: "route",
         key: "prefix",
@@ -473,7 +514,7 @@ const SETTINGS: &[Setting] = &[
             max: 17_592_186_044_416,
         },
         default: Some("256MiB"),
-        help: "Bytes that they may take: 24 KiB each, 56 KiB more for a stream with jumbo packets, two rings for one with shared memory. Beyond, peers are refused and counted, and get neither of the two.",
+        help: "Bytes that they may take: 24 KiB each, 56 KiB more for a stream with jumbo packets, 98 KiB for one over TLS, two rings for one with shared memory. Beyond, peers are refused and counted, and get neither of the two.",
     },
     Setting {
         section: "content_store",
@@ -637,7 +678,7 @@ const SETTINGS: &[Setting] = &[
         key: "localhop",
         kind: Kind::Switch,
         default: Some("false"),
-        help: "Let other hosts register prefixes that lead back to them (/localhop/nfd/rib).",
+        help: "Let other hosts register prefixes that lead back to them (/localhop/nfd/rib). True where it is not given and there is an [[authorize]].",
     },
     Setting {
         section: "management",

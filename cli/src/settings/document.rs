@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ndn_forwarder::PeerPattern;
 use ndn_io::FaceUri;
 use ndn_packet::Name;
 use toml::Spanned;
@@ -396,6 +397,14 @@ impl<'d> Table<'d> {
             let is_right =
                 !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control());
             is_right.then(|| text.to_owned()).ok_or_else(String::new)
+        })
+    }
+
+    /// Whom a rule is about.
+    pub fn peer_pattern(&self, key: &str) -> Result<Option<PeerPattern>, CliError> {
+        self.read(key, |_, text| {
+            let said = |e: ndn_forwarder::PeerPatternError| format!("`{text}` is {e}");
+            text.parse().map_err(said)
         })
     }
 

@@ -53,6 +53,8 @@ pub enum Kind {
     Hdfs,
     /// A user's name.
     UserName,
+    /// The name of a host in its certificate, of a domain's hosts, or of all.
+    PeerPattern,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// Permission bits of a file, in octal.
@@ -173,6 +175,7 @@ impl Kind {
             Kind::HostPorts => String::from("host and port, or several with commas between"),
             Kind::Hdfs => String::from("hdfs://namenode:port/path"),
             Kind::UserName => String::from("user name"),
+            Kind::PeerPattern => String::from("host name, *.domain or *"),
             Kind::Choice(words) => words.join(" or "),
             Kind::Mode => String::from("permission bits in octal"),
             Kind::LogFilter => String::from("log filter"),

@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use ndn_forwarder::mgmt::Trust;
-use ndn_forwarder::{CachePolicy, FaceScope, StrategyKind};
-use ndn_io::{FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig};
+use ndn_forwarder::{CachePolicy, FaceScope, PrefixRule, StrategyKind};
+use ndn_io::{
+    CredentialFiles, FaceConfig, FaceUri, LinkOptions, ListenConfig, MemoryConfig, NodeConfig,
+};
 use ndn_packet::Name;
 
 use super::{SCHEMA, strategy};
 use crate::error::CliError;
 use crate::settings::{Document, Table};
+use crate::tls;
 
 /// All that a configuration file says.
 pub struct FwdConfig {
@@ -17,6 +20,8 @@ pub struct FwdConfig {
     pub node: NodeConfig,
     /// The filter of the log, where the file or its default gives one.
     pub log: String,
+    /// Certificate, key and CA, which are yet to be read.
+    tls: Option<CredentialFiles>,
 }
 
 /// Reads the file at `path`.
@@ -29,10 +34,30 @@ pub fn load(path: &Path) -> Result<FwdConfig, CliError> {
         CliError { exit: crate::error::Exit::Usage, ..error }
             .or("write one with a [[face]] that has listen = \"unix:///run/nfd/nfd.sock\"; cli/fwd.sample.toml explains every setting")
     })?;
-    parse(path, &text)
+    let mut config = parse(path, &text)?;
+    if let Some(files) = config.tls.take() {
+        let credentials = tls::load(files)?;
+        links(&mut config.node).for_each(|link| link.tls = Some(credentials.clone()));
+        check(path, &config.node)?;
+    }
+    Ok(config)
 }
 
-/// Reads `text`, which came from `path`.
+/// Settings of all faces that there are and will be.
+fn links(node: &mut NodeConfig) -> impl Iterator<Item = &mut LinkOptions> {
+    let faces = node.faces.iter_mut().map(|face| &mut face.link);
+    let listeners = node.listeners.iter_mut().map(|listener| &mut listener.link);
+    faces.chain(listeners).chain([&mut node.managed_faces])
+}
+
+fn check(path: &Path, node: &NodeConfig) -> Result<(), CliError> {
+    node.validate().map_err(|errors| {
+        let said: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+        CliError::usage(path.display().to_string(), said.join("\n"))
+    })
+}
+
+/// Reads `text`, which came from `path`, and no other file.
 ///
 /// # Errors
 /// As [`load`].
@@ -44,23 +69,23 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
         strategies: strategies(&document)?,
         ..NodeConfig::default()
     };
+    let tls = tls::files(&document.table(tls::SECTION.name))?.all();
     let faces = document.tables("face");
     if faces.is_empty() {
         return Err(CliError::usage(path.display().to_string(), "no [[face]]")
             .or("add one with listen = \"unix:///run/nfd/nfd.sock\""));
     }
     for table in &faces {
-        face(table, &mut node)?;
+        face(table, &mut node, tls.is_some())?;
     }
     for table in document.tables("route") {
         route(&table, &mut node)?;
     }
     node.managed_faces = link(&document.table("managed_faces"))?;
     node.memory = memory(&document, node.forwarder.cs_capacity_bytes)?;
-    node.validate().map_err(|errors| {
-        let said: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
-        CliError::usage(path.display().to_string(), said.join("\n"))
-    })?;
+    if tls.is_none() {
+        check(path, &node)?;
+    }
     let log = document.table("log");
     let filter = needed(&log, "level", log.text("level")?)?;
     if let Err(error) = filter.parse::<tracing_subscriber::filter::Targets>() {
@@ -68,23 +93,44 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
             .error_at("level", error)
             .or("write error, warn, info, debug or trace"));
     }
-    Ok(FwdConfig { node, log: filter })
+    Ok(FwdConfig {
+        node,
+        log: filter,
+        tls,
+    })
 }
 
-fn face(table: &Table<'_>, node: &mut NodeConfig) -> Result<(), CliError> {
+fn face(table: &Table<'_>, node: &mut NodeConfig, has_tls: bool) -> Result<(), CliError> {
     let link = link(table)?;
-    match (table.face_uri("listen")?, table.face_uri("connect")?) {
+    let (listen, connect) = (table.face_uri("listen")?, table.face_uri("connect")?);
+    for (key, uri) in [("listen", &listen), ("connect", &connect)] {
+        if !has_tls && uri.as_ref().is_some_and(FaceUri::needs_certificate) {
+            return Err(table
+                .error_at(key, "TLS needs a certificate")
+                .or("add [tls] with certificate, key and ca; docs/tls.md says how they are made"));
+        }
+    }
+    match (listen, connect) {
         (Some(uri), None) => {
             only_with(
                 table,
                 "connect",
-                &["local_address", "reconnect_min", "reconnect_max"],
+                &[
+                    "local_address",
+                    "server_name",
+                    "reconnect_min",
+                    "reconnect_max",
+                ],
             )?;
             let mut listener = ListenConfig::new(uri);
             listener.link = link;
             set(&mut listener.idle_timeout, table.time("idle_timeout")?);
             set(&mut listener.max_faces, count(table, "max_faces")?);
             listener.max_faces_per_address = count(table, "max_faces_per_address")?;
+            set(
+                &mut listener.handshake_timeout,
+                table.time("handshake_timeout")?,
+            );
             listener.unix_mode = table.mode("mode")?;
             node.listeners.push(listener);
         }
@@ -92,11 +138,23 @@ fn face(table: &Table<'_>, node: &mut NodeConfig) -> Result<(), CliError> {
             only_with(
                 table,
                 "listen",
-                &["max_faces", "max_faces_per_address", "idle_timeout", "mode"],
+                &[
+                    "max_faces",
+                    "max_faces_per_address",
+                    "handshake_timeout",
+                    "idle_timeout",
+                    "mode",
+                ],
             )?;
             let mut face = FaceConfig::new(uri);
             face.link = link;
             face.local_bind = table.address("local_address")?;
+            face.server_name = table.host_name("server_name")?;
+            if face.server_name.is_some() && !face.uri.needs_certificate() {
+                return Err(table
+                    .error_at("server_name", "goes with tls:// only")
+                    .or("take it out"));
+            }
             set(&mut face.reconnect.0, table.time("reconnect_min")?);
             set(&mut face.reconnect.1, table.time("reconnect_max")?);
             node.faces.push(face);
@@ -231,13 +289,36 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
     set(&mut config.routes_max_bytes, size(&management, "memory")?);
     let outputs = document.table("outputs");
     set(&mut config.outputs_max_bytes, size(&outputs, "capacity")?);
-    config.commands.localhop_rib = management
-        .switch("localhop")?
-        .unwrap_or(false)
-        .then_some(Trust::Any);
+    let rules = rules(document)?;
+    let localhop = match management.has("localhop") {
+        true => management.switch("localhop")?.unwrap_or(false),
+        false => rules.is_some(),
+    };
+    config.commands.localhop_rib = localhop.then_some(Trust::Any);
+    config.prefix_rules = rules.map(Into::into);
     set(&mut config.commands.max_age, management.time("max_age")?);
     config.version = concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned();
     Ok(config)
+}
+
+/// What other hosts may announce, where the file says it.
+fn rules(document: &Document<'_>) -> Result<Option<Vec<PrefixRule>>, CliError> {
+    let tables = document.tables("authorize");
+    let rules = tables.iter().map(|table| {
+        let peer = needed(table, "certificate", table.peer_pattern("certificate")?)?;
+        let prefixes = needed(table, "prefixes", table.names("prefixes")?)?;
+        let prefixes = prefixes.iter().map(|text| {
+            text.parse::<Name>().map_err(|e| {
+                table
+                    .error_at("prefixes", format!("`{text}`: {e}"))
+                    .or("give NDN names, such as \"/hadoop\"")
+            })
+        });
+        let prefixes = prefixes.collect::<Result<_, _>>()?;
+        Ok(PrefixRule { peer, prefixes })
+    });
+    let rules = rules.collect::<Result<Vec<_>, CliError>>()?;
+    Ok((!rules.is_empty()).then_some(rules))
 }
 
 /// Receive buffers beside those that the content store's packets lie in.

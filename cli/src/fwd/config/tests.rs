@@ -249,3 +249,128 @@ fn what_waits_for_all_links_is_bounded() {
         "{error}"
     );
 }
+
+/// Writes a CA and a host's certificate, and a configuration beside them.
+fn with_certificates(more: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    use crate::args::{CaArgs, HostArgs, JsonArg, KeygenCommand};
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().to_owned();
+    let ca = CaArgs {
+        directory: directory.clone(),
+        name: String::from("Test"),
+        days: 1,
+        force: false,
+        json: JsonArg::default(),
+    };
+    crate::keygen::run(&KeygenCommand::Ca(ca)).expect("a CA");
+    let host = HostArgs {
+        names: vec![String::from("router.test")],
+        ca: directory.clone(),
+        directory,
+        days: 1,
+        force: false,
+        json: JsonArg::default(),
+    };
+    crate::keygen::run(&KeygenCommand::Host(host)).expect("a certificate");
+    let path = folder.path().join("fwd.toml");
+    let text = format!(
+        "[tls]\ncertificate = \"router.test.crt\"\nkey = \"router.test.key\"\nca = \"ca.crt\"\n{more}"
+    );
+    std::fs::write(&path, text).expect("a file");
+    (folder, path)
+}
+
+#[test]
+fn certificates_are_read_with_the_configuration() {
+    let (folder, path) = with_certificates(
+        "[[face]]\nlisten = \"tls://0.0.0.0:6364\"\nhandshake_timeout = \"1s\"\n\
+         [[face]]\nconnect = \"tls://192.0.2.1\"\nserver_name = \"core.test\"\n",
+    );
+    let node = load(&path).expect("a configuration").node;
+    assert!(node.managed_faces.tls.is_some());
+    assert_eq!(node.listeners[0].link.tls, node.managed_faces.tls);
+    assert_eq!(node.faces[0].link.tls, node.managed_faces.tls);
+    assert_eq!(node.listeners[0].handshake_timeout, Duration::from_secs(1));
+    assert_eq!(node.faces[0].server_name.as_deref(), Some("core.test"));
+
+    std::fs::remove_file(folder.path().join("router.test.key")).expect("removed");
+    let said = load(&path).err().expect("refused");
+    assert_eq!(said.exit, crate::error::Exit::Usage);
+    assert!(
+        said.to_string()
+            .contains("router.test.key: there is no such file"),
+        "{said}"
+    );
+}
+
+#[test]
+fn tls_is_given_whole_and_where_it_is_needed() {
+    for (text, words) in [
+        (
+            "[[face]]\nlisten = \"tls://0.0.0.0\"\n",
+            ["fwd.toml:2: face.listen", "add [tls]"],
+        ),
+        (
+            "[[face]]\nlisten = \"unix:///a\"\n[tls]\nkey = \"k\"\nca = \"c\"\n",
+            ["fwd.toml:3: tls", "give `certificate` too"],
+        ),
+        (
+            "[[face]]\nconnect = \"tcp://b\"\nserver_name = \"b\"\n",
+            ["fwd.toml:3: face.server_name", "tls:// only"],
+        ),
+        (
+            "[[face]]\nlisten = \"unix:///a\"\nserver_name = \"b\"\n",
+            ["face.server_name", "connect only"],
+        ),
+    ] {
+        let said = refusal(text);
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
+
+#[test]
+fn who_may_announce_what() {
+    let with = |text: &str| {
+        let node = read(&format!("{SMALLEST}{text}"))
+            .expect("a configuration")
+            .node;
+        (
+            node.forwarder.prefix_rules.map(|rules| rules.to_vec()),
+            node.forwarder.commands.localhop_rib.is_some(),
+        )
+    };
+    assert_eq!(with(""), (None, false));
+    let table = "[[authorize]]\ncertificate = \"*.rack1\"\nprefixes = [\"/hadoop\", \"/a/b\"]\n";
+    let rule = PrefixRule {
+        peer: "*.rack1".parse().expect("a pattern"),
+        prefixes: vec![
+            "/hadoop".parse().expect("a name"),
+            "/a/b".parse().expect("a name"),
+        ],
+    };
+    assert_eq!(with(table), (Some(vec![rule.clone()]), true));
+    let off = format!("{table}[management]\nlocalhop = false\n");
+    assert_eq!(with(&off), (Some(vec![rule]), false));
+    for (text, words) in [
+        (
+            "certificate = \"a..b\"\nprefixes = [\"/a\"]\n",
+            ["authorize.certificate", "no host name"],
+        ),
+        (
+            "prefixes = [\"/a\"]\n",
+            ["no certificate", "give `certificate`"],
+        ),
+        ("certificate = \"a\"\n", ["no prefixes", "give `prefixes`"]),
+        (
+            "certificate = \"a\"\nprefixes = [\"a\"]\n",
+            ["authorize.prefixes", "`a`"],
+        ),
+        (
+            "certificate = \"a\"\nprefixes = \"/a\"\n",
+            ["authorize.prefixes", "list of names"],
+        ),
+    ] {
+        let said = refusal(&format!("{SMALLEST}[[authorize]]\n{text}"));
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
