@@ -189,7 +189,15 @@ fn mirror_properties(controller: &str) -> Vec<Property> {
 /// A usage error for a face URI that is none.
 pub fn ndn(face: Option<&str>, secure: bool, format: ConfFormat) -> Result<(), CliError> {
     if let Some(face) = face {
-        FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
+        let uri =
+            FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
+        if uri.needs_certificate() {
+            return Err(CliError::usage(
+                format!("--face {uri}"),
+                "the plug-in has no settings for certificates",
+            )
+            .or("run a router on each host: give its unix:// or tcp:// address here, and have it connect by tls:// (docs/tls.md)"));
+        }
     }
     print(
         &ndn_properties(face.unwrap_or(EXAMPLE_FACE), secure),

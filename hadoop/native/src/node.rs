@@ -393,7 +393,15 @@ fn log_to_stderr() {
 
 fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig> {
     let uri = |what: &str, text: &str| {
-        FaceUri::parse(text).map_err(|e| NativeError::Config(format!("{what} {text:?}: {e}")))
+        let uri = FaceUri::parse(text)
+            .map_err(|e| NativeError::Config(format!("{what} {text:?}: {e}")))?;
+        if uri.needs_certificate() {
+            return Err(NativeError::Config(format!(
+                "{what} {text:?}: this plug-in has no settings for certificates; run a router on \
+                 this host, give its unix:// or tcp:// address here, and have it connect by tls://"
+            )));
+        }
+        Ok(uri)
     };
     let blocks = settings.root.append_generic("blocks");
     let datanodes = settings.root.append_generic("datanodes");
