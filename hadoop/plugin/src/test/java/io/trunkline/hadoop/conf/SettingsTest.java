@@ -94,6 +94,7 @@ class SettingsTest {
         "trunkline.ndn.face | router:6363 | write it as tcp://",
         "trunkline.ndn.face | http://router/ | no face has the scheme http",
         "trunkline.ndn.face | tcp://a b | bad URI",
+        "trunkline.ndn.face | tls://router.rack1 | have it connect by tls://",
         "trunkline.ndn.face | unix:// | bad URI",
         "trunkline.ndn.listen | tcp:// | bad URI",
         "trunkline.ndn.root | hadoop | not an NDN name",
