@@ -7,7 +7,6 @@ import java.util.Set;
 /** Checks that a setting is the URI of a face. */
 final class FaceUriSyntax {
   private static final Set<String> INTERNET = Set.of("tcp", "tcp4", "tcp6", "udp", "udp4", "udp6");
-
   private static final Set<String> TLS = Set.of("tls", "tls4", "tls6");
 
   private FaceUriSyntax() {}
