@@ -299,7 +299,10 @@ pub fn hex(octets: &[u8]) -> String {
 #[must_use]
 pub fn octets(hex: &str) -> Option<Vec<u8>> {
     const MOST: usize = 2 * 1514;
-    if !hex.len().is_multiple_of(2) || hex.len() > MOST || !hex.bytes().all(|c| c.is_ascii_hexdigit()) {
+    if !hex.len().is_multiple_of(2)
+        || hex.len() > MOST
+        || !hex.bytes().all(|c| c.is_ascii_hexdigit())
+    {
         return None;
     }
     let pairs = (0..hex.len()).step_by(2);
