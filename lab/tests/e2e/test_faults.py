@@ -192,14 +192,36 @@ def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, 
     bed.assert_fell_back()
 
 
-def test_encrypted_transfer_goes_over_stock_tcp(make_bed, data, tmp_path):
-    bed = make_bed(extra={"dfs.block.access.token.enable": "true", "dfs.encrypt.data.transfer": "true"})
+ENCRYPTED = {"dfs.block.access.token.enable": "true", "dfs.encrypt.data.transfer": "true"}
+RESOLVER = {"dfs.trustedchannel.resolver.class": "io.trunkline.hadoop.TrunklineTrustedChannelResolver"}
+
+
+def test_encrypted_transfer_goes_over_stock_tcp_without_the_resolver(make_bed, data, tmp_path):
+    bed = make_bed(extra=ENCRYPTED)
     source = tmp_path / "source"
     source.write_bytes(data[: 8 * MIB])  # stock HDFS encrypts 5 MB in a second
     bed.cluster.put(source, "/file")
     bed.assert_whole("/file", source.read_bytes(), tmp_path)
     bed.assert_fell_back()
     assert bed.total("named_writes") + bed.total("named_reads") == 0
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2, 3])
+def test_encrypted_blocks_are_written_by_name(make_bed, data, tmp_path, victim):
+    """Also where a DataNode of the pipeline is killed in mid-write; reads go over stock TCP."""
+    suite = {"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}
+    bed = make_bed(extra=ENCRYPTED | suite | RESOLVER)
+    writer = in_mid_write(bed, data)
+    if victim:
+        bed.pipeline("/file")[victim - 1].process.kill()
+    writer.write(data[24 * MIB :])
+    writer.finish()
+    bed.assert_whole("/file", data, tmp_path)
+    bed.assert_carried()
+    if bed.plane.name == "ndn":
+        assert bed.total("named_reads") == 0
+        assert bed.total("secured_connections") > 0
+        assert bed.total("handshakes_refused") == 0
 
 
 def test_a_wrong_setting_is_refused_with_its_name_and_the_fix(make_bed, data, tmp_path):
