@@ -1,6 +1,6 @@
 //! MR_RCV: mirrored copies at D_j.
 
-use std::os::fd::OwnedFd;
+use std::{net::TcpListener, os::fd::OwnedFd};
 
 use trunkline_mirror::layout::{Config, Counter, Key, MARK, REACH, Rcv, RcvState, Reason};
 
@@ -199,6 +199,26 @@ fn a_copy_for_a_connection_that_is_gone_is_dropped() {
     } = r;
     drop(socket);
     assert_eq!(bench.in_segment(&copy).verdict, SHOT);
+}
+
+/// As there is one at each DataNode: its numbers are none of the connection that is gone.
+#[test]
+fn a_listener_is_not_taken_for_a_connection_that_is_gone() {
+    for v6 in [false, true] {
+        let r = receiver(bench_or_skip!(), v6, Numbers::default());
+        let copy = r.copy(0, 100);
+        let Receiver {
+            mut bench,
+            key,
+            socket,
+            ..
+        } = r;
+        drop(socket);
+        let _listener = TcpListener::bind(ends(v6).1).expect("listen");
+        assert_eq!(bench.in_segment(&copy).verdict, SHOT);
+        let flow = bench.rcv(key);
+        assert_eq!(flow.counters[Counter::MirrorUnarmed as usize], 1);
+    }
 }
 
 #[test]
