@@ -2,7 +2,7 @@
 
 use std::{net::TcpListener, os::fd::OwnedFd};
 
-use trunkline_mirror::layout::{Config, Counter, Key, MARK, REACH, Rcv, RcvState, Reason};
+use trunkline_mirror::layout::{Config, Counter, Key, MARK, Rcv, RcvState, Reason, WINDOW};
 
 use crate::{
     bench::{Bench, OK, SHOT, ends},
@@ -352,7 +352,7 @@ fn copies_are_taken_while_the_previous_replica_stands_by() {
             ("no bit", data.clone()),
             (
                 "too old",
-                data.clone().seq(ZERO.wrapping_sub(REACH + 1)).step(),
+                data.clone().seq(ZERO.wrapping_sub(WINDOW + 1)).step(),
             ),
             (
                 "beyond the window",
@@ -403,6 +403,14 @@ fn acks_of_the_previous_replica_are_raised_where_the_mirror_ran_ahead() {
         assert_eq!((seen.seq, seen.ack), (ZERO, 5_010));
         assert!(seen.whole_sum);
         assert_eq!(r.counted(Counter::AckRaised), 1);
+
+        // As far behind as a window may be.
+        let far = r
+            .upstream_sends()
+            .seq(ZERO.wrapping_sub(40 << 20))
+            .ack(5_010);
+        assert_eq!(r.bench.in_segment(&far).seen().seq, ZERO);
+        assert_eq!(r.counted(Counter::AckRaised), 2);
 
         let probe = r.upstream_sends().seq(ZERO - 1).ack(5_000);
         assert_eq!(

@@ -318,7 +318,7 @@ fn an_early_ack_is_held_and_released_where_sums_are_whole() {
 
 #[test]
 fn a_released_ack_without_timestamps() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    let mut s = sender(bench_or_skip!(), false, Numbers::default());
     let ack = Segment {
         ts: None,
         ..s.ack(5_000).step()
@@ -536,6 +536,43 @@ fn a_doubt_has_the_flow_fall_back() {
             seen.ack,
             s.number(at + 2_000),
             "ACKs ahead of what was sent are still held"
+        );
+    }
+}
+
+/// The program was away for more than it can compare numbers by.
+#[test]
+fn after_a_gap_the_socket_is_asked_anew() {
+    const GAP: u32 = 40 << 20;
+    for v6 in [false, true] {
+        let mut s = confirmed(bench_or_skip!(), v6, Numbers::default());
+        s.hear(s.ack(9_000).step());
+        s.move_on(GAP);
+        assert_eq!(s.send(GAP, 1_000).verdict, OK);
+        let flow = s.flow();
+        assert_eq!(
+            (flow.state, flow.reason, flow.confirmed),
+            (SndState::Fallen as u8, Reason::Gap as u8, 0)
+        );
+        assert_eq!(
+            (flow.acked, flow.edge),
+            (s.number(GAP), s.number(GAP + (1 << 20)))
+        );
+        let early = Segment {
+            ts: None,
+            ..s.ack(GAP + 5_000)
+        };
+        assert_eq!(
+            s.bench.in_segment(&early).seen().ack,
+            s.number(GAP + 5_000),
+            "without a timestamp, where there were some, it is a stranger's"
+        );
+        let seen = s.hear(s.ack(GAP + 5_000)).seen();
+        assert_eq!(seen.ack, s.number(GAP + 1_000), "held");
+        assert_eq!(
+            seen.ts,
+            Some((THEIRS, OURS - 500)),
+            "echoes are of what was seen by D_j"
         );
     }
 }
