@@ -23,7 +23,7 @@
  *                                                 +----------------------- RECOVERY
  *
  *   any --- doubt, with a reason -----> FALLEN : all is sent really; ACKs for what is not sent yet are still held
- *   any --- RST, or FIN too early ----> CLOSED
+ *   any --- RST, or FIN too early ----> CLOSED : D_j is told by an RST where it is
  *
  * An ACK that D_j can't have sent changes nothing.
  * In VIRTUAL fresh data is not sent, but where D_j has told of a hole. In REAL and RECOVERY only what D_j holds for
@@ -114,24 +114,58 @@ static always_inline __u16 window_from(__u32 edge, __u32 acked, __u8 scale) {
   return window > 0xffff ? 0xffff : window;
 }
 
-/* An RST, or a FIN behind what D_j already has from the mirror: D_j's stack would ignore either and hang. It hears of
- * the end where it is. */
+/* A segment is cut to its header, of these flags, with the number `seq`. 0: done. */
+checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u32 flags) {
+  if (!p) return -1;
+  __u32 octets = p->header;
+  if (octets < 20) return -1;
+  apart(octets);
+  if (octets > 60) return -1;
+  if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
+  __be32 tcp[TCP_WORDS];
+  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
+  tcp[TCP_SEQ] = bpf_htonl(seq);
+  tcp[TCP_FLAGS] = flags_word(octets, 0, flags, p->window);
+  tcp[TCP_SUM] = sum_alone(p, tcp, octets);
+  write_ip_length(skb, p, octets);
+  __u32 bounded = p->header; /* once more: the verifier has forgotten */
+  if (bounded < 20) return -1;
+  apart(bounded);
+  if (bounded > 60) return -1;
+  bpf_skb_store_bytes(skb, p->l4, tcp, bounded, 0);
+  return 0;
+}
+
+/* A segment that was cut goes through the device's queue once more, which has counted the whole one so far. */
+static always_inline int go_anew(struct __sk_buff *skb) { return bpf_redirect(skb->ifindex, 0); }
+
+#define SND_GOES_ON (-1)
+
+/* An RST, or a FIN behind what D_j already has from the mirror, with data or without: D_j's stack would ignore either and
+ * hang. It hears of the end where it is. Any other FIN goes on as it is, with its data as all data. */
 static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct mr_snd *s) {
   __u32 end = p->seq + p->length, at;
   int early, rst = p->flags & TCP_RST;
   bpf_spin_lock(&s->lock);
-  early = s->state != MR_SND_NEW && after(rst ? s->acked : s->heard, end);
+  early = s->state != MR_SND_NEW && s->reason != MR_WHY_NO_SOCKET && after(rst ? s->acked : s->heard, end);
   at = s->acked;
-  if (rst || early) s->state = snd_next(s->state, SND_END, 0);
-  s->sent = later(s->sent, end + 1); /* a FIN takes a number */
+  if (rst || early) {
+    s->state = snd_next(s->state, SND_END, 0);
+  } else {
+    s->fin = end;
+    s->have_fin = 1;
+  }
+  if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
   bpf_spin_unlock(&s->lock);
-  if (!early || p->length) return TC_ACT_OK;
+  if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
+  __u8 flags = TCP_RST | (p->flags & TCP_ACK);
+  count(s->counters, MR_C_ABORTED, 1);
+  if (p->length) return snd_cut(skb, p, at, flags) ? TC_ACT_STOLEN : go_anew(skb);
   __be32 tcp[TCP_WORDS];
   __builtin_memcpy(tcp, p->tcp, sizeof tcp);
   tcp[TCP_SEQ] = bpf_htonl(at);
-  tcp[TCP_FLAGS] = flags_word(p->header, 0, TCP_RST | (p->flags & TCP_ACK), p->window);
+  tcp[TCP_FLAGS] = flags_word(p->header, 0, flags, p->window);
   write_tcp(skb, p, tcp);
-  count(s->counters, MR_C_ABORTED, 1);
   return TC_ACT_OK;
 }
 
@@ -181,27 +215,6 @@ static always_inline void snd_tell(struct __sk_buff *skb, const struct packet *p
   __be32 was = p->tcp[TCP_FLAGS], is = was | bpf_htonl(MR_STEP_BIT << 24);
   bpf_skb_store_bytes(skb, p->l4 + 4 * TCP_FLAGS, &is, sizeof is, 0);
   bpf_l4_csum_replace(skb, p->l4 + TCP_SUM_AT, was, is, sizeof is);
-}
-
-/* A segment that is not sent, cut to an ACK towards D_j, as what it acknowledges must not vanish with it. */
-static always_inline int snd_cut_to_ack(struct __sk_buff *skb, struct packet *p, __u32 seq) {
-  __u32 octets = p->header;
-  if (octets < 20) return -1;
-  apart(octets);
-  if (octets > 60) return -1;
-  if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
-  __be32 tcp[TCP_WORDS];
-  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
-  tcp[TCP_SEQ] = bpf_htonl(seq);
-  tcp[TCP_FLAGS] = flags_word(octets, 0, TCP_ACK, p->window);
-  tcp[TCP_SUM] = sum_alone(p, tcp, octets);
-  write_ip_length(skb, p, octets);
-  __u32 bounded = p->header; /* once more: the verifier has forgotten */
-  if (bounded < 20) return -1;
-  apart(bounded);
-  if (bounded > 60) return -1;
-  bpf_skb_store_bytes(skb, p->l4, tcp, bounded, 0);
-  return 0;
 }
 
 /* A segment that is not sent, turned into D_j's ACK that was held for it, and given to our own stack. Only its headers
@@ -255,7 +268,10 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
-  if (p->flags & TCP_RST || (p->flags & TCP_FIN && (!p->length || s->state == MR_SND_FALLEN))) return snd_end(skb, p, s);
+  if (p->flags & (TCP_RST | TCP_FIN)) {
+    int end = snd_end(skb, p, s);
+    if (end != SND_GOES_ON) return end;
+  }
 
   __u32 zero = 0;
   struct mr_config *config = bpf_map_lookup_elem(&mr_config, &zero);
@@ -320,10 +336,10 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   }
   /* Stolen, never shot: a drop that the stack sees keeps it from going on. */
   if (keep) {
-    if (snd_cut_to_ack(skb, p, seq)) return TC_ACT_STOLEN;
+    /* What the segment acknowledges must not vanish with it: it becomes an ACK towards D_j. */
+    if (snd_cut(skb, p, seq, TCP_ACK)) return TC_ACT_STOLEN;
     count(s->counters, MR_C_ACK_KEPT, 1);
-    /* Once more through the device's queue, which has counted the whole segment so far. */
-    if (!release.due) return bpf_redirect(skb->ifindex, 0);
+    if (!release.due) return go_anew(skb);
     bpf_clone_redirect(skb, skb->ifindex, 0);
   }
   if (!release.due) return TC_ACT_STOLEN;
@@ -451,6 +467,8 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
     }
   }
   sent = s->sent;
+  /* D_j is beyond the end of what we sent: the stack must not take the FIN for heard, but say it again (`snd_end`). */
+  if (s->have_fin && after(p->acked, s->fin + 1)) sent = s->fin;
   edge = s->edge;
   scale = s->scale;
   ts = s->our_ts;

@@ -110,8 +110,10 @@ struct mr_snd {
   __be32 their_ts; /* D_j's last timestamp; 0: none yet */
   __u32 their_ms;  /* when it came */
   __be32 our_ts;   /* ours on this connection */
+  __u32 fin;       /* where the stream that we sent ends */
   __u16 sent_window; /* the last window that really went, unscaled */
-  __u16 pad2[3];
+  __u8 have_fin;
+  __u8 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 begun_ns;  /* when the first was */
   struct mr_repeat {
