@@ -353,9 +353,10 @@ def test_each_replicas_agent_is_told_its_connections_as_soon_as_switches_are_giv
     both = frozenset((*at(3), *at(4)))
     assert flows_of(pipelines.of(both), both) == (flow, last)
     confirm(pipelines)
-    assert pipelines.take_touched() == frozenset()
+    assert pipelines.take_touched() == pipelines.take_ended() == frozenset()
     pipelines.close(found.id)
-    assert (pipelines.take_touched(), told(pipelines, 3)) == (at(2, 3, 4), [])
+    assert (pipelines.take_touched(), pipelines.take_ended()) == (frozenset(), at(2, 3, 4))
+    assert told(pipelines, 3) == []
 
 
 def test_the_second_replica_leads_where_the_client_is_on_the_first_ones_host():
@@ -604,7 +605,7 @@ class Anything(RuleBasedStateMachine):
             dpid: {(p.pool, p.block) for p in there if dpid in p.waits_for} for p in there for dpid in p.waits_for
         }
         # Agents that are told something else are named; who is told of a pipeline is there, and nobody leads twice.
-        touched = self.pipelines.take_touched()
+        touched = self.pipelines.take_touched() | self.pipelines.take_ended()
         for n in range(1, 8):
             now = flows_of(self.pipelines.of(at(n)), at(n))
             assert now == self.flows.get(n, ()) or at(n) <= touched

@@ -491,6 +491,31 @@ def test_an_agents_poll_is_answered_when_something_of_its_own_changes_and_then_a
     asyncio.run(run())
 
 
+def test_of_an_end_an_agent_hears_with_what_comes_next(monkeypatch):
+    monkeypatch.setattr(module, "END_AFTER_S", 3600.0)
+
+    async def run():
+        net = Network(served=at(2, 3))
+        for hop in hops([1, 2, 3]):
+            ended = await net.mirrors.announce(hop, 0.0)
+        net.answer()
+        told = await net.mirrors.poll(Poll("everywhere", "1", at(2, 3)), 0.0)
+        assert len(told.flows) == 2
+        waits = asyncio.create_task(net.mirrors.poll(Poll("everywhere", "1", at(2, 3), told.version), LONG_S))
+        await settle()
+        net.mirrors.close(ended.id)
+        await settle()
+        assert (waits.done(), net.carried()) == (False, set())
+        for hop in hops([1, 2, 3], block=2, port=2):
+            found = await net.mirrors.announce(hop, 0.0)
+        assert {flow.id for flow in (await waits).flows} == {found.id}
+        net.mirrors.close(found.id)
+        # One that asks anew is told at once.
+        assert (await net.mirrors.poll(Poll("everywhere", "1", at(2, 3), waits.result().version), LONG_S)).flows == ()
+
+    asyncio.run(run())
+
+
 async def again(net, before, poll):
     """The agent polls anew while its earlier poll waits, which ends that."""
     wait = asyncio.create_task(net.mirrors.poll(poll, LONG_S))

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 TELL_AFTER_S = 0.002  # agents are told of what comes together together, and after who waits for a pipeline to be armed
+END_AFTER_S = 0.1  # of a pipeline that has ended they need not hear at once, but with what comes next
 
 
 class Switch(Protocol):
@@ -69,7 +70,9 @@ class Mirrors:
         self._answers = Waiting()  # of switches
         self._disputes: dict[str, str] = {}  # by agent: what the log says already
         self._to_tell: set[str] = set()  # agents
+        self._to_end: set[str] = set()  # agents that are told in a while
         self._telling: asyncio.TimerHandle | None = None
+        self._ending: asyncio.TimerHandle | None = None
         self._late = 0
         self._is_master = False
         self._held_until = 0.0
@@ -357,6 +360,9 @@ class Mirrors:
             self._waiting.wake(pipeline.id)
             is_armed = is_armed or (pipeline.state is State.ARMED and self._pipelines.has(pipeline))
         self._to_tell |= self._agents.touch(self._pipelines.take_touched())
+        self._to_end |= self._agents.touch(self._pipelines.take_ended())
+        if self._to_end and self._ending is None:
+            self._ending = asyncio.get_running_loop().call_later(END_AFTER_S, self._end)
         if is_armed:
             # Two rounds of the loop from now who waits for it has its answer on the way; then agents' are made.
             loop = asyncio.get_running_loop()
@@ -370,8 +376,15 @@ class Mirrors:
             self._telling.cancel()
             self._telling = None
         names, self._to_tell = self._to_tell, set()
+        self._to_end -= names
         for name in names:
             self._polls.wake(name)
+
+    def _end(self) -> None:
+        """Answers those of agents that have not heard meanwhile of what has ended."""
+        self._ending = None
+        self._to_tell |= self._to_end
+        self._tell()
 
 
 def _is_mirror(entry: FlowEntry) -> bool:

@@ -43,6 +43,7 @@ class Pipelines:
         self._changes = Changes()
         self._settled: list[Pipeline] = []
         self._touched: set[str] = set()
+        self._ended: set[str] = set()
         self._served: frozenset[str] = frozenset()  # addresses of hosts with an agent
         self._places = Places(limits.pipelines)
 
@@ -83,9 +84,14 @@ class Pipelines:
         return self._places.take_unknown()
 
     def take_touched(self) -> frozenset[str]:
-        """Addresses of replicas whose agents are told something else since it was last called."""
+        """Addresses of replicas whose agents are told something else since it was last called, other than by an end."""
         touched, self._touched = self._touched, set()
         return frozenset(touched)
+
+    def take_ended(self) -> frozenset[str]:
+        """Addresses of replicas whose pipeline was removed since it was last called; that is in no hurry."""
+        ended, self._ended = self._ended, set()
+        return frozenset(ended)
 
     def take_settled(self) -> list[Pipeline]:
         """Those that were armed, refused or removed since it was last called; the latter as they were."""
@@ -355,7 +361,7 @@ class Pipelines:
 
     def _remove(self, key: Key) -> None:
         pipeline = self._blocks[key]
-        self._withdraw(pipeline)
+        self._withdraw(pipeline, told=self._ended)
         self._wait(key, frozenset())
         del self._blocks[key]
         for connection in pipeline.hops.values():
@@ -371,8 +377,13 @@ class Pipelines:
             if not of_host:
                 del self._of_host[address]
 
-    def _withdraw(self, pipeline: Pipeline, keep: Mapping[Dpid, FlowEntry] = MappingProxyType({})) -> None:
-        """Takes its entries away, other than those to `keep`."""
+    def _withdraw(
+        self,
+        pipeline: Pipeline,
+        keep: Mapping[Dpid, FlowEntry] = MappingProxyType({}),
+        told: set[str] | None = None,
+    ) -> None:
+        """Takes its entries away, other than those to `keep`; agents at addresses in `told` are to hear of it."""
         for dpid, entry in pipeline.entries.items():
             if keep.get(dpid) != entry:
                 of_switch = self._entries[dpid]
@@ -381,7 +392,7 @@ class Pipelines:
                     del self._entries[dpid]
                 self._changes.remove(dpid, entry)
         if pipeline.is_live and not keep:
-            self._touch(pipeline)
+            (self._touched if told is None else told).update(hop.destination for hop in pipeline.mirrored.values())
 
     def _touch(self, pipeline: Pipeline, after: int = 0) -> None:
         """Agents at its replicas, from the one after this position on, are told something else."""
