@@ -70,7 +70,6 @@ fn bridged(ports: &[String]) -> SwitchProgram {
     let mut admitted = program.ports().expect("map");
     let cable = Port { admits: 1 };
     admitted.insert(index(CABLE), cable, 0).expect("room");
-    drop(admitted);
     program
 }
 

@@ -225,7 +225,6 @@ fn passes(case: &Case) {
         let entry = Entry::new(&[copy(0), copy(2)]).expect("few enough");
         let mut entries = program.entries().expect("map");
         entries.insert(key, entry, 0).expect("room");
-        drop(entries);
 
         let (out, copies, onward) = (wire("a0"), wire("b1"), wire("c1"));
         std::thread::sleep(Duration::from_millis(100)); // until the bridge forwards
