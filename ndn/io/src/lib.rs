@@ -22,6 +22,10 @@
 
 mod app;
 mod app_handle;
+#[cfg(test)]
+#[path = "../tests/common/authority.rs"]
+#[allow(dead_code, reason = "shared with the tests of faces")]
+mod authority;
 mod client;
 mod command;
 mod config;

@@ -347,7 +347,7 @@ fn endless_hello() -> Vec<u8> {
 fn what_is_no_handshake_is_refused_at_once() {
     let (authority, node) = router();
     let _source = serve(&node, 1000);
-    let noise: Vec<u8> = (0..3000u32).map(|i| (i * i >> 3) as u8).collect();
+    let noise: Vec<u8> = (0..3000u32).map(|i| ((i * i) >> 3) as u8).collect();
     let old = b"\x16\x03\x01\x00\x2d\x01\x00\x00\x29\x03\x03";
     let cases: [&[u8]; 6] = [
         b"GET / HTTP/1.1\r\n\r\n",

@@ -1,11 +1,7 @@
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
-#[path = "../../tests/common/authority.rs"]
-#[allow(dead_code, reason = "shared with the tests of faces")]
-mod authority;
-
-use authority::{Authority, Files};
+use crate::authority::{Authority, Files};
 
 fn load(files: &Files) -> Result<Credentials, CredentialError> {
     Credentials::load(CredentialFiles {

@@ -5,13 +5,9 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use socket2::{Domain, Type};
 
-#[path = "../../../tests/common/authority.rs"]
-#[allow(dead_code, reason = "shared with the tests of faces")]
-mod authority;
-
 /// Two connections to each other, both open.
 fn pair() -> [TlsConn; 2] {
-    let files = authority::Authority::new();
+    let files = crate::authority::Authority::new();
     let own = |names: &[&str]| {
         let files = files.host(names);
         Credentials::load(CredentialFiles {
