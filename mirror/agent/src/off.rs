@@ -238,7 +238,7 @@ impl<'a> Leaver<'a> {
 
     /// What the controller has to count on of an agent that does not run, after it was told so if it is time.
     fn left(&mut self, wait: Duration) -> Option<Standing> {
-        let standing = self.pins.standing()?;
+        let standing: Standing = self.pins.standing()?;
         let is_due = self.again.is_none_or(|again| again <= Instant::now());
         if !standing.counts() || !is_due {
             return Some(standing);
@@ -250,7 +250,7 @@ impl<'a> Leaver<'a> {
 
     /// Tells the controller, which may take so long to have copies stopped.
     fn leave(&mut self, wait: Duration) {
-        let Some(mut standing) = self.pins.standing() else {
+        let Some(mut standing) = self.pins.standing::<Standing>() else {
             return;
         };
         let told = self.controller.map_err(str::to_owned).and_then(|place| {

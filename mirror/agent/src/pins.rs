@@ -28,7 +28,6 @@ use crate::foreign;
 use crate::layout::Key;
 use crate::maps;
 use crate::sockets::{End, Sockets};
-use crate::standing::Standing;
 use crate::tc::Hook;
 
 /// Where an agent pins unless it is told otherwise.
@@ -189,7 +188,7 @@ impl Pins {
 
     /// What the controller has to count on, if an agent has written it down.
     #[must_use]
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
         let text = std::fs::read_link(self.folder.join(STANDING)).ok()?;
         serde_json::from_slice(text.as_os_str().as_bytes()).ok()
     }
@@ -198,7 +197,7 @@ impl Pins {
     ///
     /// # Errors
     /// The system refuses.
-    pub fn set_standing(&self, standing: &Standing) -> Result<(), PinError> {
+    pub fn set_standing<T: serde::Serialize>(&self, standing: &T) -> Result<(), PinError> {
         let path = self.folder.join(STANDING);
         let new = self.folder.join("standing-new");
         let written = serde_json::to_string(standing)

@@ -90,7 +90,7 @@ impl Ledger {
     /// A run that has asked nothing yet. What an agent before it has left holds as long as that was to.
     #[must_use]
     pub fn new(pins: Pins, name: String, run: String, config: Option<PathBuf>) -> Self {
-        let before = pins.standing().unwrap_or_default();
+        let before: Standing = pins.standing().unwrap_or_default();
         Self {
             pins,
             now: Standing {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn written(ledger: &Ledger) -> Standing {
-        ledger.pins.standing().expect("written down")
+        ledger.pins.standing::<Standing>().expect("written down")
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let here = [IpAddr::from([10, 0, 0, 1])];
         let mut ledger = ledger(folder.path());
-        assert_eq!(ledger.pins.standing(), None);
+        assert_eq!(ledger.pins.standing::<Standing>(), None);
         let (asked, done) = ledger.asks(&here);
         done.expect("written");
         let first = written(&ledger);

@@ -224,7 +224,7 @@ impl FaceTable {
         self.next_id += 1;
         let face = Some(Face {
             id,
-            announces: Announces::new(self.rules.as_deref(), &spec),
+            announces: announces(self.rules.as_deref(), &spec),
             spec,
             up: true,
             counters: FaceCounters::default(),
@@ -245,7 +245,7 @@ impl FaceTable {
 
     /// Replaces what is said of a face.
     pub(crate) fn update(&mut self, slot: FaceSlot, spec: FaceSpec) {
-        let announces = Announces::new(self.rules.as_deref(), &spec);
+        let announces = announces(self.rules.as_deref(), &spec);
         if let Some(face) = self.get_mut(slot) {
             (face.spec, face.announces) = (spec, announces);
         }
@@ -292,4 +292,8 @@ impl FaceTable {
             .enumerate()
             .filter_map(|(slot, face)| Some((slot as FaceSlot, face.as_ref()?)))
     }
+}
+
+fn announces(rules: Option<&[PrefixRule]>, spec: &FaceSpec) -> Announces {
+    Announces::new(rules, spec.scope == FaceScope::Local, &spec.peer_names)
 }

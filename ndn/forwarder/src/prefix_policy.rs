@@ -1,7 +1,6 @@
 //! Which prefixes a face may announce: register, or answer for where no route leads. By the names that its other end has
 //! proven to have; who proves them, and how, is the driver's business.
 
-use crate::face::{FaceScope, FaceSpec};
 use ndn_packet::Name;
 use std::fmt;
 use std::str::FromStr;
@@ -98,14 +97,13 @@ pub(crate) enum Announces {
 }
 
 impl Announces {
-    /// By these rules, where there are any. Who is on this host is not asked: whoever reaches its sockets may do more
-    /// than that.
-    pub(crate) fn new(rules: Option<&[PrefixRule]>, spec: &FaceSpec) -> Self {
-        let Some(rules) = rules.filter(|_| spec.scope != FaceScope::Local) else {
+    /// By these rules, where there are any, of a face whose other end has these names. Who is on this host is not asked:
+    /// whoever reaches its sockets may do more than that.
+    pub(crate) fn new(rules: Option<&[PrefixRule]>, is_local: bool, peer_names: &[String]) -> Self {
+        let Some(rules) = rules.filter(|_| !is_local) else {
             return Announces::All;
         };
-        let is_meant =
-            |rule: &&PrefixRule| spec.peer_names.iter().any(|name| rule.peer.matches(name));
+        let is_meant = |rule: &&PrefixRule| peer_names.iter().any(|name| rule.peer.matches(name));
         let prefixes = rules
             .iter()
             .filter(is_meant)
@@ -157,11 +155,9 @@ mod tests {
         }
     }
 
-    fn remote(names: &[&str]) -> FaceSpec {
-        FaceSpec {
-            peer_names: names.iter().map(|name| (*name).to_owned()).collect(),
-            ..FaceSpec::remote("tls4://192.0.2.1:6364", "tls4://192.0.2.2:6364")
-        }
+    fn remote(rules: Option<&[PrefixRule]>, names: &[&str]) -> Announces {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Announces::new(rules, false, &names)
     }
 
     fn has(announces: &Announces, name: &str) -> bool {
@@ -178,7 +174,7 @@ mod tests {
             rule("host1.rack1", &["/a", "/b/c"]),
             rule("*.rack1", &["/all"]),
         ];
-        let of = |names| Announces::new(Some(&rules), &remote(names));
+        let of = |names: &[&str]| remote(Some(&rules), names);
         let host = of(&["host1.rack1"]);
         for (name, may) in [
             ("/a", true),
@@ -194,9 +190,8 @@ mod tests {
         let other = of(&["host2.rack1"]);
         assert!(has(&other, "/all") && !has(&other, "/a"));
         assert!(!has(&of(&[]), "/all"));
-        assert_eq!(Announces::new(None, &remote(&[])), Announces::All);
-        let here = FaceSpec::local("fd://1", "unix:///x");
-        assert_eq!(Announces::new(Some(&rules), &here), Announces::All);
+        assert_eq!(remote(None, &[]), Announces::All);
+        assert_eq!(Announces::new(Some(&rules), true, &[]), Announces::All);
     }
 
     proptest! {
