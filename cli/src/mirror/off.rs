@@ -57,7 +57,9 @@ pub fn off(args: &OffArgs) -> Result<(), CliError> {
 /// The controller of the agent that was here last, by the configuration that it has written down; or why that is not
 /// known.
 fn known_controller(pins: &Pins) -> Result<Place, String> {
-    let config = pins.standing().and_then(|standing| standing.config);
+    let config = pins
+        .standing::<trunkline_mirror::standing::Standing>()
+        .and_then(|standing| standing.config);
     let path =
         config.ok_or("its address is not known; name the agent's configuration with --config")?;
     if !path.exists() {
