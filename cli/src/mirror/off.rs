@@ -58,7 +58,7 @@ pub fn off(args: &OffArgs) -> Result<(), CliError> {
 /// known.
 fn known_controller(pins: &Pins) -> Result<Place, String> {
     let config = pins
-        .standing::<trunkline_mirror::standing::Standing>()
+        .standing::<trunkline_mirror::Standing>()
         .and_then(|standing| standing.config);
     let path =
         config.ok_or("its address is not known; name the agent's configuration with --config")?;
