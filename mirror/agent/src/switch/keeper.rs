@@ -355,6 +355,8 @@ impl Keeper {
             for key in &strange {
                 self.remove(key);
             }
+            let named = &self.named;
+            self.session.wanted(|of| named.contains(&of.key()));
         }
         // The controller is told that nothing is copied any more when that is so.
         self.maps.settle();

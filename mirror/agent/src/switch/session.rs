@@ -181,6 +181,11 @@ impl Session {
     pub fn can(&mut self, of: &Segments) {
         self.failed.remove(of);
     }
+
+    /// Only these are wanted still.
+    pub fn wanted(&mut self, is_wanted: impl Fn(&Segments) -> bool) {
+        self.failed.retain(|of, _| is_wanted(of));
+    }
 }
 
 #[cfg(test)]

@@ -67,14 +67,24 @@ fn wire(interface: &str) -> OwnedFd {
     }
 }
 
-/// The next frame, behind what is said of it.
+/// The next segment of TCP, behind what is said of it. The kernel's own frames (of multicast groups) come between.
 fn heard(wire: &OwnedFd) -> Vec<u8> {
-    let mut frame = vec![0; 70_000];
-    // SAFETY: no more is written than there is room for.
-    let octets = unsafe { libc::recv(wire.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
-    succeeded(if octets < 0 { -1 } else { 0 });
-    frame.truncate(octets as usize);
-    frame
+    loop {
+        let mut frame = vec![0; 70_000];
+        // SAFETY: no more is written than there is room for.
+        let octets =
+            unsafe { libc::recv(wire.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+        succeeded(if octets < 0 { -1 } else { 0 });
+        frame.truncate(octets as usize);
+        let protocol = match frame.get(HEADER + 12..HEADER + 14) {
+            Some([8, 0]) => frame.get(HEADER + ETHERNET + 9),
+            Some([0x86, 0xdd]) => frame.get(HEADER + ETHERNET + 6),
+            _ => None,
+        };
+        if protocol == Some(&6) {
+            return frame;
+        }
+    }
 }
 
 fn add(octets: &[u8]) -> u64 {

@@ -35,7 +35,10 @@ fn of_problem(problem: &CertificateError) -> String {
         }
         CertificateError::NotValidYet => "is not valid yet".to_owned(),
         CertificateError::UnknownIssuer => "is of another CA".to_owned(),
-        CertificateError::BadSignature => "has a wrong signature".to_owned(),
+        // Two CAs of one name: that of `keygen ca` is the same unless another is given.
+        CertificateError::BadSignature => {
+            "is of another CA (of the same name), or its signature is wrong".to_owned()
+        }
         CertificateError::BadEncoding => "is no X.509 certificate".to_owned(),
         CertificateError::NotValidForNameContext {
             expected,
