@@ -168,15 +168,20 @@ impl Rig {
         until("the stream goes on", || self.chain().everywhere() >= goal);
     }
 
-    /// The same, where more than half of it is to be sent virtually.
+    /// The same, until more than half of such a part of the stream is sent virtually: where a busy machine delays copies,
+    /// octets go for real meanwhile.
     fn flow_mostly_virtually(&mut self, octets: u64) {
-        let sent = |rig: &mut Self, position| rig.total(position, Counter::VirtualBytes);
-        let before: Vec<_> = (1..REPLICAS).map(|at| sent(self, at)).collect();
-        self.flow(octets);
-        for (position, before) in (1..REPLICAS).zip(before) {
-            let virtually = sent(self, position) - before;
-            assert!(virtually > octets / 2, "D_{position}: {virtually} octets");
-        }
+        let sent = |rig: &mut Self| -> Vec<u64> {
+            let of = |at| rig.total(at, Counter::VirtualBytes);
+            (1..REPLICAS).map(of).collect()
+        };
+        until("more than half is sent virtually", || {
+            let before = sent(self);
+            self.flow(octets);
+            let after = sent(self);
+            let mut parts = after.iter().zip(before);
+            parts.all(|(after, before)| after - before > octets / 2)
+        });
     }
 
     fn announce_receiving(&mut self, position: usize) {
@@ -334,15 +339,16 @@ fn entries_are_made_in_mid_stream() {
     let mut rig = rig_or_skip!();
     rig.flow(2 * MIB);
     rig.copy();
-    rig.flow(MIB);
-    assert!(rig.total(3, Counter::MirrorUnknown) > 0);
+    until("copies come", || rig.total(3, Counter::MirrorUnknown) > 0);
     for position in [3, 2, 1] {
         rig.announce_receiving(position);
     }
     rig.tell_head();
     rig.flow(2 * MIB);
     for position in [2, 3] {
-        assert!(rig.total(position, Counter::MirrorUnarmed) > 0);
+        until("copies come to entries", || {
+            rig.total(position, Counter::MirrorUnarmed) > 0
+        });
         assert_eq!(rig.total(position, Counter::Mirrored), 0, "nobody is ready");
     }
     rig.announce_sending(2);
