@@ -86,6 +86,16 @@ def test_what_is_wrong_is_named(tmp_path, text, key, what):
     assert remedy
 
 
+def test_a_token_of_two_kinds_is_named(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a-token-of-more-than-16-bytes")
+    token.chmod(0o600)
+    text = f"[http]\ntoken_file = '{token}'\n[mirror]\nannounce_token_file = '{token}'\n"
+    ((key, what, remedy),) = problems(tmp_path, text)
+    assert (key, remedy) == ("mirror.announce_token_file", "make one of its own")
+    assert what == "has a token that is in use for something else"
+
+
 def test_each_setting_has_a_help_and_a_number_its_range():
     rows = list(settings.rows())
     assert len(rows) == len({row.name for row in rows})

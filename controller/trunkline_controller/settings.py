@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from .fabric import FabricSettings
 from .http.settings import HttpSettings
+from .http.tokens import Tokens
 from .jobs.settings import DynamicSettings
 from .mirror.settings import MirrorSettings
 from .net.limits import Limits
@@ -152,6 +153,10 @@ class Settings:
     dynamic: DynamicSettings = field(default_factory=DynamicSettings)
     mirror: MirrorSettings = field(default_factory=MirrorSettings)
 
+    def check(self) -> None:
+        """Raises SettingsError unless each token is of one kind."""
+        Tokens(self.http.token(), self.mirror.announce_token(), self.mirror.permitted())
+
     def edge(self) -> EdgeSettings:
         of = self.openflow
         return EdgeSettings(of.address, of.port, tls(of), of.max_connections, of.lease_s, of.max_memory_mib)
@@ -229,7 +234,10 @@ def check(document: dict[str, Any], file: str, whole: type[Whole] = Settings) ->
             problems += _checked(made[name], file)
     if problems:
         raise ConfigurationError(tuple(problems))
-    return whole(**made)
+    settings = whole(**made)
+    if together := _checked(settings, file):
+        raise ConfigurationError(tuple(together))
+    return settings
 
 
 def _value(section: type, full: str, value: object) -> dict[str, Any] | tuple[str, str]:

@@ -15,7 +15,11 @@ from trunkline_controller.mirror.settings import MirrorSettings
 from trunkline_controller.refusal import SettingsError
 
 ANNOUNCER = "datanodes-announce-with-it"
-TOKENS = {"d1": "the-token-of-the-first-agent", "d2": "the-token-of-the-second-agent"}
+TOKENS = {
+    "d1": "the-token-of-the-first-agent",
+    "d2": "the-token-of-the-second-agent",
+    "b1": "the-token-of-a-bridge-s-agent",
+}
 AGENTS = """
 [d1]
 token_file = "d1.token"
@@ -23,6 +27,9 @@ addresses = ["10.0.1.2", "2001:db8:1::/64"]
 [d2]
 token_file = "d2.token"
 addresses = ["10.0.2.0/24"]
+[b1]
+token_file = "b1.token"
+bridge = true
 """
 KIND = {"Content_Type": "application/json"}
 
@@ -61,6 +68,11 @@ def ask(client: Client, token: str, method: str, path: str, body: object = None)
 
 def poll(client: Client, token: str, name: str, *addresses: str) -> Answer:
     return ask(client, token, "POST", f"/v1/mirror-agents/{name}", {"run": "1", "addresses": addresses})
+
+
+def poll_bridge(client: Client, token: str, name: str) -> Answer:
+    said = {"run": "1", "dpid": "0000020000000009"}
+    return ask(client, token, "POST", f"/v1/mirror-switches/{name}", said)
 
 
 def there(client: Client) -> dict[str, list[str]]:
@@ -104,6 +116,15 @@ def test_nobody_else_is_an_agent(client: Client):
             answer = poll(client, token, name, "10.0.1.2")
             assert (answer.status, bool(answer.json["remedy"])) == (403, True)
     assert there(client) == {}
+
+
+def test_a_bridges_agent_polls_for_its_bridge_and_no_other_does(client: Client):
+    assert poll_bridge(client, TOKENS["b1"], "b1").status == 200
+    for token, name in ((TOKENS["b1"], "b2"), (TOKENS["d1"], "d1"), (TOKENS["d1"], "b1"), (TOKEN, "b1"), (ANNOUNCER, "b1")):
+        assert poll_bridge(client, token, name).status == 403, (token, name)
+    assert poll(client, TOKENS["b1"], "b1", "10.0.1.2").status == 403
+    assert poll_bridge(client, "", "b1").status == 401
+    assert ask(client, TOKENS["b1"], "GET", "/v1/mirror-switches").status == 403
 
 
 def test_a_token_for_announcing_announces_and_ends_and_does_nothing_else(client: Client):
@@ -153,6 +174,8 @@ def test_on_a_loopback_address_without_a_token_agents_have_theirs_all_the_same(s
         ("[d1]\ntoken_file = 'd1.token'\naddresses = [7]", "7 is neither"),
         ("[d1]\ntoken_file = 'd1.token'\naddresses = ['10.0.0.1/8']", "'10.0.0.1/8' is neither"),
         ("[d1]\ntoken_file = 'd1.token'\naddress = ['10.0.0.1']", "d1.address is no setting"),
+        ("[d1]\ntoken_file = 'd1.token'\nbridge = 1", "d1.bridge is neither true nor false"),
+        ("[d1]\ntoken_file = 'd1.token'\nbridge = true\naddresses = ['10.0.0.1']", "d1 has addresses"),
         ("[d1]\ntoken_file = 'none'\naddresses = ['10.0.0.1']", "No such file"),
         (AGENTS.replace("d2.token", "d1.token"), "d2 has the same token as d1"),
         ("#" * (1 << 20) + "\n", "is longer than"),

@@ -14,6 +14,7 @@ from .access import Headers, Refusal, bearer
 
 MIRRORS = "/v1/mirrors"
 AGENTS = "/v1/mirror-agents"
+BRIDGES = "/v1/mirror-switches"
 
 _NO_TOKEN = Refusal(
     401,
@@ -32,13 +33,14 @@ class Caller:
     def refusal(self, method: str, path: str, agents_have_tokens: bool) -> Refusal | None:
         """Why it may not ask this, if it may not."""
         if self.agent is not None:
-            own = f"{AGENTS}/{self.agent.name}"
+            own = f"{BRIDGES if self.agent.bridge else AGENTS}/{self.agent.name}"
             if (method, path) == ("POST", own):
                 return None
             return Refusal(
                 403,
                 f"the token is that of agent {self.agent.name}, which may ask for POST {own} and nothing else",
-                "set agent.name as mirror.agents of the controller has it, or ask with the token in http.token_file",
+                "name the agent as mirror.agents of the controller has it, and say bridge = true there if it is a bridge's; "
+                "or ask with the token in http.token_file",
             )
         if self.announces:
             if (method, path) == ("POST", MIRRORS) or (method == "DELETE" and path.startswith(f"{MIRRORS}/")):
@@ -48,11 +50,11 @@ class Caller:
                 f"the token is for announcing pipelines and ending them, by {MIRRORS}, and for nothing else",
                 "ask with the token in the controller's http.token_file",
             )
-        if agents_have_tokens and method == "POST" and path.startswith(f"{AGENTS}/"):
+        if agents_have_tokens and method == "POST" and path.startswith((f"{AGENTS}/", f"{BRIDGES}/")):
             return Refusal(
                 403,
                 "agents have tokens of their own here",
-                "give the agent its own with agent.token_file, as mirror.agents of the controller names it",
+                "give the agent its own with token_file, as mirror.agents of the controller names it",
             )
         return None
 

@@ -1,8 +1,12 @@
-"""The file that `mirror.agents` names: which agents there may be, each with its own token and its host's addresses.
+"""The file that `mirror.agents` names: which agents there may be, each with its own token; a host's with its addresses.
 
 [dn1]
 token_file = "dn1.token"
 addresses = ["10.0.0.3", "2001:db8:0:3::/64"]
+
+[rack-1]
+token_file = "rack-1.token"
+bridge = true
 """
 
 from __future__ import annotations
@@ -21,18 +25,19 @@ SETTING = "mirror.agents"
 MAX_BYTES = 1 << 20
 MAX_NETWORKS = 64  # of one agent
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
-_KEYS = {"token_file", "addresses"}
+_KEYS = {"token_file", "addresses", "bridge"}
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
 class PermittedAgent:
-    """An agent that there may be, and where."""
+    """An agent that there may be, and where. `bridge`: of a Linux bridge that mirrors, which claims no address."""
 
     name: str
     token: bytes = field(repr=False)
     networks: tuple[Network, ...]
+    bridge: bool = False
 
     def foreign(self, addresses: Iterable[str]) -> list[str]:
         """Those that it may not claim, of addresses as `ipaddress` writes them."""
@@ -77,10 +82,16 @@ def _agent(path: Path, name: str, table: object) -> PermittedAgent:
     if not isinstance(table, dict):
         raise _wrong(path, f"{name} is not a table", f"write [{name}], with token_file and addresses under it")
     if unknown := table.keys() - _KEYS:
-        raise _wrong(path, f"{name}.{min(unknown)} is no setting", "there are token_file and addresses")
-    token_file, addresses = table.get("token_file"), table.get("addresses")
+        raise _wrong(path, f"{name}.{min(unknown)} is no setting", "there are token_file, addresses and bridge")
+    token_file, addresses, bridge = table.get("token_file"), table.get("addresses"), table.get("bridge", False)
     if not isinstance(token_file, str) or not token_file:
         raise _wrong(path, f"{name}.token_file is no path", 'name the file with its token, as "/path"')
+    if not isinstance(bridge, bool):
+        raise _wrong(path, f"{name}.bridge is neither true nor false", "write true for a bridge's agent, or leave it out")
+    if bridge:
+        if addresses is not None:
+            raise _wrong(path, f"{name} has addresses, and is a bridge's", "leave out addresses, or bridge = true")
+        return PermittedAgent(name, token(f"{SETTING}: {name}", path.parent / token_file), (), bridge=True)
     if not isinstance(addresses, list) or not 1 <= len(addresses) <= MAX_NETWORKS:
         remedy = f'write 1 to {MAX_NETWORKS} of them, as ["10.0.0.3", "2001:db8::/64"]'
         raise _wrong(path, f"{name}.addresses is no list of addresses", remedy)

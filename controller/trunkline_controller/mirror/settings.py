@@ -29,8 +29,9 @@ class MirrorSettings:
 
     agents: Path | None = None
     """TOML file with the agents that there may be: a table for each, by its name, with its `token_file`, and with the
-    `addresses` and networks that it may claim. Each polls with its own token then, which lets it do nothing else, and
-    nobody else is an agent. Without it whoever has the token of `http.token_file` can be the agent of any address."""
+    `addresses` and networks that it may claim, or `bridge = true` where it is a Linux bridge's. Each polls with its own
+    token then, which lets it do nothing else, and nobody else is an agent. Without it whoever has the token of
+    `http.token_file` can be the agent of any address or bridge."""
     announce_token_file: Path | None = None
     """File with a bearer token for DataNodes: it is taken, besides that of `http.token_file`, for announcing pipelines
     and ending them, and for nothing else."""

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::wire::{Answer, Failed, Flow, HeadAt, Part, Request};
 
-/// Starts and failures that go with one request; the rest go with the next.
-const AT_ONCE: usize = 1024;
+/// Starts and failures that go with one request, which may have 256 KiB; the rest go with the next.
+const AT_ONCE: usize = 256;
 /// Addresses, and characters of a reason, that the controller takes.
 const ADDRESSES: usize = 64;
 const REASON: usize = 255;
@@ -285,6 +285,33 @@ mod tests {
             failed.extend(request.failed.iter().map(|failed| failed.id.clone()));
         }
         assert_eq!((heads.len(), failed.len()), (flows.len(), flows.len()));
+    }
+
+    #[test]
+    fn the_longest_request_is_one_that_the_controller_takes() {
+        let mut session = Session::new("r".repeat(64));
+        let end = |port| Place {
+            address: "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff".parse().expect("one"),
+            port,
+        };
+        let flows: Vec<_> = (0..AT_ONCE + 10)
+            .map(|n| Flow {
+                receive: Connection {
+                    source: end(60_000),
+                    destination: end(50_000),
+                },
+                ..flow(&format!("{n:064}"), true)
+            })
+            .collect();
+        session.answered(answer("c", u64::MAX, flows.clone()));
+        for flow in &flows {
+            session.has_head(flow.part(), u32::MAX);
+            session.cannot(&flow.part(), &"why ".repeat(100));
+        }
+        let addresses = vec![end(1).address; 2 * ADDRESSES];
+        let request = session.request(&addresses, true, false);
+        let octets = serde_json::to_vec(&request).expect("JSON").len();
+        assert!(octets < 256 * 1024, "{octets} octets");
     }
 
     #[test]
