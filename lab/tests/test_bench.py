@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline_lab import bench, hbase
+from trunkline_lab import bench, hbase, secure_bench
 from trunkline_lab.figures import Figure
+from trunkline_lab.hostbytes import LinkBytes
+from trunkline_lab.transfer import Cost
 
 
 def figure(name: str) -> Figure:
@@ -38,3 +40,15 @@ def test_puts_that_did_not_go_over_ucx_are_no_figure_of_it():
     hbase.prove("ucx", puts, 3 * 102_400, 3)
     with pytest.raises(RuntimeError, match="did not carry the Puts"):
         hbase.prove("ucx", puts, 3 * 102_400 - 1, 3)
+
+
+def test_what_is_sealed_is_held_against_each_other_way_by_medians():
+    def cost(wall_s: float) -> Cost:
+        return Cost(wall_s, {"client": wall_s, "h1": 2 * wall_s}, LinkBytes({}, {}), 0, {})
+
+    seconds = {"sealed": (2, 9, 1), "encrypted": (4, 4, 4), "encrypted default": (8, 1, 9), "open": (2, 2, 2)}
+    costs = {label: [cost(s) for s in found] for label, found in seconds.items()}
+    found = {f.name.removeprefix("secure.put.r3.sealed_over_"): f for f in secure_bench.figures(costs, 3)}
+    assert found["encrypted.wall"].value == 0.5
+    assert found["encrypted_default.cpu"].value == 0.25
+    assert (found["open.cpu_each"].value, found["open.cpu_each"].peer_value) == (6, 6)

@@ -28,6 +28,7 @@ from . import (
     planes,
     repo_bench,
     report,
+    secure_bench,
     transfer,
 )
 from .cluster import LOG4J, TUNED, Properties
@@ -265,6 +266,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("hdfs.split.",): lambda: hdfs_split.measure(size, runs),
+        (secure_bench.PREFIX,): lambda: secure_bench.measure(size, runs),
         ("channel.",): lambda: channel(runs),
         ("hbase.put.",): lambda: hbase_puts(runs),
         ("repo.",): lambda: repo_bench.measure(runs, wanted),
