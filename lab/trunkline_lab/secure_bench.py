@@ -54,7 +54,10 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
     source, copy = directory / "input", directory / "copy"
     payload.make(source, size)
     pasted = planes.pasted("ndn")
-    peers = (Case("encrypted", "encrypted", {key: pasted[key] for key in TUNED}), Case("encrypted default", "encrypted"))
+    peers = (
+        Case("encrypted", "encrypted", {key: pasted[key] for key in TUNED}),
+        Case("encrypted default", "encrypted"),
+    )
     cases = (*peers, SEALED, OPEN)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
     with ExitStack() as stack:

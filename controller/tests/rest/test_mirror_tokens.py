@@ -120,7 +120,13 @@ def test_nobody_else_is_an_agent(client: Client):
 
 def test_a_bridges_agent_polls_for_its_bridge_and_no_other_does(client: Client):
     assert poll_bridge(client, TOKENS["b1"], "b1").status == 200
-    for token, name in ((TOKENS["b1"], "b2"), (TOKENS["d1"], "d1"), (TOKENS["d1"], "b1"), (TOKEN, "b1"), (ANNOUNCER, "b1")):
+    for token, name in (
+        (TOKENS["b1"], "b2"),
+        (TOKENS["d1"], "d1"),
+        (TOKENS["d1"], "b1"),
+        (TOKEN, "b1"),
+        (ANNOUNCER, "b1"),
+    ):
         assert poll_bridge(client, token, name).status == 403, (token, name)
     assert poll(client, TOKENS["b1"], "b1", "10.0.1.2").status == 403
     assert poll_bridge(client, "", "b1").status == 401

@@ -87,7 +87,7 @@ def _agent(path: Path, name: str, table: object) -> PermittedAgent:
     if not isinstance(token_file, str) or not token_file:
         raise _wrong(path, f"{name}.token_file is no path", 'name the file with its token, as "/path"')
     if not isinstance(bridge, bool):
-        raise _wrong(path, f"{name}.bridge is neither true nor false", "write true for a bridge's agent, or leave it out")
+        raise _wrong(path, f"{name}.bridge is neither true nor false", "write true for a bridge's, or leave it out")
     if bridge:
         if addresses is not None:
             raise _wrong(path, f"{name} has addresses, and is a bridge's", "leave out addresses, or bridge = true")

@@ -291,7 +291,9 @@ mod tests {
     fn the_longest_request_is_one_that_the_controller_takes() {
         let mut session = Session::new("r".repeat(64));
         let end = |port| Place {
-            address: "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff".parse().expect("one"),
+            address: "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"
+                .parse()
+                .expect("one"),
             port,
         };
         let flows: Vec<_> = (0..AT_ONCE + 10)
