@@ -188,7 +188,7 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
 static always_inline void rcv_heed(struct __sk_buff *skb, const struct packet *p, struct mr_rcv *r) {
   struct live live = {};
   if (p->in_step == r->ready || look_up(skb, &p->key, p->v6, &live)) return;
-  if (before(p->seq, live.rcv_nxt - MR_REACH) || after(p->seq, live.rcv_edge)) return; /* a stranger's */
+  if (before(p->seq, live.rcv_nxt - MR_WINDOW) || after(p->seq, live.rcv_edge)) return; /* a stranger's */
   r->ready = p->in_step;
 }
 
@@ -207,8 +207,8 @@ checked_once int rcv_upstream(struct __sk_buff *skb, struct packet *p) {
   struct live live = {};
   if (look_up(skb, &p->key, p->v6, &live)) return TC_ACT_OK;
   if (!before(p->seq, live.rcv_nxt) || !(after(p->acked, live.snd_una) || !live.snd_wnd)) return TC_ACT_OK;
-  /* Less far behind than the window: an older one is none of this connection's. */
-  if (before(p->seq, live.rcv_nxt - MR_REACH)) return TC_ACT_OK;
+  /* D_{j-1} is no further behind than by a window: an older one is none of this connection's. */
+  if (before(p->seq, live.rcv_nxt - MR_WINDOW)) return TC_ACT_OK;
   if (parse_rest(skb, p)) return TC_ACT_OK;
   __be32 tcp[TCP_WORDS];
   __builtin_memcpy(tcp, p->tcp, sizeof tcp);

@@ -5,6 +5,7 @@
 
 #include "checksum.h"
 #include "maps.h"
+#include "plausible.h"
 #include "ranges.h"
 #include "socket.h"
 #include "start.h"
@@ -22,8 +23,9 @@
  *                                                 +----------------------- RECOVERY
  *
  *   any --- doubt, with a reason -----> FALLEN : all is sent really; ACKs for what is not sent yet are still held
- *   any --- RST, or FIN too early ----> CLOSED
+ *   any --- RST, or FIN too early ----> CLOSED : D_j is told by an RST where it is
  *
+ * An ACK that D_j can't have sent changes nothing.
  * In VIRTUAL fresh data is not sent, but where D_j has told of a hole. In REAL and RECOVERY only what D_j holds for
  * certain is not sent. What D_j has told of comes from its ACKs before they are altered for our own stack.
  *
@@ -81,10 +83,27 @@ static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *
     s->sent = live.snd_nxt;
     s->acked = live.snd_una;
     s->edge = live.snd_una + live.snd_wnd;
+    s->their_ts = bpf_htonl(live.ts_recent);
+    s->their_ms = now / 1000000;
     s->scale = live.snd_scale & 15;
     ranges_restart(s);
     s->state = snd_next(s->state, SND_SOCKET, 0);
   }
+  bpf_spin_unlock(&s->lock);
+}
+
+/* Segments were sent that were not seen, and ACKs may not have been: the socket knows what D_j has said, but for what D_j
+ * holds by copies beyond what was sent. */
+static always_inline void snd_ask_anew(struct __sk_buff *skb, const struct packet *p, struct mr_snd *s) {
+  struct live live = {};
+  if (sending_socket(skb, p, &live)) return;
+  bpf_spin_lock(&s->lock);
+  if (s->acked - live.snd_una > live.snd_wnd) {
+    s->acked = live.snd_una;
+    ranges_restart(s);
+  }
+  s->edge = live.snd_una + live.snd_wnd;
+  s->confirmed = 0;
   bpf_spin_unlock(&s->lock);
 }
 
@@ -95,24 +114,59 @@ static always_inline __u16 window_from(__u32 edge, __u32 acked, __u8 scale) {
   return window > 0xffff ? 0xffff : window;
 }
 
-/* An RST, or a FIN behind what D_j already has from the mirror: D_j's stack would ignore either and hang. It hears of
- * the end where it is. */
+/* A segment is cut to its header, of these flags, with the number `seq`; in `p` as well, since three frames' stacks have
+ * 512 octets in all. 0: done. */
+checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u32 flags) {
+  if (!p) return -1;
+  __u32 octets = p->header;
+  if (octets < 20) return -1;
+  apart(octets);
+  if (octets > 60) return -1;
+  if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
+  __be32 sum = p->tcp[TCP_SUM]; /* which tells whether a device makes it, also of what the segment is turned to next */
+  p->tcp[TCP_SEQ] = bpf_htonl(seq);
+  p->tcp[TCP_FLAGS] = flags_word(octets, 0, flags, p->window);
+  p->tcp[TCP_SUM] = sum_alone(p, p->tcp, octets);
+  write_ip_length(skb, p, octets);
+  __u32 bounded = p->header; /* once more: the verifier has forgotten */
+  if (bounded < 20) return -1;
+  apart(bounded);
+  if (bounded > 60) return -1;
+  bpf_skb_store_bytes(skb, p->l4, p->tcp, bounded, 0);
+  p->tcp[TCP_SUM] = sum;
+  return 0;
+}
+
+/* A segment that was cut goes through the device's queue once more, which has counted the whole one so far. */
+static always_inline int go_anew(struct __sk_buff *skb) { return bpf_redirect(skb->ifindex, 0); }
+
+#define SND_GOES_ON (-1)
+
+/* An RST, or a FIN behind what D_j already has from the mirror, with data or without: D_j's stack would ignore either and
+ * hang. It hears of the end where it is. Any other FIN goes on as it is, with its data as all data. */
 static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct mr_snd *s) {
   __u32 end = p->seq + p->length, at;
   int early, rst = p->flags & TCP_RST;
   bpf_spin_lock(&s->lock);
-  early = s->state != MR_SND_NEW && after(rst ? s->acked : s->heard, end);
+  early = s->state != MR_SND_NEW && s->reason != MR_WHY_NO_SOCKET && after(rst ? s->acked : s->heard, end);
   at = s->acked;
-  if (rst || early) s->state = snd_next(s->state, SND_END, 0);
-  s->sent = later(s->sent, end + 1); /* a FIN takes a number */
+  if (rst || early) {
+    s->state = snd_next(s->state, SND_END, 0);
+  } else {
+    s->fin = end;
+    s->have_fin = 1;
+  }
+  if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
   bpf_spin_unlock(&s->lock);
-  if (!early || p->length) return TC_ACT_OK;
+  if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
+  __u8 flags = TCP_RST | (p->flags & TCP_ACK);
+  count(s->counters, MR_C_ABORTED, 1);
+  if (p->length) return snd_cut(skb, p, at, flags) ? TC_ACT_STOLEN : go_anew(skb);
   __be32 tcp[TCP_WORDS];
   __builtin_memcpy(tcp, p->tcp, sizeof tcp);
   tcp[TCP_SEQ] = bpf_htonl(at);
-  tcp[TCP_FLAGS] = flags_word(p->header, 0, TCP_RST | (p->flags & TCP_ACK), p->window);
+  tcp[TCP_FLAGS] = flags_word(p->header, 0, flags, p->window);
   write_tcp(skb, p, tcp);
-  count(s->counters, MR_C_ABORTED, 1);
   return TC_ACT_OK;
 }
 
@@ -162,27 +216,6 @@ static always_inline void snd_tell(struct __sk_buff *skb, const struct packet *p
   __be32 was = p->tcp[TCP_FLAGS], is = was | bpf_htonl(MR_STEP_BIT << 24);
   bpf_skb_store_bytes(skb, p->l4 + 4 * TCP_FLAGS, &is, sizeof is, 0);
   bpf_l4_csum_replace(skb, p->l4 + TCP_SUM_AT, was, is, sizeof is);
-}
-
-/* A segment that is not sent, cut to an ACK towards D_j, as what it acknowledges must not vanish with it. */
-static always_inline int snd_cut_to_ack(struct __sk_buff *skb, struct packet *p, __u32 seq) {
-  __u32 octets = p->header;
-  if (octets < 20) return -1;
-  apart(octets);
-  if (octets > 60) return -1;
-  if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
-  __be32 tcp[TCP_WORDS];
-  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
-  tcp[TCP_SEQ] = bpf_htonl(seq);
-  tcp[TCP_FLAGS] = flags_word(octets, 0, TCP_ACK, p->window);
-  tcp[TCP_SUM] = sum_alone(p, tcp, octets);
-  write_ip_length(skb, p, octets);
-  __u32 bounded = p->header; /* once more: the verifier has forgotten */
-  if (bounded < 20) return -1;
-  apart(bounded);
-  if (bounded > 60) return -1;
-  bpf_skb_store_bytes(skb, p->l4, tcp, bounded, 0);
-  return 0;
 }
 
 /* A segment that is not sent, turned into D_j's ACK that was held for it, and given to our own stack. Only its headers
@@ -236,7 +269,10 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
-  if (p->flags & TCP_RST || (p->flags & TCP_FIN && (!p->length || s->state == MR_SND_FALLEN))) return snd_end(skb, p, s);
+  if (p->flags & (TCP_RST | TCP_FIN)) {
+    int end = snd_end(skb, p, s);
+    if (end != SND_GOES_ON) return end;
+  }
 
   __u32 zero = 0;
   struct mr_config *config = bpf_map_lookup_elem(&mr_config, &zero);
@@ -275,6 +311,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
 
   switch (verdict) {
   case SND_GAP:
+    snd_ask_anew(skb, p, s);
     snd_fall(s, MR_WHY_GAP);
     return TC_ACT_OK;
   case SND_HOLE:
@@ -300,10 +337,10 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   }
   /* Stolen, never shot: a drop that the stack sees keeps it from going on. */
   if (keep) {
-    if (snd_cut_to_ack(skb, p, seq)) return TC_ACT_STOLEN;
+    /* What the segment acknowledges must not vanish with it: it becomes an ACK towards D_j. */
+    if (snd_cut(skb, p, seq, TCP_ACK)) return TC_ACT_STOLEN;
     count(s->counters, MR_C_ACK_KEPT, 1);
-    /* Once more through the device's queue, which has counted the whole segment so far. */
-    if (!release.due) return bpf_redirect(skb->ifindex, 0);
+    if (!release.due) return go_anew(skb);
     bpf_clone_redirect(skb, skb->ifindex, 0);
   }
   if (!release.due) return TC_ACT_STOLEN;
@@ -326,9 +363,17 @@ static always_inline void snd_start(struct __sk_buff *skb, const struct packet *
 }
 
 /* Whether D_j can have sent this: as the stack would judge, had it sent what it sent virtually. Else a stranger who
- * guesses addresses and ports could have data left unsent. */
-static always_inline int snd_plausible(const struct mr_snd *s, const struct packet *p) {
-  if (p->acked - (s->acked - MR_REACH) > 2 * MR_REACH) return 0;
+ * guesses addresses and ports could have data left unsent. D_j may have come by copies as far as its window is open, and
+ * further where its ACKs of that were lost: by its clock it is known then, and without one no further than we know. Where
+ * options lie strangely its clock is not read. */
+static always_inline int snd_plausible(const struct mr_snd *s, const struct packet *p, __u32 now_ms) {
+  __u32 oldest = s->acked - MR_REACH, most = later(s->edge, s->acked + MR_REACH) + 1;
+  if (s->their_ts && p->plain) {
+    __u32 last = bpf_ntohl(s->their_ts);
+    if (!p->has_ts || !ts_follows(bpf_ntohl(p->their_ts), last, MR_TS_OVERTAKEN, now_ms - s->their_ms)) return 0;
+    most = s->acked + MR_WINDOW;
+  }
+  if (p->acked - oldest > most - oldest) return 0;
   return !s->have_sent_ack || p->seq - (s->sent_ack - 0x10000) < 0x800000;
 }
 
@@ -364,32 +409,27 @@ checked_once int snd_clip(struct packet *p, __u32 sent) {
   return done;
 }
 
-/* Writes D_j's SACK blocks down; a DSACK tells nothing. Returns 1 where one is too far ahead. Apart, as its loops are
- * most of the verifier's work. */
+/* Writes D_j's SACK blocks down, as far as there are bits; a DSACK tells nothing. Apart, as its loops are most of the
+ * verifier's work. */
 checked_once int snd_hear(struct packet *p) {
   if (!p) return 0;
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
   if (!s) return 0;
-  int reach = 0;
   bpf_spin_lock(&s->lock);
-  __u32 far = s->heard;
+  __u32 far = s->heard, limit = s->acked + MR_REACH;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
-    __u32 r = bpf_ntohl(p->block[2 * i + 1]);
+    __u32 r = earlier(bpf_ntohl(p->block[2 * i + 1]), limit);
     if (i < p->blocks && after(r, far)) far = r;
   }
-  if (far - s->acked > MR_REACH) {
-    reach = 1;
-  } else {
-    if (far != s->heard) ranges_hear(s, far);
-    for (__u32 i = 0; i < MR_BLOCKS; i++) {
-      __u32 l = bpf_ntohl(p->block[2 * i]), r = bpf_ntohl(p->block[2 * i + 1]);
-      if (i < p->blocks && after(l, s->acked) && after(r, l)) ranges_hold(s, l, r);
-    }
+  if (far != s->heard) ranges_hear(s, far);
+  for (__u32 i = 0; i < MR_BLOCKS; i++) {
+    __u32 l = bpf_ntohl(p->block[2 * i]), r = earlier(bpf_ntohl(p->block[2 * i + 1]), limit);
+    if (i < p->blocks && after(l, s->acked) && after(r, l)) ranges_hold(s, l, r);
   }
   bpf_spin_unlock(&s->lock);
-  return reach;
+  return 0;
 }
 
 /* D_j to D_{j-1}: its news are written down as they are, then made what our stack can believe. */
@@ -401,25 +441,25 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   if (!s) return MR_NOT_OURS;
 
   if ((p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK) return TC_ACT_OK;
-  s->seen_ns = bpf_ktime_get_ns();
+  __u64 now = bpf_ktime_get_ns();
+  s->seen_ns = now;
   if (!s->have_zero && p->length) snd_start(skb, p, s);
   if (s->state == MR_SND_NEW || s->reason == MR_WHY_NO_SOCKET) return TC_ACT_OK; /* what was sent is not known */
   if (parse_rest(skb, p)) return TC_ACT_OK;
-  if (!p->plain) {
-    snd_fall(s, MR_WHY_OPTIONS);
-    return TC_ACT_OK;
-  }
-  __u32 sent, edge;
+  __u32 sent, edge, now_ms = now / 1000000;
   __be32 ts = 0;
   __u8 scale, refresh;
   int plausible, hold = 0;
   bpf_spin_lock(&s->lock);
-  plausible = snd_plausible(s, p);
-  if (plausible) {
+  plausible = snd_plausible(s, p, now_ms);
+  if (plausible && p->plain) {
     s->edge = later(s->edge, p->acked + ((__u32)p->window << (s->scale & 15)));
     if (!before(p->acked, s->acked)) {
       s->acked = p->acked;
-      if (p->has_ts) s->their_ts = p->their_ts;
+      if (p->has_ts && !(s->their_ts && before(bpf_ntohl(p->their_ts), bpf_ntohl(s->their_ts)))) {
+        s->their_ts = p->their_ts;
+        s->their_ms = now_ms;
+      }
       if (after(s->acked, s->heard)) ranges_restart(s);
       s->in_step = p->in_step;
       if (p->in_step) s->confirmed = 1;
@@ -428,17 +468,23 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
     }
   }
   sent = s->sent;
+  /* D_j is beyond the end of what we sent: the stack must not take the FIN for heard, but say it again (`snd_end`). */
+  if (s->have_fin && after(p->acked, s->fin + 1)) sent = s->fin;
   edge = s->edge;
   scale = s->scale;
   ts = s->our_ts;
   refresh = s->confirmed && s->have_ts;
-  hold = plausible && s->state != MR_SND_CLOSED && after(p->acked, sent);
+  hold = plausible && p->plain && s->state != MR_SND_CLOSED && after(p->acked, sent);
   bpf_spin_unlock(&s->lock);
   if (!plausible) {
     count(s->counters, MR_C_ACK_IMPLAUSIBLE, 1);
     return TC_ACT_OK;
   }
-  if (p->blocks && snd_hear(p)) snd_fall(s, MR_WHY_REACH);
+  if (!p->plain) {
+    snd_fall(s, MR_WHY_OPTIONS);
+    return TC_ACT_OK;
+  }
+  if (p->blocks) snd_hear(p);
   if (s->state == MR_SND_CLOSED) return TC_ACT_OK;
 
   int sack = snd_clip(p, sent);

@@ -15,6 +15,17 @@ struct live {
   __u8 snd_scale, rcv_scale;
 };
 
+/* States in which data, or what was lost of it, still comes or goes. */
+#define MR_MOVING \
+  (1 << BPF_TCP_ESTABLISHED | 1 << BPF_TCP_FIN_WAIT1 | 1 << BPF_TCP_FIN_WAIT2 | 1 << BPF_TCP_CLOSE_WAIT | \
+   1 << BPF_TCP_LAST_ACK | 1 << BPF_TCP_CLOSING)
+
+/* Not a listener, nor one that connects or has ended: their numbers are none of a connection. */
+static always_inline int is_moving(const struct bpf_sock *sk) {
+  __u32 state = sk->state;
+  return state < 32 && 1u << state & MR_MOVING;
+}
+
 /* BTF pointers to 5.15's verifier must be read one field at a time, while the socket is held. */
 static always_inline void read_socket(struct tcp_sock *tp, struct live *live) {
   live->rcv_nxt = tp->rcv_nxt;
@@ -33,8 +44,8 @@ static always_inline void read_socket(struct tcp_sock *tp, struct live *live) {
   live->rcv_scale = BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale);
 }
 
-/* By address, with the far end as the source, in this network namespace. -1 where there is no such connection, or it is
- * not established (a request, or in TIME_WAIT). */
+/* By address, with the far end as the source, in this network namespace. -1 where there is no such connection, or none that
+ * moves data: a listener may be found in its place. */
 static always_inline int look_up(struct __sk_buff *skb, const struct mr_key *from_far_end, int v6, struct live *live) {
   struct bpf_sock_tuple tuple = {};
   __u32 octets;
@@ -53,7 +64,7 @@ static always_inline int look_up(struct __sk_buff *skb, const struct mr_key *fro
   }
   struct bpf_sock *sk = bpf_skc_lookup_tcp(skb, &tuple, octets, BPF_F_CURRENT_NETNS, 0);
   if (!sk) return -1;
-  struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+  struct tcp_sock *tp = is_moving(sk) ? bpf_skc_to_tcp_sock(sk) : 0;
   if (tp) read_socket(tp, live);
   bpf_sk_release(sk);
   return tp ? 0 : -1;
@@ -62,7 +73,7 @@ static always_inline int look_up(struct __sk_buff *skb, const struct mr_key *fro
 /* The socket that sends this segment: the buffer knows it, mostly. */
 static always_inline int sending_socket(struct __sk_buff *skb, const struct packet *p, struct live *live) {
   struct bpf_sock *sk = skb->sk;
-  if (sk) {
+  if (sk && is_moving(sk)) {
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
     if (tp) {
       read_socket(tp, live);

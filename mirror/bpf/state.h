@@ -27,6 +27,8 @@
 #define MR_UNITS (MR_WORDS * 64)
 #define MR_REACH ((MR_UNITS - 64) * MR_UNIT)
 
+#define MR_WINDOW (1u << 30) /* the largest window of TCP (RFC 7323): nobody is further ahead or behind */
+
 /* Windows are coupled before the mirror is confirmed, too, for so long, and never lowered to less than this beyond what the
  * next replica has: room for a packet of HDFS, and some. */
 #define MR_SETTLE_NS 10000000000ull
@@ -78,7 +80,7 @@ enum mr_reason {
   MR_WHY_LATE,         /* announced after the set-up response, which was not seen: where the stream starts can't be known */
   MR_WHY_OPTIONS,      /* TCP options that can't be altered: signatures, multipath, a strange layout */
   MR_WHY_GAP,          /* a segment was sent that the egress program did not see */
-  MR_WHY_REACH,        /* D_j is further ahead than 16 MiB, or a segment longer than the bitmap can be asked about */
+  MR_WHY_REACH,        /* a segment is longer than the bitmap can be asked about */
   MR_WHY_URGENT,       /* urgent data */
   MR_REASONS
 };
@@ -94,7 +96,7 @@ struct mr_snd {
   __u8 state, reason;
   __u8 have_zero; /* 1: known; 2: never to be known, as it was announced too late and not written down */
   __u8 have_sent_ack;
-  __u8 have_ts;   /* our_ts and their_ts are known */
+  __u8 have_ts;   /* our_ts is known */
   __u8 in_step;   /* D_j's last ACK said that mirrored data is landing */
   __u8 confirmed; /* one ACK at least has said so */
   __u8 scale;     /* of the windows that D_j advertises */
@@ -105,10 +107,13 @@ struct mr_snd {
   __u32 heard;     /* highest edge of D_j's SACK blocks, unclipped; never before `acked` */
   __u32 recover;   /* in RECOVERY: D_j must ACK this far before anything is virtual again */
   __u32 sent_ack;  /* highest ACK of D_j's octets that really went */
-  __be32 their_ts; /* D_j's last timestamp */
+  __be32 their_ts; /* D_j's last timestamp; 0: none yet */
+  __u32 their_ms;  /* when it came */
   __be32 our_ts;   /* ours on this connection */
+  __u32 fin;       /* where the stream that we sent ends */
   __u16 sent_window; /* the last window that really went, unscaled */
-  __u16 pad2;
+  __u8 have_fin;
+  __u8 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 begun_ns;  /* when the first was */
   struct mr_repeat {

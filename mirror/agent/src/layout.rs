@@ -21,6 +21,8 @@ pub const REASONS: usize = Reason::Urgent as usize + 1;
 pub const DATA_PORTS: usize = 4;
 /// How far beyond D_j's ACK anything is remembered, in octets.
 pub const REACH: u32 = (WORDS as u32 * 64 - 64) * UNIT;
+/// TCP's largest window, in octets: D_j is no further ahead or behind.
+pub const WINDOW: u32 = 1 << 30;
 /// First octets of a mirrored copy's Ethernet source address.
 pub const MARK: [u8; 3] = [0x02, 0x4d, 0x52];
 
@@ -103,7 +105,7 @@ pub enum Reason {
     Options,
     /// A segment was sent that the egress program did not see.
     Gap,
-    /// D_j is too far ahead, or a segment is too long.
+    /// A segment is too long.
     Reach,
     /// Urgent data.
     Urgent,
@@ -166,9 +168,12 @@ pub struct Snd {
     pub recover: u32,
     pub sent_ack: u32,
     pub their_ts: [u8; 4],
+    pub their_ms: u32,
     pub our_ts: [u8; 4],
+    pub fin: u32,
     pub sent_window: u16,
-    pub pad: u16,
+    pub have_fin: u8,
+    pub pad: u8,
     pub seen_ns: u64,
     pub begun_ns: u64,
     pub repeats: [Repeat; REPEATS],

@@ -50,8 +50,8 @@ fn header(position: usize) -> usize {
 }
 
 impl Chain {
-    /// Writes from the first host to all others, until it is told to end.
-    pub fn start(hosts: &[Host]) -> Self {
+    /// Writes from the first host to all others, over IPv6 or IPv4, until it is told to end.
+    pub fn start(hosts: &[Host], v6: bool) -> Self {
         let replicas = hosts.len() - 1;
         let last = Arc::new(AtomicU64::new(u64::MAX));
         let progress: Arc<Vec<_>> = Arc::new(hosts.iter().map(|_| AtomicU64::new(0)).collect());
@@ -60,7 +60,7 @@ impl Chain {
         let (tell, told) = mpsc::channel();
         let mut work = Vec::new();
         for (position, host) in hosts.iter().enumerate().skip(1) {
-            let at = SocketAddr::from((address(host.number), PORT));
+            let at = SocketAddr::from((address(host.number, v6), PORT));
             let listener = host
                 .namespace
                 .run(|| TcpListener::bind(at))
@@ -68,7 +68,7 @@ impl Chain {
             prepare(&listener);
             let next = hosts
                 .get(position + 1)
-                .map(|next| SocketAddr::from((address(next.number), PORT)));
+                .map(|next| SocketAddr::from((address(next.number, v6), PORT)));
             let replica = Replica {
                 position,
                 listener,
@@ -81,7 +81,7 @@ impl Chain {
             work.push(host.namespace.start(move || replica.run(&tell)));
         }
         let (theirs, until) = (progress.clone(), last.clone());
-        let first = SocketAddr::from((address(hosts[1].number), PORT));
+        let first = SocketAddr::from((address(hosts[1].number, v6), PORT));
         let client = move || write(first, &pattern, &theirs[0], &until);
         work.insert(0, hosts[0].namespace.start(client));
         let mut keys: Vec<(usize, Key)> = (0..replicas)

@@ -4,7 +4,7 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    net::Ipv4Addr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     process::{Command, id},
     thread::{self, JoinHandle},
@@ -18,9 +18,14 @@ impl Namespace {
         thread::spawn(|| {
             // SAFETY: a plain system call, for this thread alone.
             succeeded(unsafe { libc::unshare(libc::CLONE_NEWNET) });
-            // Hosts of these tests speak IPv4; nothing is to be said on a cable before a test says it.
-            set("ipv6/conf/all/disable_ipv6", "1");
-            set("ipv6/conf/default/disable_ipv6", "1");
+            // Nothing is to be said on a cable before a test says it.
+            for (name, value) in [
+                ("accept_dad", "0"),
+                ("addr_gen_mode", "1"),
+                ("router_solicitations", "0"),
+            ] {
+                set(&format!("ipv6/conf/default/{name}"), value);
+            }
             Self(File::open("/proc/thread-self/ns/net").expect("this thread's namespace"))
         })
         .join()
@@ -98,8 +103,13 @@ pub struct Host {
     pub number: u8,
 }
 
-pub fn address(number: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 9, 0, 1 + number)
+pub fn address(number: u8, v6: bool) -> IpAddr {
+    let last = 1 + number;
+    if v6 {
+        Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, last.into()).into()
+    } else {
+        Ipv4Addr::new(10, 9, 0, last).into()
+    }
 }
 
 pub fn mac(number: u8) -> [u8; 6] {
@@ -139,14 +149,20 @@ pub fn cabled(switches: &[&Namespace]) -> Vec<Host> {
         });
         namespace.run(|| {
             ip("link set lo up");
-            ip(&format!("address add {}/24 dev eth0", address(number)));
+            ip(&format!(
+                "address add {}/24 dev eth0",
+                address(number, false)
+            ));
+            ip(&format!("address add {}/64 dev eth0", address(number, true)));
             ip("link set eth0 up");
             for other in (0..count).filter(|other| *other != number) {
-                ip(&format!(
-                    "neighbour add {} lladdr {} dev eth0 nud permanent",
-                    address(other),
-                    mac_text(other)
-                ));
+                for v6 in [false, true] {
+                    ip(&format!(
+                        "neighbour add {} lladdr {} dev eth0 nud permanent",
+                        address(other, v6),
+                        mac_text(other)
+                    ));
+                }
             }
         });
         Host { namespace, number }

@@ -10,6 +10,7 @@ mod switch;
 
 use std::{
     io::ErrorKind,
+    net::{Ipv6Addr, SocketAddr},
     path::Path,
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
@@ -74,8 +75,8 @@ fn lack() -> &'static str {
 }
 
 /// A stream that flows by stock TCP alone as yet: programs are attached, and nothing is announced to them.
-fn rig() -> Option<Rig> {
-    rig_at(|| {
+fn rig(v6: bool) -> Option<Rig> {
+    rig_at(v6, || {
         let middle = Namespace::new();
         let hosts = hosts(&middle, 1 + REPLICAS as u8);
         let switch = Switch::start(&middle, hosts.len() as u8);
@@ -85,13 +86,13 @@ fn rig() -> Option<Rig> {
 
 /// The same, at two Linux bridges.
 fn bridged_rig() -> Option<Rig> {
-    rig_at(|| {
+    rig_at(false, || {
         let (bridges, hosts) = bridges::two(1 + REPLICAS as u8);
         (Middle::Bridges(bridges), hosts)
     })
 }
 
-fn rig_at(make: impl FnOnce() -> (Middle, Vec<Host>)) -> Option<Rig> {
+fn rig_at(v6: bool, make: impl FnOnce() -> (Middle, Vec<Host>)) -> Option<Rig> {
     let lack = lack();
     if !lack.is_empty() {
         println!("skipped: mirror's eBPF program on NICs: {lack}");
@@ -104,7 +105,7 @@ fn rig_at(make: impl FnOnce() -> (Middle, Vec<Host>)) -> Option<Rig> {
         host.namespace.run(clsact).expect("clsact");
     }
     let programs = hosts[1..].iter().map(attached).collect();
-    let chain = Some(Chain::start(&hosts));
+    let chain = Some(Chain::start(&hosts, v6));
     Some(Rig {
         programs,
         chain,
@@ -219,16 +220,12 @@ impl Rig {
         }
         let ends = |key: Key| {
             let end = |address: [u8; 16], port: [u8; 2]| {
-                let octets: [u8; 4] = address[12..].try_into().expect("4");
-                (octets, u16::from_be_bytes(port))
+                let address = Ipv6Addr::from(address).to_canonical();
+                SocketAddr::new(address, u16::from_be_bytes(port))
             };
-            let ((source, source_port), (target, target_port)) = (
+            (
                 end(key.source, key.source_port),
                 end(key.target, key.target_port),
-            );
-            (
-                std::net::SocketAddrV4::new(source.into(), source_port),
-                std::net::SocketAddrV4::new(target.into(), target_port),
             )
         };
         let (client, first) = ends(self.key(1));
@@ -322,10 +319,10 @@ impl Rig {
 
 macro_rules! rig_or_skip {
     () => {
-        rig_or_skip!(rig)
+        rig_or_skip!(rig(false))
     };
-    ($rig:ident) => {
-        match $rig() {
+    ($rig:expr) => {
+        match $rig {
             Some(rig) => rig,
             None => return,
         }
@@ -383,7 +380,16 @@ fn one_of_a_hundred_copies_is_lost() {
 
 #[test]
 fn one_of_two_hundred_frames_of_any_kind_is_lost() {
-    let mut rig = rig_or_skip!();
+    lossy(false);
+}
+
+#[test]
+fn one_of_two_hundred_frames_of_any_kind_is_lost_over_ipv6() {
+    lossy(true);
+}
+
+fn lossy(v6: bool) {
+    let mut rig = rig_or_skip!(rig(v6));
     rig.control().lose_copies.store(5, Relaxed);
     rig.control().lose_others.store(5, Relaxed);
     rig.copy();
@@ -459,7 +465,7 @@ fn uplinks_are_slow() {
 /// With super-segments, whose sums nobody has made yet: what leaves a bridge is as it would be without one.
 #[test]
 fn bridges_make_the_copies() {
-    let mut rig = rig_or_skip!(bridged_rig);
+    let mut rig = rig_or_skip!(bridged_rig());
     rig.flow(2 * MIB);
     rig.copy();
     rig.announce_all();

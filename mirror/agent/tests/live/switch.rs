@@ -4,7 +4,8 @@
 use std::{
     ffi::CString,
     mem::size_of,
-    net::SocketAddrV4,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    ops::Range,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
         Arc, Mutex,
@@ -23,10 +24,10 @@ const ETHERNET: usize = 14;
 /// `source` to `target`.
 #[derive(Clone, Copy)]
 pub struct Copies {
-    pub client: SocketAddrV4,
-    pub first: SocketAddrV4,
-    pub source: SocketAddrV4,
-    pub target: SocketAddrV4,
+    pub client: SocketAddr,
+    pub first: SocketAddr,
+    pub source: SocketAddr,
+    pub target: SocketAddr,
     pub position: u8,
 }
 
@@ -169,35 +170,55 @@ fn send(port: &OwnedFd, frame: &[u8]) {
     unsafe { libc::send(port.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
 }
 
-/// The ends of a TCP segment over IPv4.
-fn ends(frame: &[u8]) -> Option<(SocketAddrV4, SocketAddrV4)> {
-    let l4 = ETHERNET + usize::from(frame.get(ETHERNET)? & 15) * 4;
-    if frame[12..14] != [8, 0] || frame.len() < l4 + 20 || frame[23] != 6 {
-        return None;
-    }
-    let end = |address: usize, port: usize| {
-        let octets: [u8; 4] = frame[address..address + 4].try_into().expect("4");
-        SocketAddrV4::new(
-            octets.into(),
-            u16::from_be_bytes([frame[port], frame[port + 1]]),
-        )
+/// Where a TCP segment over IP has its addresses, source first, and where TCP begins.
+fn places(frame: &[u8]) -> Option<(Range<usize>, usize)> {
+    let (addresses, l4, protocol) = match frame.get(12..14)? {
+        [0x08, 0x00] => {
+            let l4 = ETHERNET + usize::from(frame.get(ETHERNET)? & 15) * 4;
+            (26..34, l4, 23)
+        }
+        [0x86, 0xdd] => (22..54, ETHERNET + 40, 20),
+        _ => return None,
     };
-    Some((end(26, l4), end(30, l4 + 2)))
+    (frame.len() >= l4 + 20 && frame[protocol] == 6).then_some((addresses, l4))
+}
+
+/// The ends of a TCP segment.
+fn ends(frame: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let (addresses, l4) = places(frame)?;
+    let (source, target) = frame[addresses.clone()].split_at(addresses.len() / 2);
+    let end = |address: &[u8], port: usize| {
+        let address = match address.len() {
+            4 => IpAddr::from(<[u8; 4]>::try_from(address).expect("4")),
+            _ => Ipv6Addr::from(<[u8; 16]>::try_from(address).expect("16")).into(),
+        };
+        SocketAddr::new(address, u16::from_be_bytes([frame[port], frame[port + 1]]))
+    };
+    Some((end(source, l4), end(target, l4 + 2)))
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
 }
 
 fn rewritten(frame: &[u8], copies: &Copies) -> Vec<u8> {
     let mut copy = frame.to_vec();
-    let l4 = ETHERNET + usize::from(frame[ETHERNET] & 15) * 4;
+    let (places, l4) = places(frame).expect("ends were found");
     copy[..6].copy_from_slice(&mac(copies.position));
     copy[6..9].copy_from_slice(&MARK);
     copy[9..12].copy_from_slice(&[0, 0, copies.position]);
-    copy[26..30].copy_from_slice(&copies.source.ip().octets());
-    copy[30..34].copy_from_slice(&copies.target.ip().octets());
+    let fresh = [octets(copies.source.ip()), octets(copies.target.ip())].concat();
+    copy[places.clone()].copy_from_slice(&fresh);
     copy[l4..l4 + 2].copy_from_slice(&copies.source.port().to_be_bytes());
     copy[l4 + 2..l4 + 4].copy_from_slice(&copies.target.port().to_be_bytes());
-    let addresses = difference(&frame[26..34], &copy[26..34]);
+    let addresses = difference(&frame[places], &fresh);
     let ports = difference(&frame[l4..l4 + 4], &copy[l4..l4 + 4]);
-    amend(&mut copy[24..26], addresses);
+    if copies.target.is_ipv4() {
+        amend(&mut copy[24..26], addresses);
+    }
     amend(&mut copy[l4 + 16..l4 + 18], addresses + ports);
     copy
 }

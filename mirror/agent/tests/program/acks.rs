@@ -1,9 +1,9 @@
 //! MR_SND at D_{j-1}'s ingress: D_j's ACKs, as our stack may see them.
 
-use trunkline_mirror::layout::{Counter, REACH, Reason, SndState};
+use trunkline_mirror::layout::{Counter, REACH, Reason, SndState, UNIT, WINDOW};
 
 use crate::{
-    bench::OK,
+    bench::{OK, REDIRECT, STOLEN},
     bench_or_skip,
     packets::Segment,
     sender::{OURS, THEIRS, confirmed, sender},
@@ -62,7 +62,7 @@ fn sack_is_clipped_to_what_was_sent() {
 
 #[test]
 fn four_blocks_without_timestamps() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    let mut s = sender(bench_or_skip!(), false, Numbers::default());
     s.send(0, 10_000);
     let blocks = [
         (8_000, 12_000),
@@ -150,15 +150,33 @@ fn a_strange_layout_of_options_is_a_doubt() {
 }
 
 #[test]
+fn a_doubt_about_what_the_next_replica_cannot_have_sent_is_none() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    let odd = Segment {
+        ts: None,
+        other_options: vec![30, 4, 0, 0],
+        ..s.ack(0x4000_0000).step()
+    };
+    s.bench.in_segment(&odd);
+    assert_eq!(s.state(), SndState::Virtual as u8);
+    assert_eq!(s.counted(Counter::AckImplausible), 1);
+}
+
+#[test]
 fn an_implausible_ack_is_no_news() {
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
     let before = s.flow();
-    let far = s.ack(REACH + 1_000_000).step();
+    let ack = s.ack(5_000).step();
+    let far = s.ack(WINDOW + 1_000_000).step();
+    let old = s.ack(0u32.wrapping_sub(REACH + 1)).step();
     let strange = Segment {
         seq: s.numbers.rcv.wrapping_add(0x4000_0000),
-        ..s.ack(5_000).step()
+        ..ack.clone()
     };
-    for segment in [far, strange] {
+    let stamped = |ts| Segment { ts, ..ack.clone() };
+    let behind = stamped(Some((THEIRS - (1 << 21), OURS)));
+    let ahead = stamped(Some((THEIRS + (1 << 24), OURS)));
+    for segment in [far, old, strange, behind, ahead, stamped(None)] {
         let frame = segment.frame();
         let out = s.bench.ingress(&frame);
         assert_eq!((out.verdict, out.frame), (OK, frame), "our stack judges it");
@@ -168,10 +186,10 @@ fn an_implausible_ack_is_no_news() {
         (flow.acked, flow.edge, flow.heard),
         (before.acked, before.edge, before.heard)
     );
-    assert_eq!(s.counted(Counter::AckImplausible), 2);
+    assert_eq!(s.counted(Counter::AckImplausible), 6);
     assert_ne!(
         s.send(0, 1_000).verdict,
-        crate::bench::REDIRECT,
+        REDIRECT,
         "nothing was taken for acknowledged"
     );
 }
@@ -189,13 +207,54 @@ fn an_old_ack_takes_nothing_back() {
     );
 }
 
+/// A window of 64 MiB, of which copies have filled more than the bitmap has bits for when a hole at its start is closed.
 #[test]
-fn too_far_ahead_is_a_doubt() {
+fn windows_larger_than_the_bitmap_do_no_harm() {
+    const HELD: u32 = 40 << 20;
+    let numbers = Numbers {
+        snd_wnd: 64 << 20,
+        scales: (12, 7),
+        ..Numbers::default()
+    };
+    for timestamps in [true, false] {
+        let mut s = sender(bench_or_skip!(), false, numbers);
+        let heard = |segment: Segment| Segment {
+            ts: segment.ts.filter(|_| timestamps),
+            ..segment.step().window(16_000)
+        };
+        s.hear(heard(s.sack(0, &[(2 * UNIT, HELD)])));
+        let flow = s.flow();
+        assert_eq!(
+            (flow.state, flow.heard),
+            (SndState::Virtual as u8, s.number(REACH))
+        );
+        assert_eq!(s.send(0, 2 * UNIT as usize).verdict, OK, "the hole");
+        assert_eq!(s.send(2 * UNIT, 1_000).verdict, STOLEN);
+        let seen = s.hear(heard(s.ack(HELD))).seen();
+        assert_eq!(seen.ack, s.number(2 * UNIT + 1_000), "held");
+        assert_eq!(s.counted(Counter::AckImplausible), 0);
+        assert_eq!(s.flow().acked, s.number(HELD));
+        let out = s.send(2 * UNIT + 1_000, 1_000);
+        assert_eq!(out.verdict, REDIRECT);
+        assert_eq!(out.seen().ack, s.number(2 * UNIT + 2_000));
+        s.hear(heard(s.sack(HELD, &[(HELD + 5_000, HELD + 6_000)])));
+        assert_eq!(s.flow().heard, s.number(HELD + 6_000));
+    }
+}
+
+/// As far as its window is open, or has been told to be when its ACKs were lost.
+#[test]
+fn an_ack_from_beyond_the_known_window_is_believed_by_its_timestamp() {
+    let far = 50 << 20;
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    s.hear(s.sack(0, &[(REACH, REACH + 10_000)]).step());
-    let flow = s.flow();
-    assert_eq!(
-        (flow.state, flow.reason),
-        (SndState::Fallen as u8, Reason::Reach as u8)
-    );
+    assert_eq!(s.hear(s.ack(far).step()).seen().ack, s.number(0));
+    assert_eq!(s.flow().acked, s.number(far));
+
+    let mut s = sender(bench_or_skip!(), false, Numbers::default());
+    let unstamped = Segment {
+        ts: None,
+        ..s.ack(far).step()
+    };
+    assert_eq!(s.hear(unstamped).seen().ack, s.number(far));
+    assert_eq!(s.counted(Counter::AckImplausible), 1);
 }

@@ -1,8 +1,8 @@
 //! MR_RCV: mirrored copies at D_j.
 
-use std::os::fd::OwnedFd;
+use std::{net::TcpListener, os::fd::OwnedFd};
 
-use trunkline_mirror::layout::{Config, Counter, Key, MARK, REACH, Rcv, RcvState, Reason};
+use trunkline_mirror::layout::{Config, Counter, Key, MARK, Rcv, RcvState, Reason, WINDOW};
 
 use crate::{
     bench::{Bench, OK, SHOT, ends},
@@ -201,6 +201,26 @@ fn a_copy_for_a_connection_that_is_gone_is_dropped() {
     assert_eq!(bench.in_segment(&copy).verdict, SHOT);
 }
 
+/// As there is one at each DataNode: its numbers are none of the connection that is gone.
+#[test]
+fn a_listener_is_not_taken_for_a_connection_that_is_gone() {
+    for v6 in [false, true] {
+        let r = receiver(bench_or_skip!(), v6, Numbers::default());
+        let copy = r.copy(0, 100);
+        let Receiver {
+            mut bench,
+            key,
+            socket,
+            ..
+        } = r;
+        drop(socket);
+        let _listener = TcpListener::bind(ends(v6).1).expect("listen");
+        assert_eq!(bench.in_segment(&copy).verdict, SHOT);
+        let flow = bench.rcv(key);
+        assert_eq!(flow.counters[Counter::MirrorUnarmed as usize], 1);
+    }
+}
+
 #[test]
 fn signals_between_client_and_first_replica_are_dropped() {
     let mut r = receiver(bench_or_skip!(), false, Numbers::default());
@@ -332,7 +352,7 @@ fn copies_are_taken_while_the_previous_replica_stands_by() {
             ("no bit", data.clone()),
             (
                 "too old",
-                data.clone().seq(ZERO.wrapping_sub(REACH + 1)).step(),
+                data.clone().seq(ZERO.wrapping_sub(WINDOW + 1)).step(),
             ),
             (
                 "beyond the window",
@@ -383,6 +403,14 @@ fn acks_of_the_previous_replica_are_raised_where_the_mirror_ran_ahead() {
         assert_eq!((seen.seq, seen.ack), (ZERO, 5_010));
         assert!(seen.whole_sum);
         assert_eq!(r.counted(Counter::AckRaised), 1);
+
+        // As far behind as a window may be.
+        let far = r
+            .upstream_sends()
+            .seq(ZERO.wrapping_sub(40 << 20))
+            .ack(5_010);
+        assert_eq!(r.bench.in_segment(&far).seen().seq, ZERO);
+        assert_eq!(r.counted(Counter::AckRaised), 2);
 
         let probe = r.upstream_sends().seq(ZERO - 1).ack(5_000);
         assert_eq!(

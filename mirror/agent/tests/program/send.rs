@@ -318,7 +318,7 @@ fn an_early_ack_is_held_and_released_where_sums_are_whole() {
 
 #[test]
 fn a_released_ack_without_timestamps() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    let mut s = sender(bench_or_skip!(), false, Numbers::default());
     let ack = Segment {
         ts: None,
         ..s.ack(5_000).step()
@@ -488,6 +488,58 @@ fn an_early_end_becomes_an_rst_where_the_next_replica_is() {
     }
 }
 
+/// The last octets and the FIN are one segment, mostly.
+#[test]
+fn an_early_end_with_data_becomes_an_rst_without() {
+    for (v6, partial) in [(false, true), (true, true), (false, false), (true, false)] {
+        let mut s = confirmed(bench_or_skip!(), v6, Numbers::default());
+        s.send(0, 1_000);
+        s.hear(s.sack(4_000, &[(8_000, 9_000)]).step());
+        let end = Segment {
+            partial,
+            ..s.data(1_000, 500).flags(ACK | PSH | FIN)
+        };
+        let out = s.bench.out_segment(&end);
+        assert_eq!((out.verdict, out.mark), (REDIRECT, 0));
+        let seen = out.seen();
+        assert_eq!((seen.seq, seen.flags), (s.number(4_000), ACK | RST));
+        assert_eq!(seen.octets, 14 + if v6 { 40 } else { 20 } + 32, "cut");
+        assert!(
+            seen.ip_sum
+                && if partial {
+                    seen.partial_sum
+                } else {
+                    seen.whole_sum
+                }
+        );
+        assert_eq!(s.state(), SndState::Closed as u8);
+        assert_eq!(s.counted(Counter::Aborted), 1);
+        let again = s.bench.egress(&out.frame);
+        assert_eq!((again.verdict, again.frame), (OK, out.frame));
+    }
+}
+
+/// The client goes on although D_{j-1} has ended: D_j comes past the FIN by copies, and must hear of the end all the same.
+#[test]
+fn an_end_that_copies_have_come_past_is_said_again() {
+    for octets in [0, 500] {
+        let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+        no_suppression(&mut s);
+        s.send(0, 1_000);
+        let end = s.number(1_000 + octets);
+        let fin = s.data(1_000, octets as usize).flags(ACK | FIN);
+        assert_eq!(s.bench.out_segment(&fin).seen().flags, ACK | FIN);
+        let held = s.hear(s.ack(9_000).step()).seen();
+        assert_eq!(held.ack, end, "the FIN was not heard");
+        let out = s.bench.out_segment(&fin);
+        assert_eq!(
+            (out.seen().seq, out.seen().flags, out.seen().payload.len()),
+            (s.number(9_000), ACK | RST, 0)
+        );
+        assert_eq!(s.state(), SndState::Closed as u8);
+    }
+}
+
 #[test]
 fn an_rst_in_its_place_stays_as_it_is() {
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
@@ -536,6 +588,43 @@ fn a_doubt_has_the_flow_fall_back() {
             seen.ack,
             s.number(at + 2_000),
             "ACKs ahead of what was sent are still held"
+        );
+    }
+}
+
+/// The program was away for more than it can compare numbers by.
+#[test]
+fn after_a_gap_the_socket_is_asked_anew() {
+    const GAP: u32 = 40 << 20;
+    for v6 in [false, true] {
+        let mut s = confirmed(bench_or_skip!(), v6, Numbers::default());
+        s.hear(s.ack(9_000).step());
+        s.move_on(GAP);
+        assert_eq!(s.send(GAP, 1_000).verdict, OK);
+        let flow = s.flow();
+        assert_eq!(
+            (flow.state, flow.reason, flow.confirmed),
+            (SndState::Fallen as u8, Reason::Gap as u8, 0)
+        );
+        assert_eq!(
+            (flow.acked, flow.edge),
+            (s.number(GAP), s.number(GAP + (1 << 20)))
+        );
+        let early = Segment {
+            ts: None,
+            ..s.ack(GAP + 5_000)
+        };
+        assert_eq!(
+            s.bench.in_segment(&early).seen().ack,
+            s.number(GAP + 5_000),
+            "without a timestamp, where there were some, it is a stranger's"
+        );
+        let seen = s.hear(s.ack(GAP + 5_000)).seen();
+        assert_eq!(seen.ack, s.number(GAP + 1_000), "held");
+        assert_eq!(
+            seen.ts,
+            Some((THEIRS, OURS - 500)),
+            "echoes are of what was seen by D_j"
         );
     }
 }

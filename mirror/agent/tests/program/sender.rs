@@ -19,7 +19,7 @@ pub struct Sender {
     pub key: Key,
     pub v6: bool,
     pub numbers: Numbers,
-    _socket: OwnedFd,
+    socket: Option<OwnedFd>,
 }
 
 /// Announced, its socket known: all is sent really as yet.
@@ -32,7 +32,7 @@ pub fn sender(bench: Bench, v6: bool, numbers: Numbers) -> Sender {
         key,
         v6,
         numbers,
-        _socket: socket,
+        socket: Some(socket),
     };
     sender.bench.set_snd(key, Snd::announced(0));
     let ack = sender.data(0, 0).flags(ACK);
@@ -51,6 +51,17 @@ pub fn confirmed(bench: Bench, v6: bool, numbers: Numbers) -> Sender {
 }
 
 impl Sender {
+    /// The stack has sent so much more, unseen, and D_j has acknowledged it.
+    pub fn move_on(&mut self, octets: u32) {
+        let (up, down) = ends(self.v6);
+        self.socket = None;
+        let numbers = Numbers {
+            snd: self.number(octets),
+            ..self.numbers
+        };
+        self.socket = Some(established(up, down, numbers).expect("a socket under repair"));
+    }
+
     /// The number of the block's octet `at`.
     pub fn number(&self, at: u32) -> u32 {
         self.numbers.snd.wrapping_add(at)
