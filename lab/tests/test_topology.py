@@ -140,6 +140,21 @@ def test_openflow_switches_may_be_joined_in_a_loop():
     assert parse(GOOD).management == {}
 
 
+def test_bridges_mirror_where_no_switch_speaks_openflow():
+    plain = parse(GOOD)
+    topology = plain.mirrored()
+    assert topology.controlled == topology.bridges == plain.bridges
+    assert list(topology.management) == ["controller", *topology.bridges, *topology.roles.datanodes]
+    assert topology.address(topology.bridges[0]) == plain.address(topology.bridges[0])
+    assert plain.controlled == ()
+    openflow = topology_file.named("mr-tree")
+    assert openflow.mirrored() == openflow
+    with pytest.raises(TopologyError, match="switches of one kind"):
+        parse(RING).mirrored()
+    with pytest.raises(TopologyError, match="'controller' is a name that the lab needs"):
+        parse(GOOD.replace('["x"]', '["x", "controller"]')).mirrored()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,4 +1,4 @@
-"""The OpenFlow controller in a lab: `trunkline-controller` at its node, an agent at each switch, and its REST."""
+"""The controller in a lab: `trunkline-controller` at its node, an agent at each OpenFlow switch, and its REST."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Refused(RuntimeError):
 
 
 class Controller:
-    """One controller and its agents, owned by `stage`; the fabric is up and has switches that speak OpenFlow."""
+    """One controller and its agents, owned by `stage`; the fabric is up and has switches that speak OpenFlow, or
+    bridges that mirror, whose agents are others'."""
 
     def __init__(
         self, stage: Stage, fabric: Fabric, topology: Topology, directory: Path, settings: Settings | None = None
@@ -60,9 +61,6 @@ class Controller:
 
     def start(self) -> None:
         """Starts controller and agents; returns when every switch and link is known and has its flow entries."""
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self.token_file.write_text(self._token + "\n")
-        self.token_file.chmod(0o600)
         self.start_controller()
         for switch in self._topology.openflow:
             self.start_agent(switch)
@@ -70,6 +68,9 @@ class Controller:
 
     def start_controller(self) -> None:
         """The controller alone, also again after its end."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self.token_file.write_text(self._token + "\n")
+        self.token_file.chmod(0o600)
         self._starts += 1
         words = [venv.tool("python"), "-m", "trunkline_controller", "--config", str(self._configuration())]
         name = f"controller-{self._starts}"
@@ -154,6 +155,10 @@ class Controller:
         """The pipelines that DataNodes have announced."""
         return list(self.ask("/v1/mirrors?limit=10000")["mirrors"])
 
+    def mirror_switches(self) -> list[dict[str, Any]]:
+        """The bridges that mirror."""
+        return list(self.ask("/v1/mirror-switches")["switches"])
+
     def mirror_agents(self) -> list[dict[str, Any]]:
         """The agents of hosts that are alive."""
         return list(self.ask("/v1/mirror-agents")["agents"])
@@ -213,7 +218,7 @@ class Controller:
     def wait_converged(self, hosts: int = 0) -> None:
         """Until all switches, the links between them and at least `hosts` hosts are known, and switches have what they
         should."""
-        switches = set(self._topology.openflow)
+        switches = set(self._topology.controlled)
         between = sum(set(link.ends) <= switches for link in self._topology.links)
 
         def converged() -> bool:

@@ -1,4 +1,5 @@
-"""Agents of mirrored replication in a lab: `trunkline mirror run` at each host with a DataNode, and what they count."""
+"""Agents of mirrored replication in a lab: `trunkline mirror run` at each host with a DataNode, and what they count;
+`trunkline mirror switch run` at each bridge, where bridges make the copies."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 from . import paths
 from .controller import Controller, Refused, toml
 from .net.fabric import Fabric
+from .net.kernel import BRIDGE
 from .net.topology import Topology
 from .procs import Process, ProcessFailed, Stage, wait_until
 
@@ -109,5 +111,67 @@ class MirrorAgents:
                 "token_file": str(self._controller.token_file),
                 "interfaces": ["eth0"],
                 "pin": str(self._fabric.bpf / host),
+            }
+        }
+
+
+class BridgeAgents:
+    """The agents of a data centre's bridges, owned by `stage`; the controller runs."""
+
+    def __init__(
+        self, stage: Stage, fabric: Fabric, topology: Topology, directory: Path, controller: Controller
+    ) -> None:
+        self._stage, self._fabric, self._topology, self._controller = stage, fabric, topology, controller
+        self._directory = directory / "mirror"
+        self._starts: dict[str, int] = {}
+        self.processes: dict[str, Process] = {}
+
+    def start(self) -> None:
+        """Starts them all; returns when the controller knows the bridges and the links between them."""
+        for bridge in self._topology.bridges:
+            self.start_one(bridge)
+        self._controller.wait_converged()
+
+    def start_one(self, bridge: str) -> None:
+        """A bridge's agent, also again after its end; it finds what an earlier one has pinned."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._config(bridge).write_text(toml(self._settings(bridge)))
+        self._starts[bridge] = self._starts.get(bridge, 0) + 1
+        words = [str(paths.built(paths.TRUNKLINE)), "mirror", "switch", "run", "--config", str(self._config(bridge))]
+        self.processes[bridge] = self._stage.start(f"mirror-{bridge}-{self._starts[bridge]}", bridge, words)
+
+    def status(self, bridge: str) -> dict[str, Any]:
+        """`trunkline mirror switch status --json` there."""
+        words = [str(paths.TRUNKLINE), "mirror", "switch", "status", "--json", "--config", str(self._config(bridge))]
+        done = subprocess.run(
+            self._fabric.command(bridge, words), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise ProcessFailed(f"trunkline mirror switch status at {bridge}: {done.stderr.strip()}")
+        return dict(json.loads(done.stdout))
+
+    def entries(self) -> int:
+        """Whose segments are copied, over all bridges."""
+        return sum(len(self.status(bridge)["entries"]) for bridge in self.processes)
+
+    def counters(self) -> dict[str, int]:
+        """Summed over bridges."""
+        total: dict[str, int] = {}
+        for bridge in self.processes:
+            for name, count in self.status(bridge)["counters"].items():
+                total[name] = total.get(name, 0) + int(count)
+        return total
+
+    def _config(self, bridge: str) -> Path:
+        return self._directory / f"{bridge}.toml"
+
+    def _settings(self, bridge: str) -> dict[str, dict[str, object]]:
+        return {
+            "switch": {
+                "name": bridge,
+                "bridge": BRIDGE,
+                "controller": self._controller.url,
+                "token_file": str(self._controller.token_file),
+                "pin": str(self._fabric.bpf / bridge),
             }
         }

@@ -630,6 +630,14 @@ fn what_can_not_be_served_is_said() {
         bridge.host.ok(&check),
         "mirror.toml: configuration is valid\n"
     );
+    let of_a_host = bridge.host.path("bpf/mirror/layout-0123456789abcdef");
+    std::fs::create_dir_all(&of_a_host).expect("a folder");
+    let pins = bridge.host.pins().display().to_string();
+    let said = bridge.host.fails(&["switch", "off", "--pin", &pins]);
+    assert!(
+        said.contains("not of a bridge's") && of_a_host.exists(),
+        "{said}"
+    );
     if bridge.filters_vlans(true) {
         let said = bridge.host.fails(&run);
         assert!(said.contains("bridge br0: it filters VLANs"), "{said}");

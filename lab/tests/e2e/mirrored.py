@@ -1,4 +1,5 @@
-"""A cluster in network namespaces whose block writes are mirrored by a real Open vSwitch, and what tests do with it."""
+"""A cluster in network namespaces whose block writes are mirrored, by a real Open vSwitch or by Linux bridges, and what
+tests do with it."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from trunkline_lab.mirror_agents import MirrorAgents
 from trunkline_lab.net import data_center, fabric, loss, openvswitch, topology_file
 from trunkline_lab.net.data_center import DataCenter, LabRig
 from trunkline_lab.net.links import LinkCounts, LinkMeter
+from trunkline_lab.net.topology import Topology
 from trunkline_lab.procs import wait_until
 
 TOPOLOGY = topology_file.parse(
@@ -40,6 +42,35 @@ clients = ["h6"]
     "mirrored",
     "mirrored.toml",
 )
+# Racks at two bridges: what goes to the other rack is in transit between them.
+BRIDGES = topology_file.parse(
+    """
+about = "t"
+[link]
+rate = "200mbit"
+queue = "256KiB"
+[[switch]]
+name = "s1"
+[[switch]]
+name = "s2"
+[[rack]]
+name = "/a"
+at = "s1"
+hosts = ["h1", "h2", "h3", "h6"]
+[[rack]]
+name = "/b"
+at = "s2"
+hosts = ["h4", "h5"]
+[[links]]
+ends = ["s1", "s2"]
+[roles]
+namenode = "h1"
+datanodes = ["h2..h5"]
+clients = ["h6"]
+""",
+    "bridged",
+    "bridged.toml",
+).mirrored()
 LIMIT_S = 60
 REGISTERED = "Successfully sent block report"  # what a DataNode logs when the NameNode knows its storage
 
@@ -82,7 +113,7 @@ class Mirrored(Bed):
 
     def lose(self, share: float) -> None:
         """Every DataNode's host loses this share of copies from now on."""
-        for host in TOPOLOGY.roles.datanodes:
+        for host in self.center.topology.roles.datanodes:
             loss.of_copies(self.center.fabric, host, share)
 
     def since(self, before: LinkCounts) -> LinkCounts:
@@ -101,11 +132,14 @@ class Mirrored(Bed):
         assert {r.host: r.sha256 for r in replicas.of_block(self.cluster, block) if r.sha256 != wanted} == {}
 
     def assert_all_ends(self) -> None:
-        """Once nothing is written, neither controller nor switch has anything left of a mirror."""
+        """Once nothing is written, neither controller nor switches have anything left of a mirror."""
         assert self.center.controller is not None
         controller = self.center.controller
         wait_until("the mirrors' end", lambda: not controller.mirrors(), LIMIT_S, pause_s=0.2)
-        switch = self.center.fabric.switch(TOPOLOGY, "s1")
+        if self.center.bridges is not None:
+            wait_until("the bridges' entries' end", lambda: not self.center.bridges.entries(), LIMIT_S)
+            return
+        switch = self.center.fabric.switch(self.center.topology, "s1")
         assert not [line for line in switch.ofctl("dump-flows").splitlines() if "priority=44" in line]
 
     def restore(self) -> None:
@@ -144,22 +178,22 @@ class Writer(FlushingWriter):
         bed.armed(path)
 
 
-def missing() -> str:
+def missing(topology: Topology) -> str:
     """Why nothing can be mirrored here; empty where it can."""
     if os.geteuid() != 0:
         return "network namespaces and eBPF need root"
-    return openvswitch.missing() or mirror_agents.missing()
+    return (openvswitch.missing() if topology.openflow else "") or mirror_agents.missing()
 
 
 @contextmanager
-def a_bed(name: str) -> Iterator[Mirrored]:
+def a_bed(name: str, topology: Topology = TOPOLOGY) -> Iterator[Mirrored]:
     """A cluster; skips the test where there can be none, with the reason."""
-    if lack := missing():
+    if lack := missing(topology):
         pytest.skip(lack)
     lab = f"m{os.getpid() % 10**8}"
     try:
         with data_center.rig(
-            TOPOLOGY,
+            topology,
             data_center.MIRROR,
             paths.OUT / "e2e" / name,
             lab=lab,
@@ -178,5 +212,5 @@ def _bed(rig: LabRig) -> Mirrored:
     center = rig.center
     assert center.cluster is not None
     return Mirrored(
-        center.stage, center.cluster, None, center.cluster.plane, center, LinkMeter(center.fabric, TOPOLOGY)
+        center.stage, center.cluster, None, center.cluster.plane, center, LinkMeter(center.fabric, center.topology)
     )

@@ -29,7 +29,7 @@ EPILOG = "Everything but `list` and `report` needs root. Topologies: `lab list`,
 
 def up(arguments: argparse.Namespace) -> dict[str, Any]:
     """Makes a data centre and starts its daemons; one of this name that stands is removed first."""
-    topology = topology_file.named(arguments.topology)
+    topology = data_center.on(arguments.plane, topology_file.named(arguments.topology))
     directory = DIRECTORY / "up" / arguments.lab
     fabric.preflight(data_center.needed_bytes(topology), directory, data_center.SPARE_DISK_BYTES, topology)
     if arguments.plane != "tcp":

@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import planes, stock, yarn
 from ..cluster import Cluster, Plane, Properties
 from ..controller import Controller, Settings
-from ..mirror_agents import MirrorAgents
+from ..mirror_agents import BridgeAgents, MirrorAgents
 from ..network import Site
 from ..procs import Stage
 from ..routers import Router
@@ -29,7 +29,7 @@ SPARE_DISK_BYTES = 1 << 30  # logs, and what a NameNode wants left before it tak
 ROUTER_CACHE_BYTES = 64 << 20
 HOST_CACHE_BYTES = 8 << 20
 PLANES = ("tcp", "ndn")  # of any topology
-MIRROR = "mirror"  # of those whose switches all speak OpenFlow
+MIRROR = "mirror"  # of those whose switches all speak OpenFlow, or none of them
 
 
 @dataclass
@@ -43,8 +43,9 @@ class DataCenter:
     routers: list[Router]
     cluster: Cluster | None
     yarn: yarn.Yarn | None = None
-    controller: Controller | None = None  # where switches speak OpenFlow
+    controller: Controller | None = None  # where switches speak OpenFlow, or bridges mirror
     agents: MirrorAgents | None = None  # on the plane "mirror"
+    bridges: BridgeAgents | None = None  # the same, where bridges make the copies
 
 
 def needed_bytes(topology: Topology) -> int:
@@ -136,12 +137,17 @@ def plane(name: str, fabric: Fabric, topology: Topology, on_hosts: set[str], dir
 
 
 def mirrored(controller: Controller | None, topology: Topology, directory: Path) -> Plane:
-    """The plane "mirror"."""
-    if controller is None or topology.bridges:
-        raise fabrics.LabError(f"{topology.name}: the plane mirror needs switches with openflow = true, and no others")
+    """The plane "mirror"; the topology is `on` it."""
+    if controller is None:
+        raise fabrics.LabError(f"{topology.name}: the plane mirror needs a switch or a router between its hosts")
     return planes.mirror(
         topology.roles.datanodes, controller.url, controller.token_file, directory, SERVICES["datanode-named"]
     )
+
+
+def on(plane_name: str, topology: Topology) -> Topology:
+    """The topology as the fabric of a plane has it: where blocks are mirrored, there is a controller."""
+    return topology.mirrored() if plane_name == MIRROR else topology
 
 
 def site(fabric: Fabric, topology: Topology) -> Site:
@@ -175,20 +181,25 @@ def start(
     tuned: bool = False,
     jvm: Sequence[str] = (),
 ) -> DataCenter:
-    """Starts an OpenFlow controller (where there are switches for it), routers (on the plane "ndn"), agents of mirrored
+    """Starts a controller (where there are switches for it), routers (on the plane "ndn"), agents of mirrored
     replication (on "mirror"), the cluster and YARN in a fabric that is up; returns when all are well.
 
-    With `racks` Hadoop is told which host is in which. `controller` are settings of it other than the usual. `tuned`
-    has hosts' TCP as on the plane "mirror"; `jvm` are options of all of Hadoop's JVMs.
+    The topology is `on` the plane. With `racks` Hadoop is told which host is in which. `controller` are settings of it
+    other than the usual. `tuned` has hosts' TCP as on the plane "mirror"; `jvm` are options of all of Hadoop's JVMs.
     """
     if tuned or plane_name == MIRROR:
         tuning.hosts(fabric, topology)
-    own_controller = None
-    if topology.openflow:
-        say(f"starting the OpenFlow controller of {len(topology.openflow)} switches")
+    own_controller = bridges = None
+    if topology.controlled:
+        say(f"starting the controller of {len(topology.controlled)} switches")
         settings = {**({"mirror": {"enabled": True}} if plane_name == MIRROR else {}), **(controller or {})}
         own_controller = Controller(stage, fabric, topology, directory, settings)
-        own_controller.start()
+        if topology.bridges_mirror:
+            own_controller.start_controller()
+            bridges = BridgeAgents(stage, fabric, topology, directory, own_controller)
+            bridges.start()
+        else:
+            own_controller.start()
         own_controller.introduce()
     running: list[Router] = []
     if plane_name == "ndn":
@@ -202,7 +213,7 @@ def start(
             cache_policy=cache_policy,
         )
         launch(running)
-    center = DataCenter(fabric, topology, stage, running, None, controller=own_controller)
+    center = DataCenter(fabric, topology, stage, running, None, controller=own_controller, bridges=bridges)
     if not topology.roles.namenode:
         return center
     if plane_name == MIRROR:
@@ -301,6 +312,7 @@ def rig(
 
     `disk_bytes` is what will be written there at most, all replicas counted.
     """
+    topology = on(plane_name, topology)
     with standing(topology, directory, lab, disk_bytes) as (fabric, stage):
         center = start(
             fabric,

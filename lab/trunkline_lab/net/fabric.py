@@ -148,6 +148,7 @@ class Fabric:
             if topology.openflow:
                 for node in topology.hosts:
                     made[node].without_offload("eth0")
+            if topology.controlled:
                 self._make_management(topology, made)
         for node in topology.openflow:
             self.switch(topology, node).make(

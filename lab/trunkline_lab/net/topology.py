@@ -2,16 +2,18 @@
 
 Each host hangs on a router or a switch. Routers and plain switches are bridges without a spanning-tree protocol, so
 that a topology is a tree but for its OpenFlow switches: among those there may be several ways. They and their
-controller have a management network beside the links. `topology_file` reads it.
+controller have a management network beside the links, and so have bridges that mirror. `topology_file` reads it.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 CONTROLLER = "controller"  # the node that an OpenFlow controller runs on; only in the management network
 MANAGEMENT = ipaddress.IPv4Network("172.31.77.0/24")
+RESERVED = (CONTROLLER, "lo", "mgmt0", "ovs-netdev")  # names of a network with a controller that nodes can't have
 
 
 class TopologyError(ValueError):
@@ -58,7 +60,7 @@ class Roles:
 @dataclass(frozen=True)
 class Topology:
     """A checked topology. Addresses are of one subnet, in the order hosts, routers, switches; `openflow` are those of
-    the switches that speak OpenFlow, in the order of the file."""
+    the switches that speak OpenFlow, in the order of the file. `bridges_mirror`: a controller has bridges mirror."""
 
     name: str
     about: str
@@ -71,6 +73,7 @@ class Topology:
     network: ipaddress.IPv4Network
     _addresses: dict[str, str] = field(default_factory=dict)
     openflow: tuple[str, ...] = ()
+    bridges_mirror: bool = False
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -82,17 +85,22 @@ class Topology:
         return tuple(node for node in (*self.routers, *self.switches) if node not in self.openflow)
 
     @property
+    def controlled(self) -> tuple[str, ...]:
+        """Switches of a controller; without any there is none."""
+        return self.bridges if self.bridges_mirror else self.openflow
+
+    @property
     def management(self) -> dict[str, str]:
-        """Addresses in the management network, by node; empty where no switch speaks OpenFlow.
+        """Addresses in the management network, by node; empty where there is no controller.
 
         Beside the controller and its switches those hosts are in it that a controller asks about jobs, and those of
         DataNodes, which tell it of pipelines.
         """
-        if not self.openflow:
+        if not self.controlled:
             return {}
         roles = self.roles
         asked = dict.fromkeys(host for host in (roles.resourcemanager, roles.historyserver, *roles.datanodes) if host)
-        return dict(zip((CONTROLLER, *self.openflow, *asked), map(str, MANAGEMENT.hosts()), strict=False))
+        return dict(zip((CONTROLLER, *self.controlled, *asked), map(str, MANAGEMENT.hosts()), strict=False))
 
     def address(self, node: str) -> str:
         """The IPv4 address of a host, router or switch; of one that speaks OpenFlow, that in the management network."""
@@ -149,6 +157,17 @@ class Topology:
         check_roles(changed, self.name)
         return changed
 
+    def mirrored(self) -> Topology:
+        """The same for mirrored replication: by its OpenFlow switches, or by its bridges where it has no others."""
+        if self.openflow and self.bridges:
+            raise TopologyError(
+                f"{self.name}: the plane mirror needs switches of one kind: all with openflow = true, or none"
+            )
+        if self.openflow:
+            return self
+        check_management(self.nodes, self.network, self.name)
+        return replace(self, bridges_mirror=True)
+
     def with_rates(self, hosts_bit_s: int, core_bit_s: int) -> Topology:
         """The same with hosts' links at one rate and those between routers or switches at another."""
         hosts = set(self.hosts)
@@ -157,6 +176,14 @@ class Topology:
             for link in self.links
         )
         return replace(self, links=links)
+
+
+def check_management(nodes: Iterable[str], network: ipaddress.IPv4Network, where: str) -> None:
+    """A controller has room beside these nodes; `where` is what errors name."""
+    if taken := [node for node in nodes if node in RESERVED]:
+        raise TopologyError(f"{where}: {taken[0]!r} is a name that the lab needs beside a controller; take another")
+    if network.overlaps(MANAGEMENT):
+        raise TopologyError(f"{where}: subnet {network} overlaps {MANAGEMENT}, the management network of the switches")
 
 
 def check_roles(topology: Topology, where: str) -> None:

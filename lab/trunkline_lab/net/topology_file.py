@@ -11,12 +11,11 @@ from typing import Any
 
 from .. import paths
 from ..payload import parse_size
-from .topology import CONTROLLER, MANAGEMENT, Link, LinkShape, Roles, Topology, TopologyError, check_roles
+from .topology import Link, LinkShape, Roles, Topology, TopologyError, check_management, check_roles
 from .units import parse_rate
 
 TOPOLOGIES = paths.LAB / "topologies"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,10}")  # interfaces are called to-<name>, of 15 characters at most
-_RESERVED = (CONTROLLER, "lo", "mgmt0", "ovs-netdev")  # of a network with OpenFlow switches
 _KEYS = {"about", "subnet", "link", "router", "switch", "rack", "links", "roles"}
 
 
@@ -69,7 +68,7 @@ def parse(text: str, name: str, where: str) -> Topology:
     _check_tree(nodes, links, openflow, where)
     network = _network(document.get("subnet", "10.77.0.0/16"), len(nodes), where)
     if openflow:
-        _check_openflow(nodes, network, where)
+        check_management(nodes, network, where)
     addresses = {node: str(network.network_address + 1 + n) for n, node in enumerate(nodes)}
     topology = Topology(
         name,
@@ -179,15 +178,6 @@ def _check_tree(nodes: list[str], links: list[Link], openflow: tuple[str, ...], 
         group[a] = b
     if apart := [node for node in nodes if root(node) != root(nodes[0])]:
         raise TopologyError(f"{where}: {', '.join(apart)} can't be reached from {nodes[0]}; add a [[links]] entry")
-
-
-def _check_openflow(nodes: list[str], network: ipaddress.IPv4Network, where: str) -> None:
-    if taken := [node for node in nodes if node in _RESERVED]:
-        raise TopologyError(
-            f"{where}: {taken[0]!r} is a name that the lab needs beside OpenFlow switches; take another"
-        )
-    if network.overlaps(MANAGEMENT):
-        raise TopologyError(f"{where}: subnet {network} overlaps {MANAGEMENT}, the management network of the switches")
 
 
 def _network(text: str, nodes: int, where: str) -> ipaddress.IPv4Network:

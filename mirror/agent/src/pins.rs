@@ -70,6 +70,12 @@ pub enum PinError {
         /// The folder.
         path: PathBuf,
     },
+    /// They are those of a host's programs.
+    #[error("{}: pins of a host's programs, not of a bridge's; name another folder with switch.pin", path.display())]
+    OfAHost {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The system refuses.
     #[error("{}: {error}; root may, or CAP_BPF and CAP_NET_ADMIN", path.display())]
     System {

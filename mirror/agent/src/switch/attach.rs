@@ -16,6 +16,22 @@ pub fn pins(folder: &Path) -> Pins {
     Pins::of(folder, LAYOUT, &MAPS)
 }
 
+/// Whether there is nothing of a host's programs, which would be taken for another release's.
+///
+/// # Errors
+/// There is.
+pub fn check(pins: &Pins) -> Result<(), PinError> {
+    let others = pins.others();
+    if others
+        .iter()
+        .all(|other| other.program(Hook::Port).is_some())
+    {
+        return Ok(());
+    }
+    let path = pins.folder().to_owned();
+    Err(PinError::OfAHost { path })
+}
+
 /// The loaded program.
 pub struct Attachment {
     pins: Pins,
@@ -32,6 +48,7 @@ impl Attachment {
     /// # Errors
     /// The pins can't be used, or the kernel refuses the program.
     pub fn load(pins: Pins) -> Result<Self, AttachError> {
+        check(&pins)?;
         let lock = lock(&pins)?;
         if pins.is_going_off() {
             let path = pins.folder().to_owned();

@@ -15,6 +15,9 @@ pub const MOST: usize = 4096;
 /// News that wait at once, and that go with one request.
 const MOST_NEWS: usize = 2 * MOST;
 const AT_ONCE: usize = 512;
+/// News of one port within a second: whoever makes up addresses there takes nothing away from others.
+const OF_A_PORT: u32 = 200;
+const SECOND: Duration = Duration::from_secs(1);
 /// After a question was sent out of a port, answers there are told though they say nothing new.
 const ASKED: Duration = Duration::from_secs(2);
 
@@ -25,6 +28,8 @@ pub struct Hosts {
     addresses: HashMap<(Mac, IpAddr), u32>,
     links: HashSet<u32>,
     asked: BTreeMap<u32, Instant>,
+    /// News by port, in a second that began then.
+    counted: HashMap<u32, (Instant, u32)>,
     news: VecDeque<(u64, News)>,
     waiting: HashSet<News>,
     last: u64,
@@ -52,11 +57,13 @@ impl Hosts {
     }
 
     /// What the bridge has learned, all of it.
-    pub fn learned(&mut self, all: &[(Mac, u32)]) {
+    pub fn learned(&mut self, all: &[(Mac, u32)], now: Instant) {
         let there: HashMap<Mac, u32> = all.iter().copied().take(MOST).collect();
         self.at.retain(|mac, _| there.contains_key(mac));
         for (mac, port) in there {
-            if !self.links.contains(&port) && self.at.insert(mac, port) != Some(port) {
+            let is_new = !self.links.contains(&port) && self.at.get(&mac) != Some(&port);
+            if is_new && self.may_tell(port, now) {
+                self.at.insert(mac, port);
                 self.tell(News {
                     port,
                     mac,
@@ -71,11 +78,13 @@ impl Hosts {
         if self.links.contains(&port) {
             return;
         }
-        if self.addresses.len() >= MOST && !self.addresses.contains_key(&(mac, address)) {
-            self.addresses.clear(); // who is there says so again
-        }
-        let is_new = self.addresses.insert((mac, address), port) != Some(port);
-        if is_new || self.asked.get(&port).is_some_and(|until| now < *until) {
+        let is_new = self.addresses.get(&(mac, address)) != Some(&port);
+        let is_answer = self.asked.get(&port).is_some_and(|until| now < *until);
+        if (is_new || is_answer) && self.may_tell(port, now) {
+            if is_new && self.addresses.len() >= MOST {
+                self.addresses.clear(); // who is there says so again
+            }
+            self.addresses.insert((mac, address), port);
             self.tell(News {
                 port,
                 mac,
@@ -90,7 +99,17 @@ impl Hosts {
         self.asked.insert(port, now + ASKED);
     }
 
-    /// The controller knows nothing of this bridge: all is news.
+    /// Whether one more may be told of a port.
+    fn may_tell(&mut self, port: u32, now: Instant) -> bool {
+        let (began, count) = self.counted.entry(port).or_insert((now, 0));
+        if now >= *began + SECOND {
+            (*began, *count) = (now, 0);
+        }
+        *count += 1;
+        *count <= OF_A_PORT
+    }
+
+    /// All is news: to a controller that knows nothing of this bridge, or as one may have forgotten something.
     pub fn announce(&mut self) {
         self.news.clear();
         self.waiting.clear();
@@ -172,19 +191,19 @@ mod tests {
 
     #[test]
     fn what_is_learned_is_told_once_and_again_when_it_moves() {
-        let mut hosts = Hosts::default();
-        hosts.learned(&[(A, 3), (B, 4)]);
+        let (mut hosts, now) = (Hosts::default(), Instant::now());
+        hosts.learned(&[(A, 3), (B, 4)], now);
         assert_eq!(
             take(&mut hosts),
             [(3, mac_text(&A), None), (4, mac_text(&B), None)]
         );
-        hosts.learned(&[(A, 3), (B, 4)]);
+        hosts.learned(&[(A, 3), (B, 4)], now);
         assert!(!hosts.has_news());
-        hosts.learned(&[(A, 5), (B, 4)]);
+        hosts.learned(&[(A, 5), (B, 4)], now);
         assert_eq!(take(&mut hosts), [(5, mac_text(&A), None)]);
         // Silent for so long that the bridge has forgotten it, then there again.
-        hosts.learned(&[(B, 4)]);
-        hosts.learned(&[(A, 5), (B, 4)]);
+        hosts.learned(&[(B, 4)], now);
+        hosts.learned(&[(A, 5), (B, 4)], now);
         assert_eq!(take(&mut hosts), [(5, mac_text(&A), None)]);
     }
 
@@ -193,11 +212,11 @@ mod tests {
         let mut hosts = Hosts::default();
         hosts.links([4]);
         let now = Instant::now();
-        hosts.learned(&[(A, 3), (B, 4)]);
+        hosts.learned(&[(A, 3), (B, 4)], now);
         hosts.heard(4, B, address(2), now);
         assert_eq!(take(&mut hosts), [(3, mac_text(&A), None)]);
         hosts.links([]);
-        hosts.learned(&[(A, 3), (B, 4)]);
+        hosts.learned(&[(A, 3), (B, 4)], now);
         assert_eq!(take(&mut hosts), [(4, mac_text(&B), None)]);
     }
 
@@ -221,7 +240,7 @@ mod tests {
     #[test]
     fn what_was_not_heard_of_stays_news_and_all_is_news_to_another_controller() {
         let (mut hosts, now) = (Hosts::default(), Instant::now());
-        hosts.learned(&[(A, 3)]);
+        hosts.learned(&[(A, 3)], now);
         let (news, told) = hosts.news();
         hosts.heard(3, A, address(1), now);
         assert_eq!((news.len(), hosts.news().0.len()), (1, 2));
@@ -231,22 +250,39 @@ mod tests {
         assert_eq!(take(&mut hosts).len(), 2);
     }
 
+    fn made_up(n: u32) -> Mac {
+        let [_, b, c, d] = n.to_be_bytes();
+        [2, 0, 1, b, c, d]
+    }
+
     #[test]
     fn made_up_addresses_cost_bounded_memory() {
         let (mut hosts, now) = (Hosts::default(), Instant::now());
-        let made_up = |n: u32| {
-            let [_, b, c, d] = n.to_be_bytes();
-            [2, 0, 1, b, c, d]
-        };
-        let all: Vec<_> = (0..20_000).map(|n| (made_up(n), 3)).collect();
-        for some in all.chunks(2000) {
-            hosts.learned(some);
+        for n in 0..40_000u32 {
+            // By many ports, and for long.
+            let (port, at) = (n % 97, now + Duration::from_millis(n.into()));
+            hosts.learned(&[(made_up(n), port)], at);
+            hosts.heard(port, made_up(n), IpAddr::from(n.to_be_bytes()), at);
         }
-        for n in 0..20_000u32 {
-            hosts.heard(3, made_up(n), IpAddr::from(n.to_be_bytes()), now);
-        }
+        let all: Vec<_> = (0..20_000).map(|n| (made_up(n), n % 97)).collect();
+        hosts.learned(&all, now + Duration::from_secs(60));
         assert!(hosts.at.len() <= MOST && hosts.addresses.len() <= MOST);
         assert!(hosts.news.len() <= MOST_NEWS);
         assert_eq!(hosts.news().0.len(), AT_ONCE);
+    }
+
+    #[test]
+    fn who_makes_up_addresses_at_a_port_takes_nothing_away_from_others() {
+        let (mut hosts, now) = (Hosts::default(), Instant::now());
+        for n in 0..1000u32 {
+            hosts.heard(3, made_up(n), IpAddr::from(n.to_be_bytes()), now);
+        }
+        hosts.heard(4, A, address(1), now);
+        let told = take(&mut hosts);
+        assert_eq!(told.len() as u32, OF_A_PORT + 1);
+        assert!(told.contains(&(4, mac_text(&A), Some(address(1)))));
+        // What could not be told then is told when it is heard again.
+        hosts.heard(3, made_up(999), address(9), now + SECOND);
+        assert_eq!(take(&mut hosts).len(), 1);
     }
 }

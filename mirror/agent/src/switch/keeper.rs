@@ -22,6 +22,8 @@ use crate::maps::MapsError;
 /// How often the bridge is looked at, and after the program at its ports.
 const LOOK: Duration = Duration::from_secs(1);
 const CHECK: Duration = Duration::from_secs(5);
+/// How often hosts are told of again, as the controller may have taken them for somebody else's, or forgotten them.
+const AGAIN: Duration = Duration::from_secs(60);
 /// Between requests by which news are told at once.
 const BREATH: Duration = Duration::from_millis(50);
 
@@ -49,6 +51,7 @@ pub struct Keeper {
     check_at: Instant,
     lldp_at: Instant,
     tell_at: Instant,
+    announce_at: Instant,
     /// Why the controller did not answer last, and what else was wrong: each is said once.
     unanswered: String,
     complaint: String,
@@ -100,6 +103,7 @@ impl Keeper {
             check_at: now + CHECK,
             lldp_at: now,
             tell_at: now,
+            announce_at: now + AGAIN,
             unanswered: String::new(),
             complaint: String::new(),
         };
@@ -241,6 +245,10 @@ impl Keeper {
             self.read_bridge();
             off = self.read_maps();
         }
+        if now >= self.announce_at {
+            self.announce_at = now + AGAIN;
+            self.hosts.announce();
+        }
         let mut send = Vec::new();
         if now >= self.lldp_at {
             send = self.our_lldp();
@@ -293,7 +301,7 @@ impl Keeper {
             self.check(!changed);
         }
         match learned {
-            Ok(learned) => self.hosts.learned(&learned),
+            Ok(learned) => self.hosts.learned(&learned, now),
             Err(error) => self.complain(&format!("hosts of bridge {}: {error}", self.name)),
         }
         self.work.ports = self.bridge.ports.len() as u64;

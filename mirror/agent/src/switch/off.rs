@@ -15,7 +15,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::attach::detach_all;
+use super::attach::{check, detach_all};
 use super::maps::SwitchMaps;
 use crate::attach::AttachError;
 use crate::maps::MapsError;
@@ -54,6 +54,7 @@ pub enum OffError {
 /// # Errors
 /// It does not end in time, or the system refuses.
 pub fn off(pins: &Pins, wait: Duration) -> Result<Removed, OffError> {
+    check(pins)?;
     let until = Instant::now() + wait;
     let was_there = pins.folder().exists();
     // No agent starts meanwhile.
