@@ -39,7 +39,7 @@ class Caller:
             return Refusal(
                 403,
                 f"the token is that of agent {self.agent.name}, which may ask for POST {own} and nothing else",
-                "name the agent as mirror.agents of the controller has it, with bridge = true there if it is a bridge's; or "
+                "name the agent as mirror.agents of the controller has it, with bridge = true there for a bridge's; or "
                 "ask with the token in http.token_file",
             )
         if self.announces:
