@@ -28,6 +28,13 @@ DEFAULT_CLASSES = (
     "TestReplaceDatanodeOnFailure",
     "TestClientProtocolForPipelineRecovery",
 )
+# What HDFS protects data transfer by; `make test-all` runs them. Reads of secured clusters go by stock TCP or UCX.
+SECURED_CLASSES = (
+    "TestSaslDataTransfer",
+    "TestEncryptedTransfer",
+    "TestBlockTokenWithDFS",
+    "TestBalancerWithEncryptedTransfer",
+)
 # On one host no switch can mirror anything: what is tested is that DataNodes which report in vain write as over TCP.
 NO_CONTROLLER = "http://127.0.0.1:9"
 PLANES = (*planes.NAMES, "mirror")
@@ -195,6 +202,8 @@ def properties(plane: str, stats: Path) -> Properties:
     # Hadoop's tests count on its own, for instance that 128 KiB leave the client at once.
     for key in TUNED:
         pasted.pop(key, None)
+    if plane == "ndn":
+        pasted |= planes.RESOLVER  # says no where a test's cluster is open
     return {**TEST_SITE, **pasted, "trunkline.stats.file": str(stats)}
 
 

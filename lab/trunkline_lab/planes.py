@@ -138,6 +138,10 @@ def _plugin(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+# What named data needs besides in clusters with SASL or encryption (`trunkline hadoop conf ndn --secure`).
+RESOLVER: Properties = {"dfs.trustedchannel.resolver.class": "io.trunkline.hadoop.TrunklineTrustedChannelResolver"}
+
+
 def pasted(plane: str, face: str = "") -> Properties:
     """What `trunkline hadoop conf PLANE` tells an operator to paste; ndn with no face: every JVM is on its own."""
     shown = subprocess.run(

@@ -27,7 +27,6 @@ ENCRYPTED: Properties = {
     # The quicker of Hadoop's two ways by far: without it data is encrypted by RC4 or 3DES.
     "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
 }
-RESOLVER: Properties = {"dfs.trustedchannel.resolver.class": "io.trunkline.hadoop.TrunklineTrustedChannelResolver"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Case:
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
-    "sealed": ("ndn", ENCRYPTED | RESOLVER),
+    "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
     "open": ("ndn", {}),
 }
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import MIB, FlushingWriter, SlowReader, SlowWriter, in_mid_write, under_way
 
-from trunkline_lab import replicas
+from trunkline_lab import planes, replicas
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.procs import wait_until
 
@@ -193,7 +193,6 @@ def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, 
 
 
 ENCRYPTED = {"dfs.block.access.token.enable": "true", "dfs.encrypt.data.transfer": "true"}
-RESOLVER = {"dfs.trustedchannel.resolver.class": "io.trunkline.hadoop.TrunklineTrustedChannelResolver"}
 
 
 def test_encrypted_transfer_goes_over_stock_tcp_without_the_resolver(make_bed, data, tmp_path):
@@ -210,7 +209,7 @@ def test_encrypted_transfer_goes_over_stock_tcp_without_the_resolver(make_bed, d
 def test_encrypted_blocks_are_written_by_name(make_bed, data, tmp_path, victim):
     """Also where a DataNode of the pipeline is killed in mid-write; reads go over stock TCP."""
     suite = {"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}
-    bed = make_bed(extra=ENCRYPTED | suite | RESOLVER)
+    bed = make_bed(extra=ENCRYPTED | suite | planes.RESOLVER)
     writer = in_mid_write(bed, data)
     if victim:
         bed.pipeline("/file")[victim - 1].process.kill()

@@ -246,6 +246,12 @@ MATRIX: dict[str, Stage] = {
         for version in stock.VERSIONS
         for plane in ("ndn", "ucx")
     },
+    **{
+        f"hadoop-secured-{plane}": Stage(
+            partial(_hadoop, plane, stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)
+        )
+        for plane in ("ndn", "ucx")
+    },
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
