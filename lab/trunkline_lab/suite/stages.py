@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .. import guest, hadoop_tests, mirror_kernels, paths, planes, procs, stock, venv, verbs
+from .. import fuzz, guest, hadoop_tests, mirror_kernels, paths, planes, procs, stock, venv, verbs
 from ..say import say
 from .count import Count, of_cargo, of_hadoop, of_junit
 from .step import LOGS, Step
@@ -127,6 +127,20 @@ def _mirror_kernel(kernel: str) -> Count:
         return Count(skipped=1, notes=[f"skipped: mirror on kernel {kernel}: {lack}"])
     ended = any("script ended with status 0" in line for line in console)
     return of_cargo(console, f"the guest on kernel {kernel}", 0 if ended else 1)
+
+
+def _fuzz() -> Count:
+    """A minute of each fuzz target."""
+    if not fuzz.installed():
+        Step("fuzz", fuzz.INSTALL, quiet=True)
+    if not fuzz.installed():
+        return Count(skipped=1, notes=[f"skipped: fuzz: cargo could not install cargo-fuzz {fuzz.CARGO_FUZZ}"])
+    count = Count()
+    for target in fuzz.targets():
+        step = Step("fuzz", target.command(), quiet=True)
+        notes = [f"failed: fuzz: {target.label}: status {step.status}"] if step.status else []
+        count.add(Count(passed=int(not step.status), failed=int(bool(step.status)), notes=notes))
+    return count
 
 
 def _build() -> Count:
@@ -252,6 +266,7 @@ MATRIX: dict[str, Stage] = {
         )
         for plane in ("ndn", "ucx")
     },
+    "fuzz": Stage(_fuzz),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
