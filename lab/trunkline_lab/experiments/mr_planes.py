@@ -33,7 +33,11 @@ COLUMNS = {TCP: "paper_tcp", ALIKE: "tcp", NDN: "mount", MIRROR: "ours"}
 
 def of(options: Options) -> Topology:
     """Where the data centre of ndn-contended has routers, all planes but named data have bridges."""
-    return topology_file.named(options.topology or "paper-fig5").with_roles(ndn_contended.ROLES).with_rates(RATE_BIT_S, RATE_BIT_S // NARROW)
+    return (
+        topology_file.named(options.topology or "paper-fig5")
+        .with_roles(ndn_contended.ROLES)
+        .with_rates(RATE_BIT_S, RATE_BIT_S // NARROW)
+    )
 
 
 def measure(options: Options, kind: str, result: Result) -> Seen:
