@@ -147,7 +147,7 @@ def test_bridges_mirror_where_no_switch_speaks_openflow():
     assert list(topology.management) == ["controller", *topology.bridges, *topology.roles.datanodes]
     assert topology.address(topology.bridges[0]) == plain.address(topology.bridges[0])
     assert plain.controlled == ()
-    openflow = topology_file.named("mr-tree")
+    openflow = topology_file.named("qos-fig5")
     assert openflow.mirrored() == openflow
     with pytest.raises(TopologyError, match="switches of one kind"):
         parse(RING).mirrored()

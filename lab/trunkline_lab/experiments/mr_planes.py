@@ -1,7 +1,8 @@
 """The planes side by side: four writers at once over a narrow core, as in ndn-contended, with hosts at 200 Mbit/s.
 
 Stock TCP; TCP tuned alike, with what `trunkline hadoop conf` sets for throughput and the hosts' buffers; named data;
-and mirrored replication. All but named data go through Open vSwitches, named data through forwarders at their place.
+and mirrored replication. All but named data go through Linux bridges, which on the plane mirror copy by an eBPF
+program; named data goes through forwarders at their place.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ GOAL_LINKS = 1.0  # times, at most
 COLUMNS = {TCP: "paper_tcp", ALIKE: "tcp", NDN: "mount", MIRROR: "ours"}
 
 
-def of(options: Options, kind: str) -> Topology:
-    """Switches for all but named data, which has routers in their places."""
-    name = "paper-fig5" if kind == NDN else options.topology or "mr-fig5"
-    return topology_file.named(name).with_roles(ndn_contended.ROLES).with_rates(RATE_BIT_S, RATE_BIT_S // NARROW)
+def of(options: Options) -> Topology:
+    """Where the data centre of ndn-contended has routers, all planes but named data have bridges."""
+    return (
+        topology_file.named(options.topology or "paper-fig5")
+        .with_roles(ndn_contended.ROLES)
+        .with_rates(RATE_BIT_S, RATE_BIT_S // NARROW)
+    )
 
 
 def measure(options: Options, kind: str, result: Result) -> Seen:
@@ -43,7 +47,7 @@ def measure(options: Options, kind: str, result: Result) -> Seen:
     )
     plane = kind if kind in (*data_center.PLANES, MIRROR) else TCP
     directory = DIRECTORY / NAME / kind.replace(", ", "-").replace(" ", "-")
-    return ndn_contended.at_once(options, plane, of(options, kind), result, directory, extra=extra, tuned=kind == ALIKE)
+    return ndn_contended.at_once(options, plane, of(options), result, directory, extra=extra, tuned=kind == ALIKE)
 
 
 def run(options: Options) -> Result:
