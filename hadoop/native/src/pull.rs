@@ -151,6 +151,8 @@ impl Pull {
             no_route_wait: NO_ROUTE_WAIT,
             live: settings.live,
             verify: VerifyPolicy::None,
+            // Nobody has signed it, and one in a cache would end every write's pull.
+            believe_nack: false,
             seed,
             ..ConsumerConfig::new(prefix.clone())
         };

@@ -327,6 +327,33 @@ fn a_producer_may_refuse() {
 }
 
 #[test]
+fn a_refusal_that_nobody_has_signed_is_the_readers_to_judge() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            verify: VerifyPolicy::None,
+            believe_nack: false,
+            ..fixed(1)
+        },
+        ms(0),
+    );
+    sent(&mut c, ms(0));
+    let name = prefix().append_segment(0);
+    let forged = Data::builder(&name)
+        .content_type(content_type::NACK)
+        .sign(&SigningKey::DigestSha256);
+    c.on_data(ms(1), Data::parse(forged).expect("well formed"), false);
+    assert_eq!(read(&mut c), [0]);
+    assert!(c.reject(0));
+    let again = sent(&mut c, ms(2));
+    assert!(
+        again[0].must_be_fresh(),
+        "past the cache that had the forged one"
+    );
+    c.on_data(ms(3), data(0), false);
+    assert_eq!((read(&mut c), c.failure()), (vec![0], None));
+}
+
+#[test]
 fn what_is_asked_for_ahead_grows_with_what_is_read() {
     let mut c = Consumer::new(
         ConsumerConfig {

@@ -48,6 +48,9 @@ pub struct ConsumerConfig {
     pub probe: bool,
     /// What is checked of each Data before it is handed on. Default DigestSha256.
     pub verify: VerifyPolicy,
+    /// Whether a Data of ContentType Nack ends the stream, as its producer refuses. Set false where whoever reads tells
+    /// what is genuine ([`VerifyPolicy::None`]): it is handed on as any other then, to be rejected. Default true.
+    pub believe_nack: bool,
     /// Whether every Interest goes past the caches (MustBeFresh): for streams whose segments have no freshness, and
     /// whose name caches may hold other bytes under. Default false.
     pub must_be_fresh: bool,
@@ -75,6 +78,7 @@ impl ConsumerConfig {
             live: false,
             probe: true,
             verify: VerifyPolicy::default(),
+            believe_nack: true,
             must_be_fresh: false,
             seed: 0,
         }

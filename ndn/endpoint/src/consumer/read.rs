@@ -19,7 +19,7 @@ impl Consumer {
                         self.reject_for(self.base, why);
                         return None;
                     }
-                    if data.content_type() == content_type::NACK {
+                    if self.config.believe_nack && data.content_type() == content_type::NACK {
                         let reason = FailReason::Refused {
                             prefix: self.config.prefix.clone(),
                             segment: self.base,

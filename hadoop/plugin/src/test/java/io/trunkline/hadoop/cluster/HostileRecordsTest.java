@@ -190,7 +190,7 @@ class HostileRecordsTest {
     conf.setBoolean("dfs.block.access.token.enable", true);
     TestCluster cluster = cluster();
     strangers(cluster, "", lure.getLocalPort());
-    says = bytesOf(Welcome.encode());
+    says = bytesOf(Welcome.draw().encode());
     Configuration unaware = new Configuration(cluster.fs().getConf());
     unaware.unset("dfs.block.access.token.enable");
     try (FileSystem fs = FileSystem.newInstance(cluster.fs().getUri(), unaware)) {
@@ -214,7 +214,7 @@ class HostileRecordsTest {
     strangers(
         cluster, new DataNodeRecord(Preamble.VERSION, true, "", lure.getLocalPort(), "", true));
     byte[] answer = new byte[Welcome.BYTES + SecureHello.MESSAGE_BYTES];
-    System.arraycopy(bytesOf(Welcome.encode()), 0, answer, 0, Welcome.BYTES);
+    System.arraycopy(bytesOf(Welcome.draw().encode()), 0, answer, 0, Welcome.BYTES);
     says = answer;
     putAndGet(cluster.fs(), "/pretended");
     cluster.check("/pretended", DATA, 3);

@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.RecordingProxy;
 import io.trunkline.hadoop.TrunklineTrustedChannelResolver;
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.Native;
+import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.File;
@@ -25,6 +28,8 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DFSTestUtil;
+import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.minikdc.MiniKdc;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.junit.jupiter.api.Test;
@@ -229,6 +234,27 @@ class SecuredClustersTest {
       assertEquals(0, cluster.count(Counter.NAMED_WRITES));
       assertTrue(cluster.count(Fallback.NO_RESOLVER) > 0);
       cluster.check("/unaware", DATA, 3);
+    }
+  }
+
+  /** The NameNode says whether blocks need tokens, whatever a DataNode's own configuration says. */
+  @Test
+  void dataNodesThatWereNotToldOfTokensAnswerNobody() throws Exception {
+    for (boolean secured : new boolean[] {false, true}) {
+      Configuration untold = new Configuration(false);
+      untold.setBoolean("dfs.block.access.token.enable", false);
+      Configuration conf = secured ? tokens() : TestCluster.conf();
+      try (TestCluster cluster = new TestCluster(conf, 3, untold, untold, untold)) {
+        cluster.write("/untold", DATA);
+        cluster.check("/untold", DATA, 3);
+        ExtendedBlock block =
+            DFSTestUtil.getAllBlocks(cluster.fs(), new Path("/untold")).get(0).getBlock();
+        try (NdnNode node = NdnNode.acquire(Settings.from(cluster.fs().getConf()), null)) {
+          String name = node.names().metadata(block.getBlockPoolId(), block.getBlockId());
+          String told = Native.blockMetadata(node.handle(), name, new byte[1][], 2000);
+          assertEquals(secured, told == null, "anybody may ask where there are no tokens");
+        }
+      }
     }
   }
 

@@ -80,7 +80,7 @@ class WireTest {
     byte[] hello = new SecureHello(new byte[10], new byte[SecureHello.MESSAGE_BYTES]).encode();
     assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(NAMED.encode())));
     assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(new byte[] {'G'})));
-    for (int[] change : new int[][] {{4, 2}, {4, 4}, {5, 1}, {6, 0x7F}, {6, 0x10}, {7, 0}}) {
+    for (int[] change : new int[][] {{4, 2}, {4, 5}, {5, 1}, {6, 0x7F}, {6, 0x10}, {7, 0}}) {
       byte[] bytes = Arrays.copyOf(hello, 40_000);
       bytes[change[0]] = (byte) change[1];
       if (change[0] == 6 && change[1] == 0x10) {
@@ -96,11 +96,12 @@ class WireTest {
   /** What both ends have seen is the welcome and all of the hello before its message. */
   @Test
   void thePrologueHoldsBothVersions() throws IOException {
-    byte[] prologue = SecureHello.prologue(new byte[] {1, 2});
+    Welcome welcome = Welcome.draw();
+    byte[] prologue = SecureHello.prologue(welcome, new byte[] {1, 2});
     byte[] hello = new SecureHello(new byte[] {1, 2}, new byte[48]).encode();
     byte[] expected =
         ByteBuffer.allocate(Welcome.BYTES + hello.length - 48)
-            .put(Welcome.encode())
+            .put(welcome.encode())
             .put(hello, 0, hello.length - 48)
             .array();
     assertArrayEquals(expected, prologue);
@@ -112,7 +113,7 @@ class WireTest {
         new byte[][] {{0}, {'T', 'R', 'X'}, "GET / HTTP/1.1".getBytes(), StockBytes.heartbeat()}) {
       assertThrows(IOException.class, () -> Preamble.decode(ByteBuffer.wrap(stranger)));
     }
-    for (int[] change : new int[][] {{4, 2}, {4, 4}, {5, 2}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
+    for (int[] change : new int[][] {{4, 2}, {4, 5}, {5, 2}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
       byte[] bytes = Arrays.copyOf(NAMED.encode(), 2000);
       bytes[change[0] == 61 ? NAMED.encode().length - 4 : change[0]] = (byte) change[1];
       assertThrows(

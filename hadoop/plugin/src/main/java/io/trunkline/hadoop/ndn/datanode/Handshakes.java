@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.util.LogLimit;
@@ -12,23 +13,42 @@ import org.slf4j.LoggerFactory;
 
 /** The handshake of one connection to the plug-in, as the DataNode does it. */
 final class Handshakes implements NamedInput.Security {
+  /** Is told once the other end has shown that it has a right to be here. */
+  interface Known {
+    /** It has. */
+    void known() throws IOException;
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(Handshakes.class);
 
   /** Of all connections: strangers can bring refusals about as often as they like. */
   private static final LogLimit LINES = new LogLimit();
 
+  private static final int MAX_SHOWN = 200;
+
   private final BlockTokens tokens;
+  private final Welcome welcome;
   private final AnswerOutput out;
+  private final Known known;
 
   /**
    * For one connection.
    *
    * @param tokens knows passwords, null where there are no tokens
+   * @param welcome what this end has said first
    * @param out takes the answer, and all that follows it
+   * @param known told once of who is no stranger any more
    */
-  Handshakes(BlockTokens tokens, AnswerOutput out) {
+  Handshakes(BlockTokens tokens, Welcome welcome, AnswerOutput out, Known known) {
     this.tokens = tokens;
+    this.welcome = welcome;
     this.out = out;
+    this.known = known;
+  }
+
+  @Override
+  public void known() throws IOException {
+    known.known();
   }
 
   @Override
@@ -43,7 +63,8 @@ final class Handshakes implements NamedInput.Security {
         throw new IOException("this DataNode has no block tokens");
       }
       SecureSession session =
-          SecureSession.server(tokens.password(hello.identifier()), hello.identifier());
+          SecureSession.server(
+              welcome, tokens.password(hello.identifier()), hello.identifier());
       try {
         session.hear(hello.message());
         out.secure(session.say(), session);
@@ -57,12 +78,18 @@ final class Handshakes implements NamedInput.Security {
       if (LINES.allows()) {
         LOG.warn(
             "named data: a connection is refused: {}; more in a minute are only counted",
-            e.getMessage());
+            shown(e.getMessage()));
       }
       // Stock code has no line of its own for this one.
       InvalidToken refused = new InvalidToken(e.getMessage());
       refused.initCause(e);
       throw refused;
     }
+  }
+
+  /** What stock code says of a token has the token's own texts in it, which anybody may have written. */
+  private static String shown(String message) {
+    String line = String.valueOf(message).replaceAll("\\p{Cntrl}", " ");
+    return line.length() <= MAX_SHOWN ? line : line.substring(0, MAX_SHOWN) + "…";
   }
 }

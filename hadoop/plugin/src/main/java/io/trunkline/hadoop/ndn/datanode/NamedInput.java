@@ -57,6 +57,13 @@ final class NamedInput extends InputStream {
      * @throws IOException when the other end has not the password of the token that it names
      */
     SecureSession answer(SecureHello hello) throws IOException;
+
+    /**
+     * The other end has shown that it has a right to be here: its first record has opened.
+     *
+     * @throws IOException when the connection has gone meanwhile
+     */
+    default void known() throws IOException {}
   }
 
   /** Connections stay as they are. */
@@ -196,7 +203,8 @@ final class NamedInput extends InputStream {
       }
       switch (state) {
         case HELLO -> {
-          if (!secured() && refusal != null) {
+          secured();
+          if (refusal != null) {
             throw refusal;
           }
         }
@@ -242,7 +250,7 @@ final class NamedInput extends InputStream {
         refusal = e;
       }
     }
-    return session != null;
+    return session != null && refusal == null;
   }
 
   private void readHello() throws IOException {
@@ -289,13 +297,15 @@ final class NamedInput extends InputStream {
     if (preamble.key() != null && session == null) {
       throw new IOException("preamble with a key on a connection that is not secure");
     }
+    security.known();
     state = State.HEADER;
     return true;
   }
 
   /** Waits for more of the preamble or of the op header. */
   private boolean moreOfGreeting() throws IOException {
-    boolean stranger = security.required() && session == null;
+    // Whoever has only shaken hands may be replaying what others said: the preamble is in a record.
+    boolean stranger = security.required() && preamble == null;
     long limit = stranger ? TimeUnit.MILLISECONDS.toNanos(HANDSHAKE_MS) : GREETING_NANOS;
     long now = nanoClock.getAsLong();
     if (greetingBegan.isEmpty()) {
@@ -319,6 +329,10 @@ final class NamedInput extends InputStream {
       throw new IOException("connection to the plug-in carries no write");
     }
     WriteOp op = OpHeader.parseWrite(control.buffer());
+    if (op.header().length > OpHeader.MAX_NAMED_BYTES) {
+      // Clients of ours send none; passed on, it would be held against the next DataNode.
+      throw new IOException("op header of " + op.header().length + " bytes");
+    }
     String expected = names.version(op.pool(), op.block(), op.genstamp());
     if (!preamble.name().equals(expected)) {
       throw new IOException(

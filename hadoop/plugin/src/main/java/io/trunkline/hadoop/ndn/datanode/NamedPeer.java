@@ -20,6 +20,11 @@ final class NamedPeer extends TransportPeer {
   private final NamedInput in;
   private volatile int readTimeoutMs;
 
+  /** Until the other end has shown a right to be here, stock code's patience is not for it. */
+  private volatile boolean known;
+
+  private volatile int patienceMs;
+
   /**
    * A peer.
    *
@@ -39,10 +44,12 @@ final class NamedPeer extends TransportPeer {
       throws IOException {
     super(socket.getRemoteSocketAddress(), socket.getLocalSocketAddress(), settings.statsFile());
     socket.setTcpNoDelay(true);
-    Welcome.send(socket.getChannel());
+    Welcome welcome = Welcome.draw();
+    welcome.send(socket.getChannel());
     stock = new NioInetPeer(socket);
     out = new AnswerOutput(socket.getChannel());
-    if (tokens != null) {
+    known = tokens == null;
+    if (!known) {
       // Stock code asks whether the connection is secure before it sets a timeout.
       setReadTimeout(NamedInput.HANDSHAKE_MS);
     }
@@ -65,7 +72,7 @@ final class NamedPeer extends TransportPeer {
                   () -> readTimeoutMs);
             },
             out,
-            new Handshakes(tokens, out),
+            new Handshakes(tokens, welcome, out, this::becomeKnown),
             System::nanoTime);
   }
 
@@ -78,7 +85,25 @@ final class NamedPeer extends TransportPeer {
   @Override
   public void setReadTimeout(int timeoutMs) throws IOException {
     readTimeoutMs = timeoutMs;
+    boolean longer = timeoutMs == 0 || timeoutMs > NamedInput.HANDSHAKE_MS;
+    patience(longer && !known ? NamedInput.HANDSHAKE_MS : timeoutMs);
+  }
+
+  private void patience(int timeoutMs) throws IOException {
+    patienceMs = timeoutMs;
     stock.setReadTimeout(timeoutMs);
+  }
+
+  /** How long a read waits at most just now, in milliseconds. */
+  int patienceMs() {
+    return patienceMs;
+  }
+
+  private void becomeKnown() throws IOException {
+    if (!known) {
+      known = true;
+      patience(readTimeoutMs);
+    }
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.util.LogLimit;
 import java.io.File;
 import java.io.IOException;
 import org.apache.hadoop.hdfs.protocol.BlockLocalPathInfo;
@@ -19,6 +20,7 @@ import org.slf4j.LoggerFactory;
  */
 final class ReplicaResolver implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ReplicaResolver.class);
+  private static final LogLimit GUARDED = new LogLimit();
   private static final int WAIT_MS = 500;
   private static final long PAUSE_MS = 1000;
 
@@ -73,6 +75,16 @@ final class ReplicaResolver implements AutoCloseable {
     // each pool that it is asked about and does not know.
     FsDatasetSpi<?> dataset = dataNode.getFSDataset();
     if (dataset == null || !dataNode.isBPServiceAlive(parts[0])) {
+      return null;
+    }
+    // The NameNode says whether a pool's blocks need tokens; this DataNode's configuration may not.
+    if (dataNode.getBlockPoolTokenSecretManager().isBlockPoolRegistered(parts[0])) {
+      if (GUARDED.allows()) {
+        LOG.warn(
+            "named data: blocks of {} are not read by name, as its NameNode wants block tokens: set"
+                + " dfs.block.access.token.enable on this DataNode, too",
+            parts[0]);
+      }
       return null;
     }
     Replica replica = finalized(dataset, parts[0], block);

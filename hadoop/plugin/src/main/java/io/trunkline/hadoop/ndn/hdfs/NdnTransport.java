@@ -30,6 +30,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
@@ -101,10 +102,13 @@ public final class NdnTransport implements Transport {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
       }
       refuseOtherSecurity(node.discovery().route(dial.dataNode()), token);
+      AtomicReference<Welcome> welcome = new AtomicReference<>();
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
-              .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs));
-      return token == null ? plain(dial, node, control) : secured(dial, node, control, token);
+              .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs, welcome));
+      return token == null
+          ? plain(dial, node, control)
+          : secured(dial, node, control, welcome.get(), token);
     }
   }
 
@@ -133,11 +137,12 @@ public final class NdnTransport implements Transport {
    * the DataNode has shown that it knows the token. What fails before goes to the stock port, with
    * all of stock code's protection.
    */
-  private TapChannel secured(Dial dial, NdnNode node, SocketChannel control, BlockToken token)
+  private TapChannel secured(
+      Dial dial, NdnNode node, SocketChannel control, Welcome welcome, BlockToken token)
       throws NotServed, IOException {
     SecureSession session;
     try {
-      session = SecureClient.handshake(control, token, HANDSHAKE_MS);
+      session = SecureClient.handshake(control, welcome, token, HANDSHAKE_MS);
     } catch (IOException e) {
       control.close();
       if (dial.abandoned()) {
@@ -161,13 +166,14 @@ public final class NdnTransport implements Transport {
   }
 
   /** Whether a plug-in listens where the record says is seen before anything is sent there. */
-  private static SocketChannel connect(Dial dial, InetSocketAddress plugin, int limitMs)
+  private static SocketChannel connect(
+      Dial dial, InetSocketAddress plugin, int limitMs, AtomicReference<Welcome> welcome)
       throws IOException {
     long began = System.nanoTime();
     SocketChannel channel = dial.tcp(plugin, limitMs);
     try {
       long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
-      Welcome.await(channel, (int) Math.max(1, limitMs - tookMs));
+      welcome.set(Welcome.await(channel, (int) Math.max(1, limitMs - tookMs)));
       return channel;
     } catch (IOException e) {
       channel.close();

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.secure;
 
 import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.wire.BlockToken;
 import java.io.EOFException;
 import java.io.IOException;
@@ -17,18 +18,19 @@ public final class SecureClient {
   /**
    * Makes a connection secure.
    *
-   * @param channel a connection that blocks, on which the plug-in's welcome has come
+   * @param channel a connection that blocks
+   * @param welcome what the plug-in has said on it
    * @param token the secret that both ends have; its identifier is sent as it is
    * @param limitMs how long it may take, in milliseconds
    * @return the session
    * @throws IOException when the other end has not the token's password, or says nothing in time
    */
-  public static SecureSession handshake(SocketChannel channel, BlockToken token, int limitMs)
-      throws IOException {
+  public static SecureSession handshake(
+      SocketChannel channel, Welcome welcome, BlockToken token, int limitMs) throws IOException {
     if (token.identifier().length > BlockToken.MAX_IDENTIFIER_BYTES) {
       throw new IOException("block token of " + token.identifier().length + " bytes");
     }
-    SecureSession session = SecureSession.client(token.password(), token.identifier());
+    SecureSession session = SecureSession.client(welcome, token.password(), token.identifier());
     try {
       ByteBuffer hello =
           ByteBuffer.wrap(new SecureHello(token.identifier(), session.say()).encode());

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.secure;
 
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import java.io.IOException;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
@@ -29,31 +30,35 @@ public final class SecureSession implements AutoCloseable {
   /**
    * The end that has connected.
    *
+   * @param welcome what the other end has said first
    * @param password the token's
    * @param identifier the token's
    * @return the session, whose handshake this end begins
    * @throws IOException when there is no password
    */
-  public static SecureSession client(byte[] password, byte[] identifier) throws IOException {
-    return open(false, password, identifier);
+  public static SecureSession client(Welcome welcome, byte[] password, byte[] identifier)
+      throws IOException {
+    return open(false, welcome, password, identifier);
   }
 
   /**
    * The end that has accepted.
    *
+   * @param welcome what this end has said first
    * @param password the token's
    * @param identifier the token's
    * @return the session, whose handshake the other end begins
    * @throws IOException when there is no password
    */
-  public static SecureSession server(byte[] password, byte[] identifier) throws IOException {
-    return open(true, password, identifier);
+  public static SecureSession server(Welcome welcome, byte[] password, byte[] identifier)
+      throws IOException {
+    return open(true, welcome, password, identifier);
   }
 
-  private static SecureSession open(boolean server, byte[] password, byte[] identifier)
-      throws IOException {
-    return new SecureSession(
-        NativeSecurity.sessionOpen(server, password, SecureHello.prologue(identifier)));
+  private static SecureSession open(
+      boolean server, Welcome welcome, byte[] password, byte[] identifier) throws IOException {
+    byte[] prologue = SecureHello.prologue(welcome, identifier);
+    return new SecureSession(NativeSecurity.sessionOpen(server, password, prologue));
   }
 
   /**

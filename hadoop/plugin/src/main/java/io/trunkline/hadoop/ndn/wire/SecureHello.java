@@ -69,12 +69,13 @@ public record SecureHello(byte[] identifier, byte[] message) {
   /**
    * What both ends have seen before the handshake.
    *
+   * @param welcome what the plug-in has said
    * @param identifier that of the token
    * @return the prologue
    */
-  public static byte[] prologue(byte[] identifier) {
+  public static byte[] prologue(Welcome welcome, byte[] identifier) {
     return ByteBuffer.allocate(Welcome.BYTES + FIXED_BYTES + identifier.length)
-        .put(Welcome.encode())
+        .put(welcome.encode())
         .put(head(identifier))
         .array();
   }

@@ -4,35 +4,63 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.channels.WritableByteChannel;
+import java.security.SecureRandom;
+import java.util.concurrent.TimeUnit;
 
 /**
  * What a DataNode's plug-in says first on every connection, before it is sent anything:
  *
  * <pre>
- *   magic "TRKW" (4) | version of the {@link Preamble} (1) | zeros (3)
+ *   magic "TRKW" (4) | version of the {@link Preamble} (1) | zeros (3) | nonce (16)
  * </pre>
  *
  * A client that was told of a port by a stranger would else send a write to whatever listens there,
- * and lose the DataNode, which is healthy, from its pipeline.
+ * and lose the DataNode, which is healthy, from its pipeline. The nonce is of this connection alone,
+ * and a part of the handshake's prologue: a {@link SecureHello} that was recorded on another one is
+ * refused.
  */
 public final class Welcome {
   /** Its length in bytes. */
-  public static final int BYTES = 8;
+  public static final int BYTES = 24;
 
   private static final int MAGIC = 0x54524B57;
+  private static final int FIXED_BYTES = 8;
+  private static final SecureRandom RANDOM = new SecureRandom();
 
-  private Welcome() {}
+  private final byte[] bytes;
+
+  private Welcome(byte[] bytes) {
+    this.bytes = bytes;
+  }
+
+  /**
+   * That of a new connection.
+   *
+   * @return a Welcome with a nonce of its own
+   */
+  public static Welcome draw() {
+    byte[] nonce = new byte[BYTES - FIXED_BYTES];
+    RANDOM.nextBytes(nonce);
+    return new Welcome(
+        ByteBuffer.allocate(BYTES)
+            .putInt(MAGIC)
+            .put(Preamble.VERSION)
+            .position(FIXED_BYTES)
+            .put(nonce)
+            .array());
+  }
 
   /**
    * Its bytes.
    *
    * @return a buffer ready to be read
    */
-  public static ByteBuffer encode() {
-    return ByteBuffer.allocate(BYTES).putInt(MAGIC).put(Preamble.VERSION).position(BYTES).flip();
+  public ByteBuffer encode() {
+    return ByteBuffer.wrap(bytes.clone());
   }
 
   /**
@@ -41,29 +69,27 @@ public final class Welcome {
    * @param to the connection
    * @throws IOException when it has gone already
    */
-  public static void send(WritableByteChannel to) throws IOException {
+  public void send(WritableByteChannel to) throws IOException {
     if (to.write(encode()) != BYTES) {
       throw new IOException("connection takes nothing");
     }
   }
 
   /**
-   * Waits for it.
+   * Waits for one.
    *
    * @param from a connection that blocks
-   * @param limitMs how long it may take, in milliseconds
-   * @throws IOException when something else comes, or nothing in time
+   * @param limitMs how long all of it may take, in milliseconds
+   * @return what has come
+   * @throws IOException when something else comes, or too little in time
    */
-  public static void await(SocketChannel from, int limitMs) throws IOException {
+  public static Welcome await(SocketChannel from, int limitMs) throws IOException {
     Socket socket = from.socket();
     int timeoutMs = socket.getSoTimeout();
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
     byte[] bytes = new byte[BYTES];
-    socket.setSoTimeout(limitMs);
-    InputStream in = socket.getInputStream();
-    if (in.readNBytes(bytes, 0, BYTES) != BYTES) {
-      throw new EOFException("no plug-in listens there: connection closed");
-    }
-    socket.setSoTimeout(timeoutMs);
+    // What another version says after its first bytes is not waited for.
+    read(socket, bytes, 0, FIXED_BYTES, deadline);
     ByteBuffer said = ByteBuffer.wrap(bytes);
     if (said.getInt() != MAGIC) {
       throw new IOException("no plug-in listens there");
@@ -72,6 +98,26 @@ public final class Welcome {
     if (version != Preamble.VERSION) {
       throw new IOException(
           "the plug-in speaks version " + version + ", this side " + Preamble.VERSION);
+    }
+    read(socket, bytes, FIXED_BYTES, BYTES, deadline);
+    socket.setSoTimeout(timeoutMs);
+    return new Welcome(bytes);
+  }
+
+  private static void read(Socket socket, byte[] to, int from, int end, long deadline)
+      throws IOException {
+    InputStream in = socket.getInputStream();
+    for (int at = from; at < end; ) {
+      long leftMs = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+      if (leftMs <= 0) {
+        throw new SocketTimeoutException("nothing that a plug-in would say has come in time");
+      }
+      socket.setSoTimeout((int) leftMs);
+      int count = in.read(to, at, end - at);
+      if (count < 0) {
+        throw new EOFException("no plug-in listens there: connection closed");
+      }
+      at += count;
     }
   }
 }

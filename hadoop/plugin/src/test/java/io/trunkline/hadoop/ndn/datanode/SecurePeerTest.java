@@ -14,6 +14,7 @@ import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.secure.SealedWire;
 import io.trunkline.hadoop.ndn.secure.SecureClient;
+import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
@@ -68,6 +69,7 @@ class SecurePeerTest {
   private ServerSocketChannel server;
   private RecordingProxy proxy;
   private SocketChannel client;
+  private Welcome welcome;
   private NamedPeer peer;
   private Token<BlockTokenIdentifier> token;
 
@@ -98,7 +100,7 @@ class SecurePeerTest {
     proxy = new RecordingProxy((InetSocketAddress) server.getLocalAddress(), turned);
     client = SocketChannel.open(proxy.address());
     peer = new NamedPeer(server.accept().socket(), settings, nodes, null, tokens);
-    Welcome.await(client, 10_000);
+    welcome = Welcome.await(client, 10_000);
   }
 
   private static BlockToken of(Token<?> token) {
@@ -112,7 +114,7 @@ class SecurePeerTest {
 
   private TapChannel tap(BlockToken with, Planner planner) throws IOException {
     CompletableFuture<Boolean> secured = CompletableFuture.supplyAsync(peer::hasSecureChannel);
-    SealedWire wire = new SealedWire(SecureClient.handshake(client, with, 10_000));
+    SealedWire wire = new SealedWire(SecureClient.handshake(client, welcome, with, 10_000));
     assertTrue(secured.join());
     NamedWrites named =
         new NamedWrites(
@@ -345,7 +347,7 @@ class SecurePeerTest {
                 throw new IllegalStateException(e);
               }
             });
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, with, 10_000));
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, with, 10_000));
     refused.get(20, TimeUnit.SECONDS);
     assertEquals(before + 1, stats.value(Counter.HANDSHAKES_REFUSED));
   }
@@ -388,14 +390,68 @@ class SecurePeerTest {
                 throw new IllegalStateException(e);
               }
             });
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, of(token), 10_000));
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 10_000));
     liar.get(20, TimeUnit.SECONDS);
+  }
+
+  /** What somebody else once said to the DataNode opens nothing. */
+  @Test
+  void aHandshakeThatWasRecordedIsRefused() throws Exception {
+    BlockTokens tokens = BlockTokensTest.of(keys);
+    connect(tokens, -1);
+    byte[] recorded;
+    try (SecureSession session =
+        SecureSession.client(welcome, token.getPassword(), token.getIdentifier())) {
+      recorded = new SecureHello(token.getIdentifier(), session.say()).encode();
+    }
+    client.close();
+    peer.close();
+    proxy.close();
+    connect(tokens, -1);
+    client.write(ByteBuffer.wrap(recorded));
+    assertFalse(peer.hasSecureChannel());
+    refused(InvalidToken.class);
+  }
+
+  /** Its end is the end of the client's first message: no thread may go round for what follows. */
+  @Test
+  void whoSaysMoreThanAHandshakeIsRefused() throws Exception {
+    connect(BlockTokensTest.of(keys), -1);
+    try (SecureSession session =
+        SecureSession.client(welcome, token.getPassword(), token.getIdentifier())) {
+      byte[] hello = new SecureHello(token.getIdentifier(), session.say()).encode();
+      client.write(ByteBuffer.wrap(Arrays.copyOf(hello, hello.length + 1)));
+      CompletableFuture<Void> ended =
+          CompletableFuture.runAsync(
+              () -> {
+                assertFalse(peer.hasSecureChannel());
+                refused(IOException.class);
+              });
+      ended.get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  /** Whoever has only shaken hands is not waited for as long as stock code would. */
+  @Test
+  void stockCodesPatienceIsNotForStrangers() throws Exception {
+    connect(BlockTokensTest.of(keys), -1);
+    peer.setReadTimeout(3_600_000);
+    assertEquals(NamedInput.HANDSHAKE_MS, peer.patienceMs());
+    byte[] stock = stock(3, token);
+    CompletableFuture<byte[]> read;
+    try (TapChannel tap = tap(of(token))) {
+      assertEquals(NamedInput.HANDSHAKE_MS, peer.patienceMs());
+      read = readBy(peer, 16);
+      write(tap, stock);
+      read.get(20, TimeUnit.SECONDS);
+      assertEquals(3_600_000, peer.patienceMs());
+    }
   }
 
   @Test
   void whoSaysNothingIsNotWaitedFor() throws Exception {
     connect(BlockTokensTest.of(keys), -1);
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, of(token), 50));
+    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 50));
   }
 
   @Test

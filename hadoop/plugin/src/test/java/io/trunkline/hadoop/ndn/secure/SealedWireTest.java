@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.tap.PassThrough;
 import io.trunkline.hadoop.tap.TapChannel;
 import io.trunkline.hadoop.tap.TapConnection;
@@ -63,8 +64,9 @@ class SealedWireTest {
       far = listener.accept();
     }
     byte[] password = {1, 2, 3};
-    client = SecureSession.client(password, new byte[] {4});
-    server = SecureSession.server(password, new byte[] {4});
+    Welcome welcome = Welcome.draw();
+    client = SecureSession.client(welcome, password, new byte[] {4});
+    server = SecureSession.server(welcome, password, new byte[] {4});
     server.hear(client.say());
     client.hear(server.say());
   }

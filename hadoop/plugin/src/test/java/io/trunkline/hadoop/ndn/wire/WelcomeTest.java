@@ -41,9 +41,10 @@ class WelcomeTest {
   @Test
   void aPluginIsKnownByIt() throws IOException {
     client.socket().setSoTimeout(1234);
-    Welcome.send(server);
+    Welcome sent = Welcome.draw();
+    sent.send(server);
     server.write(ByteBuffer.wrap(new byte[] {42}));
-    Welcome.await(client, 20_000);
+    assertEquals(sent.encode(), Welcome.await(client, 20_000).encode());
     assertEquals(1234, client.socket().getSoTimeout());
     ByteBuffer next = ByteBuffer.allocate(2);
     assertEquals(1, client.read(next), "nothing more was read");
@@ -63,14 +64,14 @@ class WelcomeTest {
 
   @Test
   void norForOneThatCloses() throws IOException {
-    server.write(Welcome.encode().limit(5));
+    server.write(Welcome.draw().encode().limit(5));
     server.close();
     assertThrows(EOFException.class, () -> Welcome.await(client, 20_000));
   }
 
   @Test
   void anotherVersionIsToldApart() throws IOException {
-    ByteBuffer other = Welcome.encode();
+    ByteBuffer other = Welcome.draw().encode().limit(8);
     other.put(4, (byte) (Preamble.VERSION + 1));
     server.write(other);
     IOException e = assertThrows(IOException.class, () -> Welcome.await(client, 20_000));
