@@ -258,6 +258,12 @@ fn a_neighbour_registers_what_the_rules_allow_those_with_its_name() {
             refused.text
         );
     }
+    // What is of each host's own, no rule gives away: its management would be asked elsewhere.
+    for uri in ["/localhost/nfd/rib", "/localhop/nfd/rib/register"] {
+        let refused = ask(named_face, Scope::Localhop, uri);
+        assert_eq!(refused.code, 403);
+        assert!(refused.text.contains("each host's own"), "{}", refused.text);
+    }
     // This host's own applications are not asked.
     assert_eq!(ask(local, Scope::Localhost, "/z").code, 200);
     let faces = FaceStatus::decode_all(&c.dataset("faces/list")).unwrap();

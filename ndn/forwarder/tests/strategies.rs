@@ -346,6 +346,38 @@ fn a_downstream_that_asks_for_the_first_time_waits_with_the_others() {
     }
 }
 
+/// Else who makes the Interest would choose who answers, for everybody.
+#[test]
+fn a_hint_leads_to_nobody_who_may_not_announce_the_name() {
+    let mut w = World::new(|config| {
+        let rule = PrefixRule {
+            peer: "host2".parse().unwrap(),
+            prefixes: vec![name("/host2")],
+        };
+        config.prefix_rules = Some([rule].into());
+    });
+    let asker = w.local();
+    let liar = w.fw.add_face(
+        w.now,
+        FaceSpec {
+            peer_names: vec!["host2".into()],
+            ..FaceSpec::remote("tls4://192.0.2.1:6364", "tls4://192.0.2.2:6364")
+        },
+    );
+    w.route("/host2", liar, 0);
+    w.sent();
+    let hinted = |uri: &str, nonce| {
+        interest_with(uri, |b| b.nonce(nonce).forwarding_hint(name("/host2")))
+    };
+    let refused = w.receive(asker, hinted("/others/1", 1));
+    assert_eq!(brief(&refused), [format!("{asker} nack(no route) /others/1")]);
+    assert!(w.receive(liar, data("/others/1")).is_empty());
+    assert_eq!(faces(&w.receive(asker, hinted("/host2/1", 2))), [liar]);
+    // What an operator has a route for, that face may answer.
+    w.route("/others", liar, 0);
+    assert_eq!(faces(&w.receive(asker, hinted("/others/2", 3))), [liar]);
+}
+
 #[test]
 fn self_learning_asks_those_who_may_announce_a_name_and_hears_no_others() {
     let mut w = World::new(|config| {

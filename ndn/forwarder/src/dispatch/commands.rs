@@ -6,6 +6,7 @@ use crate::manager::Request;
 use crate::mgmt::{ControlParameters, ControlResponse};
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, origin};
+use crate::state::{LOCALHOP, LOCALHOST};
 use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
 use crate::table::name_table::MAX_COMPONENTS;
@@ -112,6 +113,13 @@ impl Forwarder {
             .faces
             .slot(face)
             .ok_or_else(|| refusal(410, "Face not found"))?;
+        let of_hosts = [LOCALHOST, LOCALHOP];
+        if request.localhop && of_hosts.iter().any(|scope| name.value().starts_with(scope)) {
+            return Err(refusal(
+                403,
+                format!("{name} is of each host's own: a neighbour can't register it"),
+            ));
+        }
         if request.localhop && !self.may_announce(slot, name) {
             return Err(refusal(
                 403,

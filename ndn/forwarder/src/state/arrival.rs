@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// First component `localhost`, as bytes of a name.
 pub(crate) const LOCALHOST: &[u8] = b"\x08\x09localhost";
 /// First component `localhop`, as bytes of a name.
-pub(super) const LOCALHOP: &[u8] = b"\x08\x08localhop";
+pub(crate) const LOCALHOP: &[u8] = b"\x08\x08localhop";
 
 /// Next hops that may be used.
 pub(crate) type Hops = SmallVec<[NextHop; 8]>;

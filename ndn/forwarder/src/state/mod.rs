@@ -7,7 +7,7 @@ mod arrival;
 mod end;
 mod upstream;
 
-pub(crate) use arrival::{Arrival, Hops, LOCALHOST};
+pub(crate) use arrival::{Arrival, Hops, LOCALHOP, LOCALHOST};
 
 use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceTable, INTERNAL_SLOT};
 use crate::output::Output;

@@ -58,9 +58,12 @@ impl State {
         !name.starts_with(LOCALHOP) || self.faces.get(from).is_some_and(|f| f.is_local())
     }
 
-    /// The next hops that the FIB has for an Interest, the cheapest first, and whether it has any entry at all.
+    /// The next hops that the FIB has for an Interest, the cheapest first, and whether it has any entry at all. Where a
+    /// hint leads to a face that may not announce the name itself, nor has a route for it, it is not asked: whoever made
+    /// the Interest would choose who answers.
     pub(crate) fn next_hops(&self, arrival: &Arrival<'_>) -> (Hops, bool) {
         let mut all: &[NextHop] = &[];
+        let mut by_hint = false;
         for hint in arrival.interest.forwarding_hint() {
             if self
                 .producer_regions
@@ -68,11 +71,13 @@ impl State {
                 .any(|region| hint.is_prefix_of(region))
             {
                 all = &[];
+                by_hint = false;
                 break;
             }
             let (length, hops) = self.with_hashes(&hint.to_name(), |name| self.fib.lookup(name));
             if length > 0 || all.is_empty() {
                 all = hops;
+                by_hint = !hops.is_empty();
             }
             if length > 0 {
                 break;
@@ -81,9 +86,19 @@ impl State {
         if all.is_empty() {
             all = self.fib.lookup(arrival.name).1;
         }
+        let name = arrival.name.value();
+        let may_answer = |hop: &NextHop| {
+            let face = self.faces.get(hop.face);
+            let has_route = || {
+                let (_, own) = self.fib.lookup(arrival.name);
+                own.iter().any(|own| own.face == hop.face)
+            };
+            face.is_some_and(|face| face.announces.has(name)) || has_route()
+        };
         let eligible = all.iter().copied();
         let hops = eligible
-            .filter(|h| self.is_eligible(arrival.face, h.face, arrival.name.value()))
+            .filter(|h| self.is_eligible(arrival.face, h.face, name))
+            .filter(|h| !by_hint || may_answer(h))
             .collect();
         (hops, !all.is_empty())
     }

@@ -214,6 +214,13 @@ fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, CredentialError> {
             format!("chmod 600 {}", file.display()),
         ));
     }
+    if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(CredentialError::new(
+            file,
+            format!("a private key that user {} owns, who could put another in its place", about.uid()),
+            "have root or this process's user own it",
+        ));
+    }
     PrivateKeyDer::from_pem_slice(&read(file, &opened)?).map_err(|error| match error {
         pem::Error::NoItemsFound => CredentialError::new(
             file,

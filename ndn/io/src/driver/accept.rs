@@ -66,17 +66,22 @@ impl<C: Core> Driver<C> {
     fn admit(&mut self, at: usize, peer: Accepted) {
         let address = peer.address;
         let mut cost = self.budgets.faces.share();
+        let crowded = !peer.is_up
+            && !self.handshakes.admits(address)
+            && !self.end_a_slow_handshake(address);
+        let bytes = FACE_BYTES + peer.io.memory_bytes();
+        let is_paid = cost.grows(bytes) || (self.end_a_slow_handshake(None) && cost.grows(bytes));
         let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
             return;
         };
         if !listener.admission.admits(address, &listener.config) {
             return;
         }
-        if !peer.is_up && !self.handshakes.admits(address) {
+        if crowded {
             listener.admission.refused += 1;
             return;
         }
-        if !cost.grows(FACE_BYTES + peer.io.memory_bytes()) {
+        if !is_paid {
             listener.admission.refused += 1;
             if listener.complaints.allows(self.now) {
                 tracing::warn!(

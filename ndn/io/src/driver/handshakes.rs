@@ -32,7 +32,8 @@ pub(super) struct Handshakes {
     by_network: FxHashMap<IpAddr, usize>,
     /// Slots of those that may go on.
     ready: VecDeque<usize>,
-    has_timer: bool,
+    /// When they are looked after next.
+    timer_at: Option<Duration>,
 }
 
 impl Handshakes {
@@ -63,6 +64,19 @@ impl<C: Core> Driver<C> {
         let under_way = &self.handshakes.under_way;
         let oldest = under_way.first_key_value().map(|(_, at)| *at);
         oldest.filter(|_| under_way.len() >= MOST)
+    }
+
+    /// Ends the oldest handshake that has had time enough, of an address's network if one is given. Whether there was one.
+    pub(super) fn end_a_slow_handshake(&mut self, of: Option<IpAddr>) -> bool {
+        let slow = self.handshakes.under_way.values().copied().find(|at| {
+            matches!(self.slots.get(*at), Some(Slot::Arriving(arriving))
+                if arriving.since + PATIENCE <= self.now
+                    && of.is_none_or(|of| arriving.peer.address.map(network) == Some(network(of))))
+        });
+        if let Some(at) = slow {
+            self.end_handshake(at, "it took long, and others wait");
+        }
+        slow.is_some()
     }
 
     /// Begins the handshake of a peer that the listener in slot `listener` has let in.
@@ -175,16 +189,14 @@ impl<C: Core> Driver<C> {
 
     /// Gives up those that have taken too long.
     pub(super) fn on_handshake_timer(&mut self) {
-        self.handshakes.has_timer = false;
-        while let Some((_, &oldest)) = self.handshakes.under_way.first_key_value() {
-            let due = self.handshake_due(oldest);
-            if due > self.now {
-                break;
+        self.handshakes.timer_at = None;
+        // Each listener has a time of its own, so the oldest need not be the first.
+        let under_way: Vec<usize> = self.handshakes.under_way.values().copied().collect();
+        for at in under_way {
+            if self.handshake_due(at) <= self.now {
+                let cause = io::Error::from(io::ErrorKind::TimedOut).to_string();
+                self.end_handshake(at, &cause);
             }
-            self.end_handshake(
-                oldest,
-                &io::Error::from(io::ErrorKind::TimedOut).to_string(),
-            );
         }
         self.set_handshake_timer();
     }
@@ -201,12 +213,12 @@ impl<C: Core> Driver<C> {
     }
 
     fn set_handshake_timer(&mut self) {
-        if self.handshakes.has_timer {
+        let under_way = self.handshakes.under_way.values();
+        let Some(due) = under_way.map(|at| self.handshake_due(*at)).min() else {
             return;
-        }
-        if let Some((_, &oldest)) = self.handshakes.under_way.first_key_value() {
-            self.handshakes.has_timer = true;
-            let due = self.handshake_due(oldest);
+        };
+        if self.handshakes.timer_at.is_none_or(|at| due < at) {
+            self.handshakes.timer_at = Some(due);
             self.timers.set(due, Timer::Handshakes);
         }
     }
