@@ -132,8 +132,8 @@ class Fabric:
             self._adopting, self._master_since = True, _now()
         self.role = role
         if role is not Role.NONE:
-            self._had_bridges = False
             self.bridges.end()
+            self._had_bridges = False  # last, as each that ends tells of it
         self.mirrors.role_changed(role is Role.MASTER)
         self._changed()
 

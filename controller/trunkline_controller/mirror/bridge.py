@@ -169,7 +169,7 @@ class Bridge:
             for oldest in sorted(self._told)[:-MAX_TOLD]:
                 del self._told[oldest]
         # One whose copies have changed is made anew, which takes away what it was before.
-        stay = {entry.key for entry in flows} if removed else set()
+        stay = {entry.key for entry in flows if copies(entry) is not None} if removed else set()
         gone = (copies(entry) for entry in removed if entry.key not in stay)
         return Update(
             version,

@@ -80,6 +80,7 @@ class _There:
     polled_s: float
     polls: int = 0  # that may wait
     ports: tuple[Port, ...] = ()
+    is_known: bool = False  # to discovery
     lldp_s: float = 0.0  # when LLDP was given to it last; 0: it needs some
     sends: list[tuple[tuple[PortNo, ...], bytes]] = field(default_factory=list)
 
@@ -190,8 +191,12 @@ class Bridges:
         """What the agent says, into discovery and to mirrors."""
         bridge, network = there.bridge, self._network
         if poll.ports is not None:
-            there.ports, there.lldp_s = poll.ports, 0.0
-            network.switch_connected(bridge.dpid, bridge.name, poll.ports, now, version=NO_OPENFLOW)
+            before, there.ports, there.lldp_s = there.ports, poll.ports, 0.0
+            if not there.is_known:
+                there.is_known = True
+                network.switch_connected(bridge.dpid, bridge.name, poll.ports, now, version=NO_OPENFLOW)
+            else:  # it was there all the time: what is known of hosts and cables at other ports stays as old as it is
+                self._ports_changed(bridge.dpid, before, poll.ports, now)
         if poll.heard is not None:
             origins = {port: self._lldp.origin(frame, now) for port, frame in poll.heard.items()}
             bridge.heard = {port: origin for port, origin in origins.items() if origin is not None}
@@ -202,6 +207,16 @@ class Bridges:
             self._mirrors.answered(bridge)
         if poll.ports is not None or poll.heard is not None or poll.hosts:
             self._changed()
+
+    def _ports_changed(self, dpid: Dpid, before: Iterable[Port], ports: Iterable[Port], now: float) -> None:
+        present = {port.number for port in ports}
+        for port in before:
+            if port.number not in present:
+                self._network.port_removed(End(dpid, port.number), now)
+        known = set(before)
+        for port in ports:
+            if port not in known:
+                self._network.port_changed(dpid, port, now)
 
     def _repeat_heard(self, bridge: Bridge, now: float) -> None:
         for port, origin in bridge.heard.items():

@@ -59,7 +59,12 @@ impl Hosts {
     /// What the bridge has learned, all of it.
     pub fn learned(&mut self, all: &[(Mac, u32)], now: Instant) {
         let there: HashMap<Mac, u32> = all.iter().copied().take(MOST).collect();
-        self.at.retain(|mac, _| there.contains_key(mac));
+        // Who has moved behind another switch is that one's to tell of.
+        let links = &self.links;
+        let is_here = |mac| matches!(there.get(mac), Some(port) if !links.contains(port));
+        self.at.retain(|mac, _| is_here(mac));
+        self.addresses
+            .retain(|(mac, _), port| there.get(mac).is_none_or(|now| now == port));
         for (mac, port) in there {
             let is_new = !self.links.contains(&port) && self.at.get(&mac) != Some(&port);
             if is_new && self.may_tell(port, now) {

@@ -146,12 +146,14 @@ impl Keeper {
         self.work.polls += 1;
         if !self.work.controller_up {
             self.work.controller_up = true;
+            self.neighbours.tell_again();
             tracing::info!(lease_s = answer.lease_s, "controller answers");
         }
         self.hosts.told(sent.hosts);
         let taken = self.session.answered(answer, sent);
         if answer.announce {
             self.hosts.announce();
+            self.neighbours.tell_again();
             self.purged = false;
         }
         match taken {
@@ -223,13 +225,19 @@ impl Keeper {
                 None
             }
             Heard::Switch(origin) => {
-                if !self.neighbours.heard(port, origin, frame, now) {
+                // What the spanning tree blocks is no cable that frames go by.
+                if !self.is_up(port) || !self.neighbours.heard(port, origin, frame, now) {
                     return None;
                 }
                 self.session.changed();
                 self.lldp.get(&port).map(|ours| (port, ours.clone()))
             }
         }
+    }
+
+    fn is_up(&self, number: u32) -> bool {
+        let mut ports = self.bridge.ports.iter();
+        ports.any(|port| port.number == number && port.up)
     }
 
     fn is_port(&self, number: u32) -> bool {
@@ -289,10 +297,8 @@ impl Keeper {
         let changed = found.ports != self.bridge.ports;
         let learned = hosts(&found, MOST);
         self.bridge = found;
-        let is_up = |number| {
-            let mut ports = self.bridge.ports.iter();
-            ports.any(|port| port.number == number && port.up)
-        };
+        let ports = &self.bridge.ports;
+        let is_up = |number| ports.iter().any(|port| port.number == number && port.up);
         if self.neighbours.forget(is_up, now) || changed {
             self.session.changed();
         }

@@ -8,6 +8,8 @@ use super::wire::{HeardAt, hex};
 
 /// How often LLDP is sent.
 pub const INTERVAL: Duration = Duration::from_secs(2);
+/// News of one port are told no more often: whoever sends LLDP there could make up as much as they like.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Three in a row are missing.
 const TIMEOUT: Duration = Duration::from_secs(7);
 
@@ -17,21 +19,38 @@ pub struct Neighbours(BTreeMap<u32, Neighbour>);
 
 #[derive(Debug)]
 struct Neighbour {
-    origin: Origin,
     frame: Vec<u8>,
     heard: Instant,
+    /// Whom the controller has been told of, and when; none, where what it was told may say nothing to it.
+    told: Option<Origin>,
+    told_at: Instant,
 }
 
 impl Neighbours {
-    /// LLDP came in at a port. Whether it is of another switch, or port of it, than before.
+    /// LLDP came in at a port. Whether the controller should hear of it: it is of another switch, or port of it, than
+    /// what it was told last.
     pub fn heard(&mut self, port: u32, origin: Origin, frame: &[u8], now: Instant) -> bool {
+        let before = self.0.get(&port);
+        let is_news = before.is_none_or(|before| {
+            before.told != Some(origin) && (before.told.is_none() || now >= before.told_at + PAUSE)
+        });
+        let (told, told_at) = match before {
+            Some(before) if !is_news => (before.told, before.told_at),
+            _ => (Some(origin), now),
+        };
         let neighbour = Neighbour {
-            origin,
             frame: frame.to_vec(),
             heard: now,
+            told,
+            told_at,
         };
-        let before = self.0.insert(port, neighbour);
-        before.is_none_or(|before| before.origin != origin)
+        self.0.insert(port, neighbour);
+        is_news
+    }
+
+    /// What is heard next is news: the controller may have another key now, by which it knows none of what it was told.
+    pub fn tell_again(&mut self) {
+        self.0.values_mut().for_each(|neighbour| neighbour.told = None);
     }
 
     /// Those that are silent for too long, or whose port is none of these, are forgotten. Whether any was.
@@ -64,8 +83,14 @@ mod tests {
         let (mut all, now) = (Neighbours::default(), Instant::now());
         assert!(all.heard(3, [1; 12], &[1], now));
         assert!(!all.heard(3, [1; 12], &[2], now));
-        assert!(all.heard(3, [2; 12], &[3], now), "another switch");
+        let later = now + PAUSE;
+        assert!(all.heard(3, [2; 12], &[3], later), "another switch");
         assert_eq!(all.says()[0].frame, "03");
+        assert!(!all.heard(3, [1; 12], &[4], later), "not so soon");
+        assert!(all.heard(3, [1; 12], &[5], later + PAUSE), "but then");
+        all.tell_again();
+        assert!(all.heard(3, [1; 12], &[6], later + PAUSE));
+        assert!(!all.heard(3, [1; 12], &[7], later + 2 * PAUSE));
     }
 
     #[test]
