@@ -3,6 +3,7 @@
 
 mod acks;
 mod bench;
+mod costs;
 mod coupled;
 mod packets;
 mod ranges;
