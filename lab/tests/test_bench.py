@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline_lab import bench, hbase, mirror_bench, secure_bench
+from trunkline_lab import bench, hbase, secure_bench
 from trunkline_lab.figures import Figure
 from trunkline_lab.hostbytes import LinkBytes
 from trunkline_lab.transfer import Cost
@@ -52,8 +52,3 @@ def test_what_is_sealed_is_held_against_each_other_way_by_medians():
     assert found["encrypted.wall"].value == 0.5
     assert found["encrypted_default.cpu"].value == 0.25
     assert (found["open.cpu_each"].value, found["open.cpu_each"].peer_value) == (6, 6)
-
-
-def test_costs_are_told_from_what_else_their_test_prints():
-    lines = ["running 1 test", '{"name": "mirror.bpf.ns_per_segment", "value": 250.5}', "."]
-    assert list(mirror_bench.costs(lines)) == [("mirror.bpf.ns_per_segment", 250.5)]

@@ -108,15 +108,14 @@ struct mr_snd {
   __u32 recover;   /* in RECOVERY: D_j must ACK this far before anything is virtual again */
   __u32 sent_ack;  /* highest ACK of D_j's octets that really went */
   __be32 their_ts; /* D_j's last timestamp; 0: none yet */
-  __u32 their_ms;  /* when it came, in 2^20 ns */
+  __u32 their_ms;  /* when it came */
   __be32 our_ts;   /* ours on this connection */
   __u32 fin;       /* where the stream that we sent ends */
   __u16 sent_window; /* the last window that really went, unscaled */
   __u8 have_fin;
   __u8 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
-  __u64 seen_tick; /* of the kernel's, at `seen_ns` */
-  __u64 begun_ns;  /* when the first was seen */
+  __u64 begun_ns;  /* when the first was */
   struct mr_repeat {
     __u32 seq;
     __u32 at_ms;
@@ -135,11 +134,10 @@ struct mr_rcv {
   __u32 zero;     /* the stream's start in this connection */
   __u32 delta;    /* from the client's sequence numbers to this connection's */
   __u32 mirrored; /* highest octet that a mirrored copy brought */
-  __u64 seen_ns, seen_tick;
+  __u64 seen_ns;
   struct mr_key next;
   __u8 ready; /* D_{j-1} holds ACKs that come too early for its stack: its last data said so */
-  __u8 scale; /* of the windows that we advertise on this connection */
-  __u8 pad[2];
+  __u8 pad[3];
   __u64 counters[MR_COUNTERS];
 };
 

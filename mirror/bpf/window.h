@@ -15,11 +15,11 @@
 /* A flow that has fallen back takes the window that it is given: its edge may be one that never moves again. */
 static always_inline int couples(const struct mr_snd *s, __u64 now) {
   if (s->state < MR_SND_REAL || s->state > MR_SND_RECOVERY) return 0;
-  return s->have_zero == 1 && (s->confirmed || (__s64)(now - s->begun_ns) < (__s64)MR_SETTLE_NS);
+  return s->have_zero == 1 && (s->confirmed || now - s->begun_ns < MR_SETTLE_NS);
 }
 
-/* The window to write into `p`, a segment towards the client. */
-static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet *p) {
+/* The window to write into `p`, a segment towards the client; `scale` is that of the windows we advertise there. */
+static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet *p, __u8 scale) {
   struct mr_key next = r->next;
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &next);
   if (!s) return p->window;
@@ -32,7 +32,7 @@ static always_inline __u16 coupled_window(struct mr_rcv *r, const struct packet 
   zero = r->zero;
   __s32 left = zero + room - p->acked;
   if (left < 0) left = 0;
-  __u32 window = (__u32)left >> (r->scale & 15);
+  __u32 window = (__u32)left >> (scale & 15);
   return window < p->window ? window : p->window;
 }
 

@@ -175,7 +175,6 @@ pub struct Snd {
     pub have_fin: u8,
     pub pad: u8,
     pub seen_ns: u64,
-    pub seen_tick: u64,
     pub begun_ns: u64,
     pub repeats: [Repeat; REPEATS],
     pub held: [u64; WORDS],
@@ -197,11 +196,9 @@ pub struct Rcv {
     pub delta: u32,
     pub mirrored: u32,
     pub seen_ns: u64,
-    pub seen_tick: u64,
     pub next: Key,
     pub ready: u8,
-    pub scale: u8,
-    pub pad: [u8; 2],
+    pub pad: [u8; 3],
     pub counters: [u64; COUNTERS],
 }
 

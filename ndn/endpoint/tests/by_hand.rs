@@ -354,6 +354,25 @@ fn a_refusal_that_nobody_has_signed_is_the_readers_to_judge() {
 }
 
 #[test]
+fn what_is_too_long_is_not_handed_on_by_a_stream_that_has_failed() {
+    let mut c = Consumer::new(
+        ConsumerConfig {
+            max_packet_bytes: 10,
+            max_rejects: 0,
+            ..fixed(2)
+        },
+        ms(0),
+    );
+    sent(&mut c, ms(0));
+    for segment in 0..2 {
+        let outcome = c.on_data(ms(1), data(segment), false);
+        assert_eq!(outcome, ndn_endpoint::Outcome::Refused, "{segment}");
+    }
+    assert!(c.failure().is_some());
+    assert!(c.read().is_none());
+}
+
+#[test]
 fn what_is_asked_for_ahead_grows_with_what_is_read() {
     let mut c = Consumer::new(
         ConsumerConfig {

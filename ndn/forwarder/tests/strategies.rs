@@ -366,11 +366,13 @@ fn a_hint_leads_to_nobody_who_may_not_announce_the_name() {
     );
     w.route("/host2", liar, 0);
     w.sent();
-    let hinted = |uri: &str, nonce| {
-        interest_with(uri, |b| b.nonce(nonce).forwarding_hint(name("/host2")))
-    };
+    let hinted =
+        |uri: &str, nonce| interest_with(uri, |b| b.nonce(nonce).forwarding_hint(name("/host2")));
     let refused = w.receive(asker, hinted("/others/1", 1));
-    assert_eq!(brief(&refused), [format!("{asker} nack(no route) /others/1")]);
+    assert_eq!(
+        brief(&refused),
+        [format!("{asker} nack(no route) /others/1")]
+    );
     assert!(w.receive(liar, data("/others/1")).is_empty());
     assert_eq!(faces(&w.receive(asker, hinted("/host2/1", 2))), [liar]);
     // What an operator has a route for, that face may answer.

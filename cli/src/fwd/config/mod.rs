@@ -110,10 +110,16 @@ fn face(table: &Table<'_>, node: &mut NodeConfig, has_tls: bool) -> Result<(), C
                 .or("add [tls] with certificate, key and ca; docs/tls.md says how they are made"));
         }
     }
-    let secured = [&listen, &connect].into_iter().flatten().any(FaceUri::needs_certificate);
+    let secured = [&listen, &connect]
+        .into_iter()
+        .flatten()
+        .any(FaceUri::needs_certificate);
     if secured && link.scope == Some(FaceScope::Local) {
         return Err(table
-            .error_at("scope", "a face by TLS leads to other hosts: local, no rule would hold for it")
+            .error_at(
+                "scope",
+                "a face by TLS leads to other hosts: local, no rule would hold for it",
+            )
             .or("take it out"));
     }
     match (listen, connect) {

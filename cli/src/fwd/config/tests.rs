@@ -293,9 +293,8 @@ fn certificates_are_read_with_the_configuration() {
     assert_eq!(node.listeners[0].handshake_timeout, Duration::from_secs(1));
     assert_eq!(node.faces[0].server_name.as_deref(), Some("core.test"));
 
-    let (_folder, local) = with_certificates(
-        "[[face]]\nlisten = \"tls://0.0.0.0:6364\"\nscope = \"local\"\n",
-    );
+    let (_folder, local) =
+        with_certificates("[[face]]\nlisten = \"tls://0.0.0.0:6364\"\nscope = \"local\"\n");
     let said = load(&local).err().expect("refused").to_string();
     assert!(
         said.contains("face.scope") && said.contains("no rule would hold"),

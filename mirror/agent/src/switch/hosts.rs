@@ -61,7 +61,7 @@ impl Hosts {
         let there: HashMap<Mac, u32> = all.iter().copied().take(MOST).collect();
         // Who has moved behind another switch is that one's to tell of.
         let links = &self.links;
-        let is_here = |mac| matches!(there.get(mac), Some(port) if !links.contains(port));
+        let is_here = |mac: &Mac| matches!(there.get(mac), Some(port) if !links.contains(port));
         self.at.retain(|mac, _| is_here(mac));
         self.addresses
             .retain(|(mac, _), port| there.get(mac).is_none_or(|now| now == port));

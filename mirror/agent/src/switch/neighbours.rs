@@ -50,7 +50,9 @@ impl Neighbours {
 
     /// What is heard next is news: the controller may have another key now, by which it knows none of what it was told.
     pub fn tell_again(&mut self) {
-        self.0.values_mut().for_each(|neighbour| neighbour.told = None);
+        self.0
+            .values_mut()
+            .for_each(|neighbour| neighbour.told = None);
     }
 
     /// Those that are silent for too long, or whose port is none of these, are forgotten. Whether any was.

@@ -29,7 +29,6 @@ fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
     let flow = Rcv {
         state: RcvState::Started as u8,
         zero: UP_ZERO,
-        scale: SCALE,
         ..Rcv::announced(0, Some(down))
     };
     bench.set_rcv(up, flow);

@@ -3,7 +3,6 @@
 
 mod acks;
 mod bench;
-mod costs;
 mod coupled;
 mod packets;
 mod ranges;

@@ -31,6 +31,10 @@ impl Consumer {
             self.stats.duplicates += 1;
             return Outcome::Duplicate;
         }
+        let is_too_long = data.wire().len() > self.config.max_packet_bytes;
+        if is_too_long && matches!(self.state, State::Failed(_)) {
+            return Outcome::Refused; // nothing is asked for again any more
+        }
         if self.config.live {
             self.known_produced(now, segment);
         }
@@ -46,7 +50,6 @@ impl Consumer {
             self.truncate(last);
         }
         self.uncount(index);
-        let is_too_long = data.wire().len() > self.config.max_packet_bytes;
         self.ring[index].state = SlotState::Received(data);
         self.buffered += 1;
         self.stats.received += 1;

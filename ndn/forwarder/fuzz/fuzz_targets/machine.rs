@@ -28,7 +28,7 @@ fn config(kind: u8) -> Config {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let [kind, mut rest @ ..] = bytes else {
+    let Some((kind, mut rest)) = bytes.split_first() else {
         return;
     };
     let mut now = Duration::from_secs(1);

@@ -217,7 +217,10 @@ fn read_key(file: &Path) -> Result<PrivateKeyDer<'static>, CredentialError> {
     if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
         return Err(CredentialError::new(
             file,
-            format!("a private key that user {} owns, who could put another in its place", about.uid()),
+            format!(
+                "a private key that user {} owns, who could put another in its place",
+                about.uid()
+            ),
             "have root or this process's user own it",
         ));
     }

@@ -66,9 +66,8 @@ impl<C: Core> Driver<C> {
     fn admit(&mut self, at: usize, peer: Accepted) {
         let address = peer.address;
         let mut cost = self.budgets.faces.share();
-        let crowded = !peer.is_up
-            && !self.handshakes.admits(address)
-            && !self.end_a_slow_handshake(address);
+        let crowded =
+            !peer.is_up && !self.handshakes.admits(address) && !self.end_a_slow_handshake(address);
         let bytes = FACE_BYTES + peer.io.memory_bytes();
         let is_paid = cost.grows(bytes) || (self.end_a_slow_handshake(None) && cost.grows(bytes));
         let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {

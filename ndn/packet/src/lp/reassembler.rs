@@ -176,6 +176,11 @@ impl Reassembler {
                 self.counters.completed += 1;
                 Ok(self.remove(key).map(|partial| partial.into_packet()))
             }
+            // A buffer whose first fragment was the shortest has grown by more than what came.
+            Ok(Taken::Incomplete) if !self.make_room(key, 0) => {
+                self.counters.evicted += u64::from(self.remove(key).is_some());
+                Err(ReassemblyError::NoRoom(self.config.max_bytes))
+            }
             Ok(Taken::Incomplete) => Ok(None),
             Ok(Taken::Duplicate) => {
                 self.counters.duplicate_fragments += 1;

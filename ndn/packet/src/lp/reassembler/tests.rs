@@ -132,6 +132,31 @@ fn the_oldest_gives_way_to_keep_the_bounds() {
     assert!(reassembler.counters().evicted >= 7);
 }
 
+/// What is kept free goes by the first fragment, and strangers make that the shortest.
+#[test]
+fn buffers_that_grow_keep_the_bounds() {
+    for max_bytes in (1000..SMALL).step_by(10) {
+        let mut reassembler = small();
+        reassembler.set_max_bytes(max_bytes);
+        for sender in 0..3 {
+            for (index, length) in [1, 1000, 10].into_iter().enumerate() {
+                let piece = LpPacket {
+                    sequence: Some(index as u64),
+                    frag_index: index as u64,
+                    frag_count: 8,
+                    ..LpPacket::bare(vec![1; length].into())
+                };
+                let _ = reassembler.receive(MS, sender, piece);
+                assert!(
+                    reassembler.memory() <= max_bytes,
+                    "{} of {max_bytes}",
+                    reassembler.memory()
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_set_aside_for_a_packet_counts() {
     // The first fragment says that there are eight: 8 * 375 bytes are kept free for them.

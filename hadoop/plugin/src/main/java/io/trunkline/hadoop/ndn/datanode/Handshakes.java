@@ -63,8 +63,7 @@ final class Handshakes implements NamedInput.Security {
         throw new IOException("this DataNode has no block tokens");
       }
       SecureSession session =
-          SecureSession.server(
-              welcome, tokens.password(hello.identifier()), hello.identifier());
+          SecureSession.server(welcome, tokens.password(hello.identifier()), hello.identifier());
       try {
         session.hear(hello.message());
         out.secure(session.say(), session);
@@ -87,7 +86,10 @@ final class Handshakes implements NamedInput.Security {
     }
   }
 
-  /** What stock code says of a token has the token's own texts in it, which anybody may have written. */
+  /**
+   * What stock code says of a token has the token's own texts in it, which anybody may have
+   * written.
+   */
   private static String shown(String message) {
     String line = String.valueOf(message).replaceAll("\\p{Cntrl}", " ");
     return line.length() <= MAX_SHOWN ? line : line.substring(0, MAX_SHOWN) + "…";

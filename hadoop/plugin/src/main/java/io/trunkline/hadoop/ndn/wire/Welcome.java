@@ -19,9 +19,9 @@ import java.util.concurrent.TimeUnit;
  * </pre>
  *
  * A client that was told of a port by a stranger would else send a write to whatever listens there,
- * and lose the DataNode, which is healthy, from its pipeline. The nonce is of this connection alone,
- * and a part of the handshake's prologue: a {@link SecureHello} that was recorded on another one is
- * refused.
+ * and lose the DataNode, which is healthy, from its pipeline. The nonce is of this connection
+ * alone, and a part of the handshake's prologue: a {@link SecureHello} that was recorded on another
+ * one is refused.
  */
 public final class Welcome {
   /** Its length in bytes. */

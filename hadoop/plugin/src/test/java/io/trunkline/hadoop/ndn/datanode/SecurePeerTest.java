@@ -390,7 +390,8 @@ class SecurePeerTest {
                 throw new IllegalStateException(e);
               }
             });
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 10_000));
+    assertThrows(
+        IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 10_000));
     liar.get(20, TimeUnit.SECONDS);
   }
 
