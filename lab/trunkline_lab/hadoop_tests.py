@@ -28,13 +28,6 @@ DEFAULT_CLASSES = (
     "TestReplaceDatanodeOnFailure",
     "TestClientProtocolForPipelineRecovery",
 )
-# What HDFS protects data transfer by; `make test-all` runs them. Reads of secured clusters go by stock TCP or UCX.
-SECURED_CLASSES = (
-    "TestSaslDataTransfer",
-    "TestEncryptedTransfer",
-    "TestBlockTokenWithDFS",
-    "TestBalancerWithEncryptedTransfer",
-)
 # On one host no switch can mirror anything: what is tested is that DataNodes which report in vain write as over TCP.
 NO_CONTROLLER = "http://127.0.0.1:9"
 PLANES = (*planes.NAMES, "mirror")

@@ -260,12 +260,6 @@ MATRIX: dict[str, Stage] = {
         for version in stock.VERSIONS
         for plane in ("ndn", "ucx")
     },
-    **{
-        f"hadoop-secured-{plane}": Stage(
-            partial(_hadoop, plane, stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)
-        )
-        for plane in ("ndn", "ucx")
-    },
     "fuzz": Stage(_fuzz),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
