@@ -4,8 +4,13 @@ mod common;
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::{BIN, Bench, Running, signal, text, until, wait};
+use ndn_io::{App, Client, ClientOptions, FaceUri};
+use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
 
 #[test]
 fn a_signal_shuts_down_and_removes_the_socket() {
@@ -276,6 +281,72 @@ fn two_forwarders_make_a_path() {
     let (_put, _) = far.serve(&["put", "/far/object", "source"]);
     near.ok(&["get", "/far/object", "-o", "copy"]);
     assert!(common::same(&source, &near.path("copy")));
+}
+
+/// Answers whatever it is asked with a digest that does not hold.
+struct Liar;
+
+impl App for Liar {
+    fn on_packet(&mut self, _: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        let NetKind::Interest(interest) = &packet.packet else {
+            return;
+        };
+        let wire = Data::builder(&interest.name_owned())
+            .content(b"a lie")
+            .sign(&SigningKey::DigestSha256);
+        let mut wire = wire.to_vec();
+        *wire.last_mut().expect("a signature") ^= 1;
+        let data = Data::parse(wire.into()).expect("Data");
+        out.push(NetPacket::data(data).with_pit_token(packet.pit_token));
+    }
+}
+
+#[test]
+fn whose_data_does_not_verify_is_asked_past_and_shown() {
+    let bench = Bench::start("");
+    let source = bench.file("source", 300_000);
+    let (_put, said) = bench.serve(&["put", "/t/object", "source", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let versioned = facts["versioned"].as_str().expect("a name");
+    let leads = |prefix: &str| {
+        let routes = bench.json(&["fwd", "route", "list", "--json"]);
+        let routes = routes.as_array().expect("a list");
+        let route = routes.iter().find(|route| route["prefix"] == prefix);
+        route.expect("a route")["face_id"]
+            .as_u64()
+            .expect("a number")
+    };
+    let honest = leads("/t/object").to_string();
+    let uri = FaceUri::parse(&bench.face()).expect("a URI");
+    let mut lying = Client::connect(&uri, &ClientOptions::default()).expect("a face");
+    lying
+        .register(&versioned.parse().expect("a name"))
+        .expect("a route");
+    let liar = leads(versioned);
+    bench.ok(&["fwd", "route", "add", versioned, &honest, "--cost", "10"]);
+    let over = Arc::new(AtomicBool::new(false));
+    let ends = over.clone();
+    let lying = std::thread::spawn(move || lying.run(&mut Liar, |_| ends.load(Ordering::Relaxed)));
+
+    let report = bench.json(&["get", "--no-metadata", versioned, "-o", "copy", "--json"]);
+    assert_eq!(report["segments"].as_u64(), Some(38), "{report}");
+    assert!(common::same(&source, &bench.path("copy")));
+    let faces = bench.json(&["fwd", "face", "list", "--json"]);
+    for face in faces.as_array().expect("a list") {
+        let expected = if face["face_id"] == liar { 38 } else { 0 };
+        assert_eq!(face["rejected"].as_u64(), Some(expected), "{face}");
+    }
+    let told = bench.ok(&["fwd", "face", "list"]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].ends_with("rejected"), "{told}");
+    let of_liar = lines
+        .iter()
+        .find(|line| line.trim_start().starts_with(&format!("{liar} ")));
+    assert!(of_liar.is_some_and(|line| line.ends_with(" 38")), "{told}");
+    assert!(bench.log().contains("did not verify"), "{}", bench.log());
+    over.store(true, Ordering::Relaxed);
+    drop(bench);
+    let _ = lying.join();
 }
 
 #[test]

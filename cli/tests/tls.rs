@@ -326,6 +326,86 @@ fn a_server_is_served_on_with_a_certificate_that_was_replaced() {
     bench.ok(&with(&["ping", "/t", "-c", "1"], &options));
 }
 
+/// One of the two can't be replaced: neither is, and nothing is left beside them.
+#[test]
+fn a_pair_is_replaced_whole_or_not_at_all() {
+    let bench = bench(&[&["a"]]);
+    let read = |file: &str| std::fs::read(bench.path(file)).expect("a file");
+    let listed = || std::fs::read_dir(&bench.folder).expect("a folder").count();
+    let before = [read("a.crt"), read("a.key")];
+    for (file, other, kept) in [
+        ("a.crt", "a.key", &before[1]),
+        ("a.key", "a.crt", &before[0]),
+    ] {
+        std::fs::rename(bench.path(file), bench.path("aside")).expect("moved");
+        std::fs::create_dir(bench.path(file)).expect("a folder in its place");
+        let files = listed();
+        let (_, said) = bench.fails(&["keygen", "host", "a", "--force"]);
+        assert!(said.contains(file), "{said}");
+        assert!(read(other) == *kept, "{other} was replaced");
+        assert_eq!(listed(), files);
+        std::fs::remove_dir(bench.path(file)).expect("removed");
+        std::fs::rename(bench.path("aside"), bench.path(file)).expect("moved back");
+    }
+    bench.ok(&["keygen", "host", "a", "--force"]);
+    assert!(read("a.crt") != before[0] && read("a.key") != before[1]);
+}
+
+/// `keygen` takes no name with which no handshake would come to its end.
+#[test]
+fn names_that_tls_does_not_take_are_refused() {
+    let bench = bench(&[]);
+    for name in [
+        "rack-.a", "-a", "rack.1", "*.rack1", "a..b", "a b", "", "10.0.0.1",
+    ] {
+        let (status, said) = bench.fails(&["keygen", "host", "--", name]);
+        assert_eq!(status, 2, "{name}: {said}");
+        assert!(said.contains("is no name of a host"), "{name}: {said}");
+    }
+}
+
+/// As docs/tls.md has it: both CAs in one file, then other certificates, then the new CA alone.
+#[test]
+fn another_ca_takes_the_place_of_one_while_a_server_goes_on() {
+    let mut bench = bench(&[ROUTER, &["host1"], &["late"]]);
+    let router = router(&mut bench, "[management]\nlocalhop = true\n");
+    let options = by(&router, "host1");
+    let (_server, _) = bench.serve(&with(&["pingserver", "/t"], &options));
+    let ping = ["ping", "/t", "-c", "1"];
+    let read = |file: &str| std::fs::read_to_string(bench.path(file)).expect("a file");
+    // Changes something, and waits until the router has noticed.
+    let change = |change: &dyn Fn()| {
+        let times = || bench.log().matches("were read again").count();
+        let before = times();
+        change();
+        until(|| times() > before);
+    };
+    let trust = |text: &str| std::fs::write(bench.path("ca.crt"), text).expect("a file");
+
+    std::fs::create_dir(bench.path("new")).expect("a folder");
+    bench.ok(&["keygen", "ca", "--directory", "new"]);
+    let both = [read("ca.crt"), read("new/ca.crt")].concat();
+    std::fs::write(bench.path("both.crt"), &both).expect("a file");
+    change(&|| trust(&both));
+    bench.ok(&with(&ping, &options));
+    let renew = |names: &[&str]| {
+        let from_new = ["--ca", "new", "--force"];
+        bench.ok(&[&["keygen", "host"], names, &from_new].concat());
+    };
+    change(&|| renew(ROUTER));
+    bench.ok(&with(&ping, &options));
+    renew(&["host1"]);
+    bench.ok(&with(&ping, &options));
+    change(&|| trust(&read("new/ca.crt")));
+    // The server's link stands since before all that.
+    bench.ok(&with(&ping, &options));
+    let late = by(&router, "late").into_iter();
+    let late: Vec<_> = late.map(|o| o.replace("ca.crt", "both.crt")).collect();
+    let (status, said) = bench.fails(&with(&ping, &late));
+    assert_eq!(status, 3, "{said}");
+    assert!(said.contains("of another CA of the same name"), "{said}");
+}
+
 #[test]
 fn an_open_router_says_so_once() {
     let told = |listen: &str, more: &str| {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from trunkline_controller.net.discovery import Discovery
+from trunkline_controller.net.discovery import NO_OPENFLOW, Discovery
 from trunkline_controller.net.hosts import EVERYBODY
 from trunkline_controller.net.limits import Limits
 from trunkline_controller.net.topology import End, Link, Port
@@ -27,9 +27,9 @@ class Simulation:
         self.discovery = Discovery(LIMITS)
         self.topologies = [self.discovery.topology()]
 
-    def switch(self, dpid, ports=4, linked=()):
+    def switch(self, dpid, ports=4, linked=(), version=4):
         described = [port(n) for n in range(1, ports + 1)]
-        self.discovery.switch_connected(dpid, f"s{dpid}", described, self.now, linked=linked)
+        self.discovery.switch_connected(dpid, f"s{dpid}", described, self.now, version=version, linked=linked)
 
     def cable(self, one, other):
         one, other = End(*one), End(*other)
@@ -77,11 +77,11 @@ def port(number, up=True):
     return Port(number, f"eth{number}", f"02:ff:00:00:00:{number:02x}", up, 10**9)
 
 
-def pair():
+def pair(version=4):
     """Two switches with a cable between their first ports, settled; a host each at their second ports."""
     net = Simulation()
-    net.switch(1)
-    net.switch(2)
+    net.switch(1, version=version)
+    net.switch(2, version=version)
     net.cable((1, 1), (2, 1))
     net.run(3)
     net.host((1, 2), A, "10.0.0.1")
@@ -349,6 +349,23 @@ def test_a_switch_that_was_away_for_longer_than_its_port_is_kept_for_it_has_its_
     assert net.topology.links == LINKED
     assert places(net) == PLACES
     assert not net.alarms
+
+
+def test_the_cable_of_a_bridge_that_is_gone_leads_to_no_hosts_until_it_goes_down():
+    net = pair(version=NO_OPENFLOW)
+    net.discovery.switch_gone(2, net.now)
+    net.run(LIMITS.switch_hold_s + LIMITS.lldp_timeout_s + 10 * LIMITS.adopt_hold_s)
+    net.host((1, 1), B, "10.0.0.2")  # it forwards on
+    net.run(2)
+    assert End(1, 1) not in net.topology.edges
+    assert places(net) == {A: End(1, 2)}
+    assert net.discovery.settled()
+    net.port((1, 1), up=False)
+    net.port((1, 1), up=True)  # at another cable
+    net.run(LIMITS.settle_s + 2)
+    net.seen((1, 1), B, "10.0.0.2")
+    net.run(2)
+    assert places(net) == {A: End(1, 2), B: End(1, 1)}
 
 
 def test_a_host_that_speaks_before_its_switch_is_back_after_a_restart_does_not_keep_its_link_from_being_found():

@@ -185,8 +185,9 @@ def test_who_waits_for_what_is_superseded_is_told_so():
         wait = asyncio.create_task(net.mirrors.announce(hops([1, 2, 3])[0], LONG_S))
         await asyncio.sleep(0)
         await net.mirrors.announce(hops([1, 2, 3], generation=1002)[0], 0.0)
-        with pytest.raises(NotNow, match="superseded"):
+        with pytest.raises(NotNow, match="superseded") as ended:
             await wait
+        assert ended.value.why == "closed"
         assert not net.mirrors._waiting
 
     asyncio.run(run())

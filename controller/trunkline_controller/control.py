@@ -132,10 +132,13 @@ class Status:
 
 
 class NotNow(RuntimeError):
-    """What was asked for is right, but this controller can't do it in its present state: it stands by, for one."""
+    """What was asked for is right, but this controller can't do it in its present state: it stands by, for one. `why`
+    is the reason in a word, where programs are to tell it from others.
+    """
 
-    def __init__(self, what: str, remedy: str) -> None:
+    def __init__(self, what: str, remedy: str, *, why: str = "") -> None:
         super().__init__(f"{what}; {remedy}")
+        self.why = why
         self.what = what
         self.remedy = remedy
 

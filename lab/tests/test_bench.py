@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline_lab import bench, hbase, secure_bench
+from trunkline_lab import bench, hbase, mirror_bench, secure_bench
 from trunkline_lab.figures import Figure
 from trunkline_lab.hostbytes import LinkBytes
 from trunkline_lab.transfer import Cost
@@ -48,7 +48,21 @@ def test_what_is_sealed_is_held_against_each_other_way_by_medians():
 
     seconds = {"sealed": (2, 9, 1), "encrypted": (4, 4, 4), "encrypted default": (8, 1, 9), "open": (2, 2, 2)}
     costs = {label: [cost(s) for s in found] for label, found in seconds.items()}
-    found = {f.name.removeprefix("secure.put.r3.sealed_over_"): f for f in secure_bench.figures(costs, 3)}
+    puts = secure_bench.figures("put.r3", secure_bench.PUT_PEERS, costs, 3)
+    found = {f.name.removeprefix("secure.put.r3.sealed_over_"): f for f in puts}
     assert found["encrypted.wall"].value == 0.5
     assert found["encrypted_default.cpu"].value == 0.25
     assert (found["open.cpu_each"].value, found["open.cpu_each"].peer_value) == (6, 6)
+    gets = {f.name: f for f in secure_bench.figures("get", secure_bench.GET_PEERS, costs, 3)}
+    wanted = {"wall": 0.75, "cpu": 0.95}
+    for what, most in wanted.items():
+        figure = gets.pop(f"secure.get.sealed_over_encrypted.{what}")
+        assert (figure.value, figure.peer_value) == (0.5, most)
+    assert set(gets) == {f"secure.get.sealed_over_encrypted.{what}_each" for what in wanted}
+    small = {f.name: f for f in secure_bench.figures("small_files", secure_bench.SMALL_PEERS, costs, 3)}
+    assert small["secure.small_files.sealed_over_open.wall"].peer_value == 1.10
+
+
+def test_costs_are_told_from_what_else_their_test_prints():
+    lines = ["running 1 test", '{"name": "mirror.bpf.ns_per_segment", "value": 250.5}', "."]
+    assert list(mirror_bench.costs(lines)) == [("mirror.bpf.ns_per_segment", 250.5)]

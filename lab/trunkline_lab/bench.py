@@ -22,6 +22,7 @@ from . import (
     figures,
     hbase,
     hdfs_split,
+    mirror_bench,
     packet_sweep,
     paths,
     payload,
@@ -272,6 +273,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("repo.",): lambda: repo_bench.measure(runs, wanted),
         ("controller.",): lambda: controller_bench.measure(runs, wanted),
         (controller_bench.ARM_PREFIX,): lambda: controller_bench.arming(runs),
+        (mirror_bench.PREFIX,): lambda: mirror_bench.measure(runs),
     }
     # It explains a property that is set, and takes its time: only when it is asked for by name.
     if wanted.startswith("hdfs.packets"):

@@ -1,16 +1,18 @@
-"""Puts into a cluster with `dfs.encrypt.data.transfer`: by name, sealed once by the writer, beside Hadoop's own
-encryption, by which each hop decrypts and encrypts anew, and beside the same by name in an open cluster.
-
-Reads of a secured cluster go by stock TCP, so there is nothing to hold against each other.
+"""Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
+Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
+cluster. What is got has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a
+folder of small files is read by name, protected and not: each block costs an exchange of its own before its first byte.
 """
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from . import paths, payload, planes, transfer
 from .cluster import TUNED, Properties
@@ -21,6 +23,8 @@ PREFIX = "secure."
 REPLICATION = 3
 DATANODES = 4
 WARM_UPS = 4  # not counted; JVMs compile in them
+SMALL_FILES, SMALL_BYTES = 1000, 16 << 10
+SMALL_WARM_UPS = 2
 ENCRYPTED: Properties = {
     "dfs.block.access.token.enable": "true",
     "dfs.encrypt.data.transfer": "true",
@@ -35,7 +39,7 @@ class Case:
 
     label: str
     cluster: str
-    properties: Properties = field(default_factory=dict)
+    properties: Properties = field(default_factory=dict, hash=False)
 
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
@@ -46,8 +50,28 @@ CLUSTERS: dict[str, tuple[str, Properties]] = {
 }
 
 
+@dataclass(frozen=True)
+class Peer:
+    """What is held against a case, and how much of its seconds and CPU seconds is wanted at most."""
+
+    label: str
+    words: str
+    wall: float
+    cpu: float
+
+
+TUNED_ALIKE = "Hadoop's own encryption (AES/CTR), packets and buffers as large"
+PUT_PEERS = (
+    Peer("encrypted", TUNED_ALIKE, 0.75, 0.90),
+    Peer("encrypted default", "Hadoop's own encryption (AES/CTR), as shipped", 0.62, 0.80),
+    Peer("open", "by name in an open cluster", 1.03, 1.08),
+)
+GET_PEERS = (Peer("encrypted", TUNED_ALIKE, 0.75, 0.95),)
+SMALL_PEERS = (Peer("open", "by name in an open cluster", 1.10, 1.10),)
+
+
 def measure(size: int, runs: int) -> Iterator[Figure]:
-    """Puts of one file by turns; all clusters stand at once, only one works."""
+    """Puts and gets of one file by turns; all clusters stand at once, only one works."""
     directory = paths.OUT / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     source, copy = directory / "input", directory / "copy"
@@ -58,7 +82,8 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
         Case("encrypted default", "encrypted"),
     )
     cases = (*peers, SEALED, OPEN)
-    costs: dict[str, list[transfer.Cost]] = defaultdict(list)
+    puts: dict[str, list[transfer.Cost]] = defaultdict(list)
+    gets: dict[str, list[transfer.Cost]] = defaultdict(list)
     with ExitStack() as stack:
         rigs = {
             name: stack.enter_context(
@@ -71,37 +96,67 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
         for number in range(1 - WARM_UPS, runs + 1):
             for turn in range(len(cases)):  # each is first as often as last
                 case = cases[(turn + number) % len(cases)]
-                say(f"secure {case.label}: put, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
+                say(f"secure {case.label}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
                 rig = rigs[case.cluster]
-                cost = rig.put(source, "/file", REPLICATION, properties=case.properties, counts=number > 0)
-                transfer.proven(rig.plane, cost, size, REPLICATION, rig.hosts)
-                if case is SEALED and not cost.client("secured_connections"):
+                put = rig.put(source, "/file", REPLICATION, properties=case.properties, counts=number > 0)
+                transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts)
+                if case is SEALED and not put.client("secured_connections"):
                     raise RuntimeError("sealed: no connection of the client was secured")
-                if number in (1, runs):
-                    copy.unlink(missing_ok=True)
-                    rig.get("/file", copy, counts=False)
-                    if payload.sha256(copy) != payload.sha256(source):
-                        raise RuntimeError(f"{case.label}: the bytes read are not the bytes written")
+                copy.unlink(missing_ok=True)
+                get = rig.get("/file", copy, properties=case.properties, counts=number > 0)
+                if doubts := transfer.doubts_of_read(rig.plane, get, size):
+                    raise RuntimeError(f"{case.label}: {'; '.join(doubts)}")
+                if number in (1, runs) and payload.sha256(copy) != payload.sha256(source):
+                    raise RuntimeError(f"{case.label}: the bytes read are not the bytes written")
                 rig.remove("/file")
                 if number > 0:
-                    costs[case.label].append(cost)
-    yield from figures(costs, runs)
+                    puts[case.label].append(put)
+                    gets[case.label].append(get)
+        small = _small_files({case: rigs[case.cluster] for case in (SEALED, OPEN)}, directory, runs)
+    yield from figures("put.r3", PUT_PEERS, puts, runs)
+    yield from figures("get", GET_PEERS, gets, runs)
+    yield from figures("small_files", SMALL_PEERS, small, runs)
 
 
-def figures(costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
-    """Medians of what is sealed over each of the others, and what both are."""
+def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> dict[str, list[transfer.Cost]]:
+    """One client reads a folder of small files; what it cost, by the cases' labels."""
+    source, copy = directory / "small", directory / "small-copy"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir()
+    whole = directory / "small-whole"
+    payload.make(whole, SMALL_FILES * SMALL_BYTES)
+    content = whole.read_bytes()
+    pieces = {f"{n:04d}": content[n * SMALL_BYTES : (n + 1) * SMALL_BYTES] for n in range(SMALL_FILES)}
+    for name, piece in pieces.items():
+        (source / name).write_bytes(piece)
+    for case, rig in rigs.items():
+        say(f"secure {case.label}: put of {SMALL_FILES} files of {SMALL_BYTES >> 10} KiB")
+        rig.cluster.put(source, "/small", "-t", "4", replication=REPLICATION)
+    costs: dict[str, list[transfer.Cost]] = defaultdict(list)
+    for number in range(1 - SMALL_WARM_UPS, runs + 1):
+        for case in list(rigs)[:: 1 if number % 2 else -1]:
+            say(f"secure {case.label}: small files, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
+            shutil.rmtree(copy, ignore_errors=True)
+            cost = rigs[case].get("/small", copy, counts=number > 0)
+            if doubts := transfer.doubts_of_read("ndn", cost, len(content)):
+                raise RuntimeError(f"{case.label}: {'; '.join(doubts)}")
+            if any((copy / name).read_bytes() != piece for name, piece in pieces.items()):
+                raise RuntimeError(f"{case.label}: the bytes read are not the bytes written")
+            if number > 0:
+                costs[case.label].append(cost)
+    return costs
+
+
+def figures(work: str, peers: Sequence[Peer], costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
+    """Medians of what is sealed over each of the peers, and what both are."""
 
     def median(label: str, what: str) -> float:
         return statistics.median(cost.wall_s if what == "wall" else sum(cost.cpu_s.values()) for cost in costs[label])
 
-    for label, peer, most in (
-        ("encrypted", "Hadoop's own encryption (AES/CTR), packets and buffers as large", {"wall": 0.75, "cpu": 0.90}),
-        ("encrypted default", "Hadoop's own encryption (AES/CTR), as shipped", {"wall": 0.62, "cpu": 0.80}),
-        ("open", "by name in an open cluster", {"wall": 1.03, "cpu": 1.08}),
-    ):
-        name = f"secure.put.r3.sealed_over_{label.replace(' ', '_')}"
-        for what, unit in (("wall", "s"), ("cpu", "CPU-s")):
-            ours, theirs = median(SEALED.label, what), median(label, what)
-            wanted = f"wanted: at most this; {peer}, same run"
-            yield Figure(f"{name}.{what}", ours / theirs, "ratio", wanted, most[what], runs)
-            yield Figure(f"{name}.{what}_each", ours, unit, f"{peer}, same run", theirs, runs)
+    for peer in peers:
+        name = f"{PREFIX}{work}.sealed_over_{peer.label.replace(' ', '_')}"
+        for what, unit, most in (("wall", "s", peer.wall), ("cpu", "CPU-s", peer.cpu)):
+            ours, theirs = median(SEALED.label, what), median(peer.label, what)
+            wanted = f"wanted: at most this; {peer.words}, same run"
+            yield Figure(f"{name}.{what}", ours / theirs, "ratio", wanted, most, runs)
+            yield Figure(f"{name}.{what}_each", ours, unit, f"{peer.words}, same run", theirs, runs)

@@ -35,6 +35,14 @@ struct {
   __type(value, struct mr_start);
 } mr_starts SEC(".maps");
 
+/* Connections from D_j whose start was looked for already, each by a hash of it: most segments need not ask `mr_starts`. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, MR_STARTS);
+  __type(key, __u32);
+  __type(value, __u32);
+} mr_looked SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
@@ -60,12 +68,24 @@ struct {
 
 #define MR_NOT_OURS (-2) /* no announced flow; distinct from every verdict on a frame */
 
+/* An entry is seen; the time. Its clock is read once a tick: calls are most of what a segment costs, and the kernel's ticks
+ * are read without one. */
+static always_inline __u64 seen(__u64 *seen_ns, __u64 *seen_tick) {
+  __u64 tick = bpf_jiffies64();
+  if (*seen_tick != tick) {
+    *seen_ns = bpf_ktime_get_coarse_ns();
+    *seen_tick = tick;
+  }
+  return *seen_ns;
+}
+
 static always_inline void count_in_all(__u32 counter, __u64 n) {
   __u64 *total = bpf_map_lookup_elem(&mr_totals, &counter);
   if (total) *total += n;
 }
 
-/* Never under a flow's lock: helpers are not allowed there. */
+/* Never under a flow's lock: helpers are not allowed there. What is counted under it, without an atomic operation, is
+ * counted nowhere else, and in the sums once the lock is given up. */
 static always_inline void count(__u64 *counters, __u32 counter, __u64 n) {
   __sync_fetch_and_add(&counters[counter], n);
   count_in_all(counter, n);

@@ -40,9 +40,9 @@ int mr_ingress(struct __sk_buff *skb) {
   }
   struct packet p;
   __builtin_memset(&p, 0, sizeof p);
-  int mirrored = marked(skb), verdict = parse(skb, &p) ? MR_NOT_OURS : 0;
-  if (mirrored) {
-    if (!verdict) verdict = rcv_mirrored(skb, &p);
+  int verdict = MR_NOT_OURS, parsed = !parse(skb, &p);
+  if (parsed ? p.marked : marked(skb)) {
+    if (parsed) verdict = rcv_mirrored(skb, &p);
     if (stands_before()) {
       if (verdict == MR_NOT_OURS) return TC_ACT_UNSPEC;
       /* The next one knows nothing of this flow, and would drop it for its mark. */
@@ -53,10 +53,13 @@ int mr_ingress(struct __sk_buff *skb) {
     count_in_all(MR_C_MIRROR_UNKNOWN, 1);
     return TC_ACT_SHOT;
   }
-  if (verdict) return TC_ACT_UNSPEC;
-  if (p.length) start_ingress(skb, &p);
-  verdict = rcv_upstream(skb, &p);
-  if (verdict == MR_NOT_OURS) verdict = snd_ingress(skb, &p);
+  if (!parsed) return TC_ACT_UNSPEC;
+  look_at_ports(&p);
+  if (p.length && p.from_data) start_ingress(skb, &p);
+  /* A port of DataNodes at one end tells the block's direction, mostly: it is asked for first. */
+  int downward = !p.from_data || p.to_data;
+  verdict = downward ? rcv_upstream(skb, &p) : snd_ingress(skb, &p);
+  if (verdict == MR_NOT_OURS) verdict = downward ? snd_ingress(skb, &p) : rcv_upstream(skb, &p);
   return passed_on(verdict);
 }
 
@@ -65,11 +68,13 @@ int mr_egress(struct __sk_buff *skb) {
   struct packet p;
   __builtin_memset(&p, 0, sizeof p);
   if (parse(skb, &p)) return TC_ACT_UNSPEC;
+  look_at_ports(&p);
   if (p.flags & TCP_SYN)
     start_anew(&p);
-  else if (p.length)
+  else if (p.length && p.from_data)
     start_egress(skb, &p);
-  int verdict = snd_egress(skb, &p);
-  if (verdict == MR_NOT_OURS) verdict = rcv_egress(skb, &p);
+  int downward = !p.from_data || p.to_data;
+  int verdict = downward ? snd_egress(skb, &p) : rcv_egress(skb, &p);
+  if (verdict == MR_NOT_OURS) verdict = downward ? rcv_egress(skb, &p) : snd_egress(skb, &p);
   return passed_on(verdict);
 }

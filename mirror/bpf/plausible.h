@@ -13,6 +13,9 @@
 /* Timestamps that D_j's ACKs may be behind the last one: they may overtake each other. */
 #define MR_TS_OVERTAKEN (1u << 20)
 
+/* Time as it is kept beside timestamps: 2^20 ns are a millisecond, nearly. */
+static always_inline __u32 ms_of(__u64 ns) { return ns >> 20; }
+
 /* A timestamp that comes `age_ms` after the one before it, which was `last`; it may be `back` before that. No clock of TCP's
  * ticks faster than once in a microsecond. */
 static always_inline int ts_follows(__u32 ts, __u32 last, __u32 back, __u32 age_ms) {

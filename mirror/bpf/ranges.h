@@ -12,6 +12,7 @@
 
 #define MR_ASK_WORDS 20 /* a segment spans no more words of bits: 600 KB, the largest GSO segment and some */
 #define MR_ASK_UNITS ((MR_ASK_WORDS - 1) * 64)
+#define MR_SEEK_WORDS 24 /* of bits, in which the next range is looked for at a time: 768 KB */
 
 static always_inline __u32 unit_of(__u32 seq) { return seq >> MR_UNIT_SHIFT; }
 
@@ -57,7 +58,7 @@ static always_inline int ranges_all(const __u64 *words, __u32 first, __u32 n) {
 
 /* `acked` has passed `heard`: nothing is held beyond it. */
 static always_inline void ranges_restart(struct mr_snd *s) {
-  s->heard = s->acked;
+  s->heard = s->told = s->acked;
   __u32 unit = unit_of(s->acked);
   s->held[(unit >> 6) & (MR_WORDS - 1)] &= ~(1ull << (unit & 63));
 }
@@ -91,6 +92,59 @@ static always_inline int ranges_held(const struct mr_snd *s, __u32 from, __u32 t
   if (before(from, s->acked) || after(to, s->heard)) return 0;
   __u32 first = unit_of(from);
   return ranges_all(s->held, first, (unit_of(to - 1) + 1 - first) & 0x7fffff);
+}
+
+/* The place of the lowest bit that is set, or 64: without a branch, and clang 14 knows no way that BPF has. */
+static always_inline __u32 lowest(__u64 word) {
+  word = (word & -word) - 1; /* all below it; they are counted */
+  word -= word >> 1 & 0x5555555555555555ull;
+  word = (word & 0x3333333333333333ull) + (word >> 2 & 0x3333333333333333ull);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full;
+  return word * 0x0101010101010101ull >> 56;
+}
+
+/* How far from `first` the next unit is whose bit is as those of `set` (all ones, or zero); or the end of the MR_SEEK_WORDS
+ * words that are looked at. Without a branch: the verifier of Linux 5.15 would walk the rest anew for each place. */
+static always_inline __u32 ranges_seek(const __u64 *words, __u32 first, __u64 set) {
+  __u64 bits = (words[(first >> 6) & (MR_WORDS - 1)] ^ ~set) & (~0ull << (first & 63)), none;
+  __u32 at = 0;
+  for (__u32 n = 1; n < MR_SEEK_WORDS; n++) {
+    none = bits | -bits;
+    apart(none); /* else the compiler makes a branch of it, and verifiers do of a mask */
+    none = (none >> 63) ^ 1;
+    apart(none);
+    bits |= (words[((first >> 6) + n) & (MR_WORDS - 1)] ^ ~set) * none;
+    at += none * 64;
+  }
+  /* Of no bit at all 64 are below the lowest. */
+  return at + lowest(bits) - (first & 63);
+}
+
+/* A range of whole units before `sent`, in one number: how far back it begins, and how long it is. */
+#define MR_RANGE_BITS 11
+#define MR_RANGE_MOST ((1u << MR_RANGE_BITS) - 1)
+
+static always_inline __u32 range_left(__u32 range, __u32 sent) {
+  return (unit_of(sent) - (range >> MR_RANGE_BITS)) << MR_UNIT_SHIFT;
+}
+
+static always_inline __u32 range_right(__u32 range, __u32 sent) {
+  return range_left(range, sent) + ((range & MR_RANGE_MOST) << MR_UNIT_SHIFT);
+}
+
+/* The next of the ranges that D_j holds of [acked, sent), each in its turn; 0: none. */
+static always_inline __u32 ranges_next(struct mr_snd *s, __u32 sent) {
+  __u32 end = unit_of(earlier(sent, s->heard)), first = unit_of(s->acked) + 1, from = unit_of(s->told);
+  __u32 all = (end - first) & 0x7fffff;
+  if (!all || all >= MR_UNITS) return 0;
+  if (((from - first) & 0x7fffff) >= all) from = first;
+  __u32 at = from + ranges_seek(s->held, from, ~0ull), length = ranges_seek(s->held, at, 0);
+  s->told = (at + length) << MR_UNIT_SHIFT;
+  __u32 before_it = (at - first) & 0x7fffff;
+  if (before_it >= all) return 0;
+  if (length > all - before_it) length = all - before_it;
+  if (length > MR_RANGE_MOST) length = MR_RANGE_MOST;
+  return length ? ((unit_of(sent) - at) & 0x7fffff) << MR_RANGE_BITS | length : 0;
 }
 
 #endif

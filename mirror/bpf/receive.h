@@ -3,6 +3,7 @@
 #ifndef MR_RECEIVE_H
 #define MR_RECEIVE_H
 
+#include "again.h"
 #include "checksum.h"
 #include "maps.h"
 #include "socket.h"
@@ -62,6 +63,7 @@ static always_inline void rcv_start(struct mr_rcv *r, const struct mr_key *key, 
   bpf_spin_lock(&r->lock);
   if (r->state == MR_RCV_NEW) {
     r->zero = zero;
+    r->scale = live->rcv_scale & 15;
     r->state = rcv_next(r->state, RCV_RESPONSE);
   }
   bpf_spin_unlock(&r->lock);
@@ -76,19 +78,16 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   if (!r) return MR_NOT_OURS;
 
   if (p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) return TC_ACT_OK;
-  r->seen_ns = bpf_ktime_get_ns();
-  struct live live = {};
-  int fresh = r->state == MR_RCV_NEW;
-  int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
-  if (fresh || coupled) {
-    if (sending_socket(skb, p, &live)) {
-      if (fresh && p->length) rcv_fall(r, MR_WHY_NO_SOCKET);
-      coupled = 0;
-    } else if (fresh) {
+  seen(&r->seen_ns, &r->seen_tick);
+  if (r->state == MR_RCV_NEW) {
+    struct live live = {};
+    if (!sending_socket(skb, p, &live))
       rcv_start(r, &key, p, &live);
-    }
+    else if (p->length)
+      rcv_fall(r, MR_WHY_NO_SOCKET);
   }
-  __u16 window = coupled ? coupled_window(r, p, live.rcv_scale) : p->window;
+  int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
+  __u16 window = coupled ? coupled_window(r, p) : p->window;
   if (r->have_mirrored && after(p->acked, r->mirrored)) {
     bpf_spin_lock(&r->lock);
     if (after(p->acked, r->mirrored)) r->have_mirrored = 0;
@@ -134,7 +133,7 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
   if (!r) return MR_NOT_OURS;
 
-  r->seen_ns = bpf_ktime_get_ns();
+  seen(&r->seen_ns, &r->seen_tick);
   if (!p->length || p->flags & (TCP_SYN | TCP_RST) || !(p->flags & TCP_ACK)) {
     count(r->counters, MR_C_MIRROR_SIGNAL, 1);
     return TC_ACT_SHOT;
@@ -150,18 +149,24 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
     return TC_ACT_SHOT;
   }
   __u32 seq, end;
-  int beyond;
+  int beyond, stale;
   bpf_spin_lock(&r->lock);
   seq = p->seq + r->delta;
   end = seq + p->length;
   beyond = after(end, live.rcv_edge);
+  stale = !after(end, live.rcv_nxt);
   if (!beyond && (!r->have_mirrored || after(end, r->mirrored))) {
     r->mirrored = end;
     r->have_mirrored = 1;
   }
   r->state = rcv_next(r->state, beyond ? RCV_BEYOND : RCV_WITHIN);
+  if (!stale) {
+    r->counters[MR_C_MIRRORED]++;
+    r->counters[MR_C_MIRRORED_BYTES] += p->length;
+  }
   bpf_spin_unlock(&r->lock);
-  if (!after(end, live.rcv_nxt)) {
+  if (rcv_overtaken(r, seq, end)) rcv_again(r, &live, seq, end);
+  if (stale) {
     count(r->counters, MR_C_MIRROR_STALE, 1);
     return TC_ACT_SHOT;
   }
@@ -175,11 +180,11 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   tcp[TCP_ACKED] = bpf_htonl(live.snd_una);
   tcp[TCP_FLAGS] = flags_word(p->header, 0, p->flags & (TCP_ACK | TCP_PSH), window > 0xffff ? 0xffff : window);
   tcp[TCP_SUM] &= bpf_htonl(0xffff0000); /* no urgent pointer */
-  lay_options(tcp, p, bpf_htonl(live.ts_recent), bpf_htonl(live.tsecr), 0);
+  lay_options(tcp, p, bpf_htonl(live.ts_recent), bpf_htonl(live.tsecr));
   write_tcp(skb, p, tcp);
   if (p->congested) clear_congested(skb, p);
-  count(r->counters, MR_C_MIRRORED, 1);
-  count(r->counters, MR_C_MIRRORED_BYTES, p->length);
+  count_in_all(MR_C_MIRRORED, 1);
+  count_in_all(MR_C_MIRRORED_BYTES, p->length);
   return TC_ACT_OK;
 }
 
@@ -202,7 +207,14 @@ checked_once int rcv_upstream(struct __sk_buff *skb, struct packet *p) {
   struct mr_rcv *r = bpf_map_lookup_elem(&mr_rcv_flows, &key);
   if (!r) return MR_NOT_OURS;
 
-  if (p->length && (p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK) rcv_heed(skb, p, r);
+  if (p->length && (p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK) {
+    rcv_heed(skb, p, r);
+    /* D_{j-1}'s own has the step bit, and is not copied to the next replica. */
+    if (!p->in_step && rcv_overtaken(r, p->seq, p->seq + p->length)) {
+      struct live live = {};
+      if (!look_up(skb, &p->key, p->v6, &live)) rcv_again(r, &live, p->seq, p->seq + p->length);
+    }
+  }
   if (p->length || (p->flags & (TCP_SYN | TCP_RST | TCP_FIN | TCP_ACK)) != TCP_ACK || !r->have_mirrored) return TC_ACT_OK;
   struct live live = {};
   if (look_up(skb, &p->key, p->v6, &live)) return TC_ACT_OK;

@@ -26,8 +26,13 @@
  *   any --- RST, or FIN too early ----> CLOSED : D_j is told by an RST where it is
  *
  * An ACK that D_j can't have sent changes nothing.
- * In VIRTUAL fresh data is not sent, but where D_j has told of a hole. In REAL and RECOVERY only what D_j holds for
- * certain is not sent. What D_j has told of comes from its ACKs before they are altered for our own stack.
+ * In VIRTUAL fresh data is not sent, but where D_j has told of a hole that is not the writer's own; nor is it in RECOVERY, as
+ * long as D_j's ACKs have the bit: copies go on while a lost one is said again, and a queue towards D_j that they fill would
+ * lose more of them for each octet that comes twice. Else only what D_j holds for certain is not sent. What D_j has told of
+ * comes from its ACKs before they are altered for our own stack.
+ * Of a long segment with a hole, which may be a hundredth of it, nothing is sent either while D_j is in step: our stack hears
+ * of the hole with D_j's next ACK, and says that much again, really. Else a full queue towards D_j that lost one frame would
+ * get ten for it, and lose more of them.
  *
  * In these three, unless switched off, data that goes really has the step bit: D_j takes copies only as long as it does,
  * since without a program here its early ACKs would be thrown away.
@@ -62,17 +67,12 @@ static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
 
 /* At the first segment that is seen, from a socket that is at rest: sent is all before `snd_nxt`, which doesn't count this
  * segment where it is a first transmission. */
-static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *p, const struct mr_key *key,
-                                    struct mr_snd *s, __u64 now) {
-  struct live live = {};
-  if (sending_socket(skb, p, &live)) {
-    snd_fall(s, MR_WHY_NO_SOCKET);
-    return;
-  }
+static always_inline void snd_begin(struct mr_snd *s, const struct mr_key *key, const struct live *live) {
+  __u64 now = bpf_ktime_get_coarse_ns();
   __u32 zero = 0;
   __u8 have_zero = 0;
-  if (live.bytes_received > s->response_at)
-    have_zero = !s->response_at && start_known(key, live.rcv_first, &zero) ? 1 : 2;
+  if (live->bytes_received > s->response_at)
+    have_zero = !s->response_at && start_known(key, live->rcv_first, &zero) ? 1 : 2;
   bpf_spin_lock(&s->lock);
   if (s->state == MR_SND_NEW) {
     if (!s->have_zero) {
@@ -80,12 +80,12 @@ static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *
       s->zero = zero;
     }
     s->begun_ns = now;
-    s->sent = live.snd_nxt;
-    s->acked = live.snd_una;
-    s->edge = live.snd_una + live.snd_wnd;
-    s->their_ts = bpf_htonl(live.ts_recent);
-    s->their_ms = now / 1000000;
-    s->scale = live.snd_scale & 15;
+    s->sent = live->snd_nxt;
+    s->acked = live->snd_una;
+    s->edge = live->snd_una + live->snd_wnd;
+    s->their_ts = bpf_htonl(live->ts_recent);
+    s->their_ms = s->moved_ms = ms_of(now);
+    s->scale = live->snd_scale & 15;
     ranges_restart(s);
     s->state = snd_next(s->state, SND_SOCKET, 0);
   }
@@ -94,17 +94,33 @@ static always_inline void snd_begin(struct __sk_buff *skb, const struct packet *
 
 /* Segments were sent that were not seen, and ACKs may not have been: the socket knows what D_j has said, but for what D_j
  * holds by copies beyond what was sent. */
-static always_inline void snd_ask_anew(struct __sk_buff *skb, const struct packet *p, struct mr_snd *s) {
-  struct live live = {};
-  if (sending_socket(skb, p, &live)) return;
+static always_inline void snd_begin_anew(struct mr_snd *s, const struct live *live) {
   bpf_spin_lock(&s->lock);
-  if (s->acked - live.snd_una > live.snd_wnd) {
-    s->acked = live.snd_una;
+  if (s->acked - live->snd_una > live->snd_wnd) {
+    s->acked = live->snd_una;
     ranges_restart(s);
   }
-  s->edge = live.snd_una + live.snd_wnd;
+  s->edge = live->snd_una + live->snd_wnd;
   s->confirmed = 0;
   bpf_spin_unlock(&s->lock);
+}
+
+/* Asks the live socket, at the first segment and after a gap. Apart, as one stack has no room for it and all else. */
+checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
+  if (!p) return 0;
+  struct mr_key key;
+  key = p->key;
+  struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
+  if (!s) return 0;
+  struct live live = {};
+  int none = sending_socket(skb, p, &live), begun = s->state != MR_SND_NEW;
+  if (none && !begun) snd_fall(s, MR_WHY_NO_SOCKET);
+  if (none) return 0;
+  if (begun)
+    snd_begin_anew(s, &live);
+  else
+    snd_begin(s, &key, &live);
+  return 0;
 }
 
 /* What D_j may still be sent beyond `acked`, in its scaled form. */
@@ -114,8 +130,7 @@ static always_inline __u16 window_from(__u32 edge, __u32 acked, __u8 scale) {
   return window > 0xffff ? 0xffff : window;
 }
 
-/* A segment is cut to its header, of these flags, with the number `seq`; in `p` as well, since three frames' stacks have
- * 512 octets in all. 0: done. */
+/* A segment is cut to its header, of these flags, with the number `seq`. 0: done. */
 checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u32 flags) {
   if (!p) return -1;
   __u32 octets = p->header;
@@ -123,17 +138,17 @@ checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u
   apart(octets);
   if (octets > 60) return -1;
   if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
-  __be32 sum = p->tcp[TCP_SUM]; /* which tells whether a device makes it, also of what the segment is turned to next */
-  p->tcp[TCP_SEQ] = bpf_htonl(seq);
-  p->tcp[TCP_FLAGS] = flags_word(octets, 0, flags, p->window);
-  p->tcp[TCP_SUM] = sum_alone(p, p->tcp, octets);
+  __be32 tcp[TCP_WORDS];
+  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
+  tcp[TCP_SEQ] = bpf_htonl(seq);
+  tcp[TCP_FLAGS] = flags_word(octets, 0, flags, p->window);
+  tcp[TCP_SUM] = sum_alone(p, tcp, TCP_WORDS, octets);
   write_ip_length(skb, p, octets);
   __u32 bounded = p->header; /* once more: the verifier has forgotten */
   if (bounded < 20) return -1;
   apart(bounded);
   if (bounded > 60) return -1;
-  bpf_skb_store_bytes(skb, p->l4, p->tcp, bounded, 0);
-  p->tcp[TCP_SUM] = sum;
+  bpf_skb_store_bytes(skb, p->l4, tcp, bounded, 0);
   return 0;
 }
 
@@ -159,24 +174,44 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
   if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
   bpf_spin_unlock(&s->lock);
   if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
-  __u8 flags = TCP_RST | (p->flags & TCP_ACK);
   count(s->counters, MR_C_ABORTED, 1);
-  if (p->length) return snd_cut(skb, p, at, flags) ? TC_ACT_STOLEN : go_anew(skb);
-  __be32 tcp[TCP_WORDS];
-  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
-  tcp[TCP_SEQ] = bpf_htonl(at);
-  tcp[TCP_FLAGS] = flags_word(p->header, 0, flags, p->window);
-  write_tcp(skb, p, tcp);
-  return TC_ACT_OK;
+  if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK))) return TC_ACT_STOLEN;
+  return p->length ? go_anew(skb) : TC_ACT_OK;
 }
+
+/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. */
+#define MR_HOLE_MOST 2920
 
 enum snd_verdict { SND_REAL, SND_HOLE, SND_AGAIN, SND_VIRTUAL, SND_HAS, SND_REPEAT, SND_GAP };
 
-/* What becomes of a segment with data. Under the flow's lock. */
-static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct packet *p, __u32 now_ms, __u32 repeat_ms, int off) {
+/* Whether a hole in [seq, end) tells of a copy that got lost. */
+static always_inline int snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
+  __u32 until = end;
+  if (s->have_again) {
+    until = earlier(end, s->again_from & ~(MR_UNIT - 1));
+    __u32 from = later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1));
+    if (ranges_hole(s, from, end)) return 1;
+  }
+  return ranges_hole(s, seq, until);
+}
+
+static always_inline struct mr_repeat *snd_last(struct mr_snd *s, __u32 seq) {
+  return &s->repeats[(seq * 2654435761u) >> 26 & (MR_REPEATS - 1)];
+}
+
+/* Round trips of nothing, which virtual sending makes, have our stack take for lost what is on its way: a retransmission in
+ * a queue, for which there is `repeat_ms`; and copies of which D_j can't have told yet, as it has of nothing beyond them. The
+ * first segment that lacks goes, which is what a timer repeats, and so does the last, a probe. */
+static always_inline int snd_hasty(const struct mr_snd *s, const struct packet *p, __u32 seq, __u32 end) {
+  int copied = s->state == MR_SND_VIRTUAL || s->state == MR_SND_RECOVERY;
+  if (!copied || !s->in_step || p->off) return 0;
+  return after(seq, s->acked) && !before(seq, s->heard) && before(end, s->sent);
+}
+
+/* What becomes of a segment with data. Under the flow's lock. `now_ms` counts for retransmissions alone. */
+static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct packet *p, __u32 now_ms) {
   __u32 seq = p->seq, end = seq + p->length;
   int fresh = !before(seq, s->sent);
-  enum snd_verdict verdict;
   if (after(seq, s->sent)) {
     s->sent = end;
     return SND_GAP;
@@ -186,23 +221,27 @@ static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct p
   /* A reduced window is told on data only. */
   if (p->flags & TCP_CWR) return fresh ? SND_REAL : SND_AGAIN;
   if (!after(end, s->acked)) return fresh ? SND_VIRTUAL : SND_HAS;
-  if (!fresh) {
-    if (s->state == MR_SND_VIRTUAL) s->recover = s->sent;
-    s->state = snd_next(s->state, SND_RETRANSMIT, s->in_step);
-    verdict = SND_AGAIN;
-  } else if (ranges_hole(s, seq, end)) {
-    verdict = SND_HOLE;
-  } else if (ranges_held(s, seq, end) || (s->state == MR_SND_VIRTUAL && !off)) {
-    return SND_VIRTUAL;
-  } else {
-    verdict = SND_REAL;
+  if (fresh) {
+    if (snd_lost(s, seq, end)) {
+      int later = s->in_step && s->state != MR_SND_REAL && !p->off && p->length > MR_HOLE_MOST;
+      return later ? SND_VIRTUAL : SND_HOLE;
+    }
+    int copied = s->state == MR_SND_VIRTUAL || (s->state == MR_SND_RECOVERY && s->in_step);
+    int unsent = copied && !p->off && !(p->flags & TCP_FIN);
+    return unsent || ranges_held(s, seq, end) ? SND_VIRTUAL : SND_REAL;
   }
-  /* Round trips of nothing, which virtual sending makes, have the stack repeat a retransmission that is on its way. */
-  struct mr_repeat *last = &s->repeats[(seq * 2654435761u) >> 26 & (MR_REPEATS - 1)];
-  if (verdict == SND_AGAIN && last->at_ms && last->seq == seq && now_ms - last->at_ms < repeat_ms) return SND_REPEAT;
+  if (snd_hasty(s, p, seq, end)) return SND_REPEAT;
+  if (s->state == MR_SND_VIRTUAL) s->recover = s->sent;
+  s->state = snd_next(s->state, SND_RETRANSMIT, s->in_step);
+  struct mr_repeat *last = snd_last(s, seq);
+  return last->at_ms && last->seq == seq && now_ms - last->at_ms < p->repeat_ms ? SND_REPEAT : SND_AGAIN;
+}
+
+/* A segment with data really goes. By the clock that is exact: the coarse one's ticks may be longer than `repeat_ms`. */
+static always_inline void snd_note(struct mr_snd *s, __u32 seq) {
+  struct mr_repeat *last = snd_last(s, seq);
   last->seq = seq;
-  last->at_ms = now_ms;
-  return verdict;
+  last->at_ms = bpf_ktime_get_ns() / 1000000;
 }
 
 struct release {
@@ -218,40 +257,81 @@ static always_inline void snd_tell(struct __sk_buff *skb, const struct packet *p
   bpf_l4_csum_replace(skb, p->l4 + TCP_SUM_AT, was, is, sizeof is);
 }
 
-/* A segment that is not sent, turned into D_j's ACK that was held for it, and given to our own stack. Only its headers
- * change: the stack cuts the rest off, as IP's length says. */
-static always_inline int snd_turn_to_ack(struct __sk_buff *skb, struct packet *p, const struct release *release) {
-  __u8 mac[2 * ETH_ALEN], turned[2 * ETH_ALEN];
-  if (bpf_skb_load_bytes(skb, 0, mac, sizeof mac)) return TC_ACT_STOLEN;
-  __builtin_memcpy(turned, mac + ETH_ALEN, ETH_ALEN);
-  __builtin_memcpy(turned + ETH_ALEN, mac, ETH_ALEN);
-  bpf_skb_store_bytes(skb, 0, turned, sizeof turned, 0);
-  if (p->v6) {
-    bpf_skb_store_bytes(skb, p->l3 + 8, p->key.target, 16, 0);
-    bpf_skb_store_bytes(skb, p->l3 + 24, p->key.source, 16, 0);
-  } else {
-    bpf_skb_store_bytes(skb, p->l3 + 12, &p->key.target[3], 4, 0);
-    bpf_skb_store_bytes(skb, p->l3 + 16, &p->key.source[3], 4, 0);
-  }
-  __u32 octets = p->has_ts ? 32 : 20;
-  __be32 tcp[TCP_WORDS] = {};
+static always_inline void swap_ends(__u8 *target, __u8 *source) {
+  __u8 was[ETH_ALEN];
+  __builtin_memcpy(was, target, ETH_ALEN);
+  __builtin_memcpy(target, source, ETH_ALEN);
+  __builtin_memcpy(source, was, ETH_ALEN);
+}
+
+/* D_j's ACK in the words of `tcp`. */
+static always_inline void lay_ack(__be32 *tcp, const struct packet *p, __u32 octets, __u32 acked, __be32 ts, __u16 window) {
   tcp[TCP_PORTS] = bpf_htonl((__u32)bpf_ntohs(p->key.target_port) << 16 | bpf_ntohs(p->key.source_port));
   tcp[TCP_SEQ] = bpf_htonl(p->acked);
-  tcp[TCP_ACKED] = bpf_htonl(release->acked);
-  tcp[TCP_FLAGS] = flags_word(octets, 0, TCP_ACK, release->window);
-  if (p->has_ts) {
-    tcp[TCP_OPTIONS] = bpf_htonl(0x0101080a);
-    tcp[TCP_OPTIONS + 1] = release->ts;
-    tcp[TCP_OPTIONS + 2] = p->their_ts;
-  }
-  tcp[TCP_SUM] = sum_alone(p, tcp, octets);
-  write_ip_length(skb, p, octets);
-  if (p->has_ts)
-    bpf_skb_store_bytes(skb, p->l4, tcp, 32, 0);
-  else
-    bpf_skb_store_bytes(skb, p->l4, tcp, 20, 0);
-  skb->mark = MR_RELEASED; /* our own ingress must not take it for D_j's */
-  return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
+  tcp[TCP_ACKED] = bpf_htonl(acked);
+  tcp[TCP_FLAGS] = flags_word(octets, 0, TCP_ACK, window);
+  tcp[TCP_SUM] = 0;
+  tcp[TCP_OPTIONS] = p->has_ts ? bpf_htonl(0x0101080a) : 0;
+  tcp[TCP_OPTIONS + 1] = p->has_ts ? ts : 0;
+  tcp[TCP_OPTIONS + 2] = p->has_ts ? p->their_ts : 0;
+  tcp[TCP_SUM] = sum_alone(p, tcp, TCP_STAMPED, octets);
+}
+
+/* Headers over those of the frame: `before` octets, then TCP's. */
+static always_inline int store_ack(struct __sk_buff *skb, const void *headers, __u32 before, __u32 octets) {
+  __u32 all = before + octets;
+  apart(all); /* else older verifiers lose its bounds */
+  if (all < 20 || all > before + 4 * TCP_STAMPED) return TC_ACT_STOLEN;
+  return bpf_skb_store_bytes(skb, 0, headers, all, 0) ? TC_ACT_STOLEN : TC_ACT_OK;
+}
+
+/* A segment that is not sent, turned into D_j's ACK that was held for it, and given to our own stack. Only its headers
+ * change: the stack cuts the rest off, as IP's length says. IP's options stay. Apart for either version of IP, as one
+ * stack has no room for both. */
+checked_once int snd_turn_v4(struct __sk_buff *skb, struct packet *p, __u32 acked, __be32 ts, __u32 window) {
+  if (!p) return TC_ACT_STOLEN;
+  struct {
+    __u16 aside; /* so that words lie on words */
+    __u8 target[ETH_ALEN], source[ETH_ALEN];
+    __be16 type;
+    struct ip_v4 ip;
+    __be32 tcp[TCP_STAMPED];
+  } at;
+  const __u32 before = ETH_HLEN + sizeof at.ip, octets = 4 * (p->has_ts ? TCP_STAMPED : TCP_OPTIONS);
+  if (bpf_skb_load_bytes(skb, 0, at.target, before)) return TC_ACT_STOLEN;
+  __be16 length = bpf_htons(p->l4 - L3 + octets);
+  at.ip.sum = ~fold((__u64)(__u16)~at.ip.sum + (__u16)~at.ip.length + length);
+  at.ip.length = length;
+  at.ip.from = p->key.target[3];
+  at.ip.to = p->key.source[3];
+  swap_ends(at.target, at.source);
+  lay_ack(at.tcp, p, octets, acked, ts, window);
+  if (p->l4 == before) return store_ack(skb, at.target, before, octets);
+  if (bpf_skb_store_bytes(skb, 0, at.target, before, 0)) return TC_ACT_STOLEN;
+  __u32 bounded = octets;
+  apart(bounded);
+  if (bounded < 20 || bounded > sizeof at.tcp) return TC_ACT_STOLEN;
+  bpf_skb_store_bytes(skb, p->l4, at.tcp, bounded, 0);
+  return TC_ACT_OK;
+}
+
+checked_once int snd_turn_v6(struct __sk_buff *skb, struct packet *p, __u32 acked, __be32 ts, __u32 window) {
+  if (!p) return TC_ACT_STOLEN;
+  struct {
+    __u16 aside;
+    __u8 target[ETH_ALEN], source[ETH_ALEN];
+    __be16 type;
+    struct ip_v6 ip;
+    __be32 tcp[TCP_STAMPED];
+  } at;
+  const __u32 before = ETH_HLEN + sizeof at.ip, octets = 4 * (p->has_ts ? TCP_STAMPED : TCP_OPTIONS);
+  if (bpf_skb_load_bytes(skb, 0, at.target, before)) return TC_ACT_STOLEN;
+  at.ip.length = bpf_htons(octets);
+  __builtin_memcpy(at.ip.from, p->key.target, 16);
+  __builtin_memcpy(at.ip.to, p->key.source, 16);
+  swap_ends(at.target, at.source);
+  lay_ack(at.tcp, p, octets, acked, ts, window);
+  return store_ack(skb, at.target, before, octets);
 }
 
 /* D_{j-1} to D_j. */
@@ -263,9 +343,8 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (!s) return MR_NOT_OURS;
 
   if (p->flags & TCP_SYN) return TC_ACT_OK;
-  __u64 now = bpf_ktime_get_ns();
-  s->seen_ns = now;
-  if (s->state == MR_SND_NEW) snd_begin(skb, p, &key, s, now);
+  seen(&s->seen_ns, &s->seen_tick);
+  if (s->state == MR_SND_NEW) snd_ask(skb, p);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
@@ -273,21 +352,18 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     int end = snd_end(skb, p, s);
     if (end != SND_GOES_ON) return end;
   }
-
-  __u32 zero = 0;
-  struct mr_config *config = bpf_map_lookup_elem(&mr_config, &zero);
-  if (!config) return TC_ACT_OK;
-  __u32 off = config->off, repeat_ms = config->repeat_ms, seq;
+  __u32 seq, now_ms = 0;
+  if (p->length && before(p->seq, s->sent)) now_ms = bpf_ktime_get_ns() / 1000000;
   enum snd_verdict verdict = SND_REAL;
   struct release release = {};
-  int keep = 0, tell;
+  int keep = 0, tell, note;
   bpf_spin_lock(&s->lock);
   if (p->has_ts) {
     s->our_ts = p->their_ts;
     s->have_ts = 1;
   }
   if (p->length) {
-    verdict = snd_judge(s, p, now / 1000000, repeat_ms, off || p->flags & TCP_FIN);
+    verdict = snd_judge(s, p, now_ms);
     /* A FIN goes with its data, and takes a number. */
     if (p->flags & TCP_FIN) {
       if (verdict == SND_VIRTUAL || verdict == SND_HAS) verdict = SND_REAL;
@@ -298,7 +374,8 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     release.window = window_from(s->edge, release.acked, s->scale);
     release.ts = s->their_ts;
   }
-  tell = !off && s->state >= MR_SND_REAL && s->state <= MR_SND_RECOVERY;
+  tell = !p->off && s->state >= MR_SND_REAL && s->state <= MR_SND_RECOVERY;
+  note = s->state >= MR_SND_REAL && s->state <= MR_SND_RECOVERY && !(p->flags & (TCP_CWR | TCP_FIN));
   seq = later(p->seq + p->length, s->acked);
   if (p->flags & TCP_ACK && verdict != SND_REPEAT) {
     keep = !s->have_sent_ack || after(p->acked, s->sent_ack) || (!s->sent_window && p->window);
@@ -306,32 +383,39 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     s->sent_window = p->window;
     s->have_sent_ack = 1;
   }
+  if (verdict == SND_VIRTUAL) {
+    s->counters[MR_C_VIRTUAL]++;
+    s->counters[MR_C_VIRTUAL_BYTES] += p->length;
+  }
   bpf_spin_unlock(&s->lock);
   if (!p->length) return TC_ACT_OK;
 
   switch (verdict) {
   case SND_GAP:
-    snd_ask_anew(skb, p, s);
+    snd_ask(skb, p);
     snd_fall(s, MR_WHY_GAP);
     return TC_ACT_OK;
   case SND_HOLE:
     count(s->counters, MR_C_REAL_HOLE, 1);
   case SND_REAL:
+    if (note) snd_note(s, p->seq);
     count(s->counters, MR_C_REAL, 1);
     count(s->counters, MR_C_REAL_BYTES, p->length);
     if (tell) snd_tell(skb, p);
     return TC_ACT_OK;
   case SND_AGAIN:
+    if (note) snd_note(s, p->seq);
     count(s->counters, MR_C_RETRANSMITTED, 1);
     count(s->counters, MR_C_RETRANSMITTED_BYTES, p->length);
     if (tell) snd_tell(skb, p);
     return TC_ACT_OK;
   case SND_REPEAT:
+    /* A drop that the stack sees: it counts nothing as sent, and comes back to it with the next ACK. */
     count(s->counters, MR_C_REPEAT_SUPPRESSED, 1);
-    return TC_ACT_STOLEN;
+    return TC_ACT_SHOT;
   case SND_VIRTUAL:
-    count(s->counters, MR_C_VIRTUAL, 1);
-    count(s->counters, MR_C_VIRTUAL_BYTES, p->length);
+    count_in_all(MR_C_VIRTUAL, 1);
+    count_in_all(MR_C_VIRTUAL_BYTES, p->length);
   case SND_HAS:
     break;
   }
@@ -345,7 +429,11 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   }
   if (!release.due) return TC_ACT_STOLEN;
   count(s->counters, MR_C_ACK_RELEASED, 1);
-  return snd_turn_to_ack(skb, p, &release);
+  int lack = p->v6 ? snd_turn_v6(skb, p, release.acked, release.ts, release.window)
+                   : snd_turn_v4(skb, p, release.acked, release.ts, release.window);
+  if (lack) return TC_ACT_STOLEN;
+  skb->mark = MR_RELEASED; /* our own ingress must not take it for D_j's */
+  return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 }
 
 /* The stream's start, as D_j's set-up response acknowledges it: windows are coupled by it. */
@@ -370,7 +458,9 @@ static always_inline int snd_plausible(const struct mr_snd *s, const struct pack
   __u32 oldest = s->acked - MR_REACH, most = later(s->edge, s->acked + MR_REACH) + 1;
   if (s->their_ts && p->plain) {
     __u32 last = bpf_ntohl(s->their_ts);
-    if (!p->has_ts || !ts_follows(bpf_ntohl(p->their_ts), last, MR_TS_OVERTAKEN, now_ms - s->their_ms)) return 0;
+    __s32 age = now_ms - s->their_ms; /* clocks are read before the lock is had */
+    if (age < 0) age = 0;
+    if (!p->has_ts || !ts_follows(bpf_ntohl(p->their_ts), last, MR_TS_OVERTAKEN, age)) return 0;
     most = s->acked + MR_WINDOW;
   }
   if (p->acked - oldest > most - oldest) return 0;
@@ -380,17 +470,27 @@ static always_inline int snd_plausible(const struct mr_snd *s, const struct pack
 #define SACK_CLIPPED 1
 #define SACK_STRIPPED 2
 
-/* SACK as our stack may see it: nothing beyond what was sent, which would make it ignore the block, and no DSACK, which
- * would make it think that its retransmission was needless. Returns what was done. */
-checked_once int snd_clip(struct packet *p, __u32 sent) {
-  if (!p) return 0;
-  __u32 left = 0;
+struct header {
+  __be32 tcp[TCP_WORDS];
+};
+
+/* SACK as our stack may see it, in a header that has none yet: nothing beyond what was sent, which would make it ignore the
+ * block, and no DSACK, which would make it think that its retransmission was needless; the range `again`, if not 0, in the
+ * first block's place. Returns what was done. */
+checked_once int snd_clip(struct packet *p, struct header *fresh, __u32 sent, __u32 again) {
+  if (!p || !fresh) return 0;
+  __u32 start = p->has_ts ? TCP_STAMPED : TCP_OPTIONS, left = 0;
   int done = 0;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
     if (i >= p->blocks) break;
-    __u32 l = bpf_ntohl(p->block[2 * i]), r = bpf_ntohl(p->block[2 * i + 1]);
+    __u32 l = sack_edge(p, 2 * i), r = sack_edge(p, 2 * i + 1);
     if (i == 0) {
-      int within = p->blocks > 1 && !before(l, bpf_ntohl(p->block[2])) && !after(r, bpf_ntohl(p->block[3]));
+      if (again) {
+        l = range_left(again, sent);
+        r = range_right(again, sent);
+        done |= SACK_CLIPPED;
+      }
+      int within = p->blocks > 1 && !before(l, sack_edge(p, 2)) && !after(r, sack_edge(p, 3));
       if (!after(r, p->acked) || within) {
         done |= SACK_STRIPPED;
         continue;
@@ -398,14 +498,14 @@ checked_once int snd_clip(struct packet *p, __u32 sent) {
     }
     if (after(r, sent)) done |= SACK_CLIPPED;
     if (!before(l, sent)) continue;
-    __u32 at = 2 * left;
+    __u32 at = start + 1 + 2 * left;
     apart(at);
-    at &= 2 * MR_BLOCKS - 2; /* which the compiler knows and the verifier doesn't */
-    p->block[at] = bpf_htonl(l);
-    p->block[at + 1] = bpf_htonl(earlier(r, sent));
+    if (at > TCP_WORDS - 2) break;
+    fresh->tcp[at] = bpf_htonl(l);
+    fresh->tcp[at + 1] = bpf_htonl(earlier(r, sent));
     left++;
   }
-  p->blocks = left;
+  if (left) fresh->tcp[start] = bpf_htonl(0x01010502 + 8 * left);
   return done;
 }
 
@@ -420,16 +520,31 @@ checked_once int snd_hear(struct packet *p) {
   bpf_spin_lock(&s->lock);
   __u32 far = s->heard, limit = s->acked + MR_REACH;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
-    __u32 r = earlier(bpf_ntohl(p->block[2 * i + 1]), limit);
+    __u32 r = earlier(sack_edge(p, 2 * i + 1), limit);
     if (i < p->blocks && after(r, far)) far = r;
   }
   if (far != s->heard) ranges_hear(s, far);
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
-    __u32 l = bpf_ntohl(p->block[2 * i]), r = earlier(bpf_ntohl(p->block[2 * i + 1]), limit);
+    __u32 l = sack_edge(p, 2 * i), r = earlier(sack_edge(p, 2 * i + 1), limit);
     if (i < p->blocks && after(l, s->acked) && after(r, l)) ranges_hold(s, l, r);
   }
   bpf_spin_unlock(&s->lock);
   return 0;
+}
+
+/* D_j tells of the latest first, and where it is ahead of us that lies beyond `sent`. What our stack has to know, so that
+ * it says a lost segment again before its timer does, was told long ago, before it was sent: it hears of that again, of
+ * one range with each such ACK, which is returned; 0: none. */
+checked_once int snd_recall(struct packet *p, __u32 sent) {
+  if (!p || !p->blocks || before(sack_edge(p, 0), sent)) return 0;
+  struct mr_key key;
+  reverse(&p->key, &key);
+  struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
+  if (!s) return 0;
+  bpf_spin_lock(&s->lock);
+  __u32 range = ranges_next(s, sent);
+  bpf_spin_unlock(&s->lock);
+  return range;
 }
 
 /* D_j to D_{j-1}: its news are written down as they are, then made what our stack can believe. */
@@ -441,19 +556,20 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   if (!s) return MR_NOT_OURS;
 
   if ((p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK) return TC_ACT_OK;
-  __u64 now = bpf_ktime_get_ns();
-  s->seen_ns = now;
+  __u64 now = seen(&s->seen_ns, &s->seen_tick);
   if (!s->have_zero && p->length) snd_start(skb, p, s);
   if (s->state == MR_SND_NEW || s->reason == MR_WHY_NO_SOCKET) return TC_ACT_OK; /* what was sent is not known */
   if (parse_rest(skb, p)) return TC_ACT_OK;
-  __u32 sent, edge, now_ms = now / 1000000;
+  __u32 sent, edge, now_ms = ms_of(now);
   __be32 ts = 0;
   __u8 scale, refresh;
   int plausible, hold = 0;
   bpf_spin_lock(&s->lock);
   plausible = snd_plausible(s, p, now_ms);
   if (plausible && p->plain) {
-    s->edge = later(s->edge, p->acked + ((__u32)p->window << (s->scale & 15)));
+    edge = later(s->edge, p->acked + ((__u32)p->window << (s->scale & 15)));
+    if (edge != s->edge || after(p->acked, s->acked)) s->moved_ms = now_ms;
+    s->edge = edge;
     if (!before(p->acked, s->acked)) {
       s->acked = p->acked;
       if (p->has_ts && !(s->their_ts && before(bpf_ntohl(p->their_ts), bpf_ntohl(s->their_ts)))) {
@@ -461,6 +577,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
         s->their_ms = now_ms;
       }
       if (after(s->acked, s->heard)) ranges_restart(s);
+      if (!before(s->acked, s->again_to)) s->have_again = 0;
       s->in_step = p->in_step;
       if (p->in_step) s->confirmed = 1;
       s->state = snd_next(s->state, p->in_step ? SND_IN_STEP : SND_OUT_OF_STEP, p->in_step);
@@ -475,6 +592,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   ts = s->our_ts;
   refresh = s->confirmed && s->have_ts;
   hold = plausible && p->plain && s->state != MR_SND_CLOSED && after(p->acked, sent);
+  if (hold) s->counters[MR_C_ACK_HELD]++;
   bpf_spin_unlock(&s->lock);
   if (!plausible) {
     count(s->counters, MR_C_ACK_IMPLAUSIBLE, 1);
@@ -487,20 +605,21 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   if (p->blocks) snd_hear(p);
   if (s->state == MR_SND_CLOSED) return TC_ACT_OK;
 
-  int sack = snd_clip(p, sent);
   refresh = refresh && p->has_ts && p->echoed_ts != ts;
+  struct header fresh;
+  __be32 *tcp = fresh.tcp;
+  __builtin_memcpy(tcp, p->tcp, sizeof fresh);
+  lay_options(tcp, p, p->their_ts, refresh ? ts : p->echoed_ts);
+  int sack = p->blocks ? snd_clip(p, &fresh, sent, snd_recall(p, sent)) : 0;
   if (!hold && !sack && !refresh && !p->in_step) return TC_ACT_OK;
-  __be32 tcp[TCP_WORDS];
-  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
   __u16 window = p->window;
   if (hold) {
     /* Clamped, not dropped: it may carry HDFS acks. The window's right edge stays where it is. */
     tcp[TCP_ACKED] = bpf_htonl(sent);
     window = window_from(edge, sent, scale);
-    count(s->counters, MR_C_ACK_HELD, 1);
+    count_in_all(MR_C_ACK_HELD, 1);
   }
   tcp[TCP_FLAGS] = flags_word(p->header, 0, p->flags, window);
-  lay_options(tcp, p, p->their_ts, refresh ? ts : p->echoed_ts, p->blocks);
   write_tcp(skb, p, tcp);
   if (sack & SACK_CLIPPED) count(s->counters, MR_C_SACK_CLIPPED, 1);
   if (sack & SACK_STRIPPED) count(s->counters, MR_C_DSACK_STRIPPED, 1);

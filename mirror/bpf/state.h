@@ -33,6 +33,8 @@
  * next replica has: room for a packet of HDFS, and some. */
 #define MR_SETTLE_NS 10000000000ull
 #define MR_SETTLE_WINDOW 98304
+/* And no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */
+#define MR_STALL_MS 2048
 
 #define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */
 
@@ -108,14 +110,19 @@ struct mr_snd {
   __u32 recover;   /* in RECOVERY: D_j must ACK this far before anything is virtual again */
   __u32 sent_ack;  /* highest ACK of D_j's octets that really went */
   __be32 their_ts; /* D_j's last timestamp; 0: none yet */
-  __u32 their_ms;  /* when it came */
+  __u32 their_ms;  /* when it came, in 2^20 ns */
   __be32 our_ts;   /* ours on this connection */
   __u32 fin;       /* where the stream that we sent ends */
   __u16 sent_window; /* the last window that really went, unscaled */
   __u8 have_fin;
-  __u8 pad;
+  __u8 have_again;
+  __u32 again_from; /* what the writer said again lies from here */
+  __u32 again_to;   /* to here: D_j gets that by copies, which it may not have told of yet */
+  __u32 told;       /* up to here our stack was told again of what D_j holds */
+  __u32 moved_ms;   /* when D_j's ACK or its window's edge last went on, in 2^20 ns */
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
-  __u64 begun_ns;  /* when the first was */
+  __u64 seen_tick; /* of the kernel's, at `seen_ns` */
+  __u64 begun_ns;  /* when the first was seen */
   struct mr_repeat {
     __u32 seq;
     __u32 at_ms;
@@ -134,10 +141,14 @@ struct mr_rcv {
   __u32 zero;     /* the stream's start in this connection */
   __u32 delta;    /* from the client's sequence numbers to this connection's */
   __u32 mirrored; /* highest octet that a mirrored copy brought */
-  __u64 seen_ns;
+  __u64 seen_ns, seen_tick;
   struct mr_key next;
   __u8 ready; /* D_{j-1} holds ACKs that come too early for its stack: its last data said so */
-  __u8 pad[3];
+  __u8 have_high;
+  __u8 scale; /* of the windows that we advertise on this connection */
+  __u8 pad;
+  __u32 high; /* the end of what came of the writer's octets; D_{j-1}'s own segments do not count */
+  __u32 pad_high;
   __u64 counters[MR_COUNTERS];
 };
 

@@ -149,7 +149,7 @@ checked_once int copied(struct __sk_buff *skb, struct packet *p, int in_transit)
   __u8 came[ADDRESSES];
   if (!p->length || p->flags & (TCP_SYN | TCP_RST) || bpf_skb_load_bytes(skb, 0, came, ADDRESSES)) return verdict;
 
-  struct rewriting r = {.l3 = p->l3, .l4 = p->l4, .v6 = p->v6};
+  struct rewriting r = {.l3 = L3, .l4 = p->l4, .v6 = p->v6};
   __builtin_memcpy(r.is.ethernet, came, ADDRESSES);
   r.is.flow = p->key;
   __u32 copies = entry->copies;

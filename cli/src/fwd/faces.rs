@@ -185,7 +185,8 @@ pub fn find(manager: &Manager, face: &str) -> Result<u64, CliError> {
 }
 
 fn table(faces: &[FaceStatus]) -> Table {
-    let mut table = Table::new(&[
+    let counts_rejects = faces.iter().any(|face| face.rejected.is_some());
+    let mut columns = vec![
         "id",
         "remote",
         "local",
@@ -197,10 +198,14 @@ fn table(faces: &[FaceStatus]) -> Table {
         "data out",
         "bytes in",
         "bytes out",
-    ]);
+    ];
+    if counts_rejects {
+        columns.push("rejected");
+    }
+    let mut table = Table::new(&columns);
     for f in faces {
         let p = &f.packets;
-        table.row(vec![
+        let mut row = vec![
             f.face_id.to_string(),
             match f.peer_names.as_slice() {
                 [] => f.uri.clone(),
@@ -215,7 +220,11 @@ fn table(faces: &[FaceStatus]) -> Table {
             p.out_data.to_string(),
             f.in_bytes.to_string(),
             f.out_bytes.to_string(),
-        ]);
+        ];
+        if counts_rejects {
+            row.push(f.rejected.unwrap_or(0).to_string());
+        }
+        table.row(row);
     }
     table
 }
@@ -253,6 +262,7 @@ fn facts(f: &FaceStatus) -> Value {
         ("out_bytes".to_owned(), f.out_bytes.into()),
         ("pending_in".to_owned(), f.pending_in.into()),
         ("pending_out".to_owned(), f.pending_out.into()),
+        ("rejected".to_owned(), f.rejected.into()),
         ("flags".to_owned(), f.flags.into()),
         ("peer_names".to_owned(), f.peer_names.clone().into()),
     ]);

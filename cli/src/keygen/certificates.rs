@@ -10,7 +10,7 @@ use rcgen::{
 use serde_json::json;
 use time::{Duration, OffsetDateTime};
 
-use super::file::{PRIVATE, PUBLIC, exists, replace, write_new};
+use super::file::{PRIVATE, PUBLIC, Pair, Written, exists};
 use super::pem_text;
 use crate::args::{CaArgs, HostArgs};
 use crate::error::CliError;
@@ -153,29 +153,38 @@ impl Files {
         }
     }
 
+    /// A full disk, or a file that can't be replaced, leaves the old pair as it was. The certificate goes first: where the
+    /// machine stops in between, another certificate can be made for the CA's old key, and none for one that is lost.
     fn write(&self, key: &KeyPair, certificate: &[u8]) -> Result<(), CliError> {
-        let put = if self.force { replace } else { write_new };
-        put(
-            &self.key,
-            &pem_text("PRIVATE KEY", key.serialize_der()),
-            PRIVATE,
-        )?;
-        put(
-            &self.certificate,
-            &pem_text("CERTIFICATE", certificate),
-            PUBLIC,
-        )
+        let key = pem_text("PRIVATE KEY", key.serialize_der());
+        let key = Written::new(&self.key, key, PRIVATE)?;
+        let certificate = pem_text("CERTIFICATE", certificate);
+        let certificate = Written::new(&self.certificate, certificate, PUBLIC)?;
+        let pair = Pair::new(certificate, key);
+        if self.force {
+            pair.replace()
+        } else {
+            pair.put_new()
+        }
     }
 }
 
-/// The names in lower case, the first of which must be one and no address.
+/// The names in lower case, the first of which must be one and no address. No others than TLS takes (RFC 5890, RFC 3696):
+/// with a certificate of such a name no handshake would ever come to its end.
 fn checked(names: &[String]) -> Result<Vec<String>, CliError> {
     let is_label = |label: &str| {
         let mut bytes = label.bytes();
         (1..=63).contains(&label.len())
             && bytes.all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
     };
-    let is_name = |name: &str| name.len() <= 253 && name.split('.').all(is_label);
+    let is_number = |label: &str| label.bytes().all(|b| b.is_ascii_digit());
+    let is_name = |name: &str| {
+        name.len() <= 253
+            && name.split('.').all(is_label)
+            && !name.split('.').next_back().is_some_and(is_number)
+    };
     let is_address = |name: &str| name.parse::<IpAddr>().is_ok();
     for (i, name) in names.iter().enumerate() {
         let right = if i == 0 {
@@ -186,7 +195,10 @@ fn checked(names: &[String]) -> Result<Vec<String>, CliError> {
         if !right {
             return Err(
                 CliError::usage(format!("name {name}"), "is no name of a host").or(match i {
-                    0 => "the first is its name, such as host1.rack1; addresses come behind it",
+                    0 => {
+                        "the first is its name, such as host1.rack1; addresses come behind it. A name has letters, digits, \
+                         '-' and '_', no '-' at the end of a part, and a last part that is no number"
+                    }
                     _ => "give names such as host1.rack1, and addresses",
                 }),
             );
@@ -307,6 +319,15 @@ mod tests {
         assert!(!folder.join("a.key").exists());
         make_host(folder, &["a"], 1, true).expect("replaced");
         load(folder, "a").expect("credentials");
+        // One of the two can't be replaced: the key is still there.
+        let (key, certificate) = (folder.join("a.key"), folder.join("a.crt"));
+        let kept = std::fs::read(&key).expect("a file");
+        std::fs::rename(&certificate, folder.join("aside")).expect("moved");
+        std::fs::create_dir(&certificate).expect("a folder in its place");
+        make_host(folder, &["a"], 1, true).expect_err("a folder is replaced");
+        assert_eq!(std::fs::read(&key).expect("a file"), kept);
+        std::fs::remove_dir(&certificate).expect("removed");
+        std::fs::rename(folder.join("aside"), &certificate).expect("moved back");
         make_ca(folder, true).expect("replaced");
         assert!(before.iter().zip(read()).all(|(old, new)| *old != new));
         load(folder, "a").expect_err("of the CA that was there");
@@ -329,6 +350,10 @@ mod tests {
             &["a..b"],
             &["a/b"],
             &["a", "ö"],
+            &["-a"],
+            &["rack-.a"],
+            &["rack.1"],
+            &["7"],
         ] {
             assert!(refused(names).contains("no name of a host"), "{names:?}");
         }

@@ -139,8 +139,16 @@ fn lines(status: &SwitchStatus) -> String {
         (false, false) => "does not run",
     };
     let count = |name| status.counters.get(name).copied().unwrap_or(0);
+    let without = match status.without_program.as_slice() {
+        [] => String::new(),
+        names => format!(
+            "without    {}: nothing is mirrored there; the agent's log says why\n",
+            names.join(", ")
+        ),
+    };
     let mut text = format!(
         "attached   {attached}\n\
+         {without}\
          agent      {agent}\n\
          copied     {} in {} copies, {} that a port did not take\n\
          dropped    {} marked frames of no entry, {} from ports that lead to no other switch\n",

@@ -172,9 +172,7 @@ impl Serving {
             return;
         };
         out.extend(std::iter::from_fn(|| commands.poll_response()));
-        while let Some(wire) = commands.poll_interest(now) {
-            out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
-        }
+        out.extend(std::iter::from_fn(|| commands.poll_interest(now)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ndn_endpoint::{Fetch, FetchConfig, FetchError};
 use ndn_io::{App, Client, ClientError};
-use ndn_packet::{Interest, NetKind, NetPacket};
+use ndn_packet::{NetKind, NetPacket};
 
 /// Why it is not here.
 #[derive(Debug)]
@@ -66,9 +66,7 @@ impl Gathering {
 
 /// Sends what may be sent now.
 pub fn send(fetch: &mut Fetch, now: Duration, out: &mut Vec<NetPacket>) {
-    while let Some(wire) = fetch.poll_interest(now) {
-        out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
-    }
+    out.extend(std::iter::from_fn(|| fetch.poll_interest(now)));
 }
 
 /// Hands a packet to a fetch.

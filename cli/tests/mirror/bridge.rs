@@ -10,28 +10,29 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::controller::end;
 use crate::host::{Agent, Host, until};
-use crate::host_or_skip;
 use crate::server::{Asked, Server, fine};
 
 /// A request waits no longer than that, so that tests don't.
 const WAIT: Duration = Duration::from_millis(300);
-const NOBODY: &str = "http://127.0.0.1:9";
+pub const NOBODY: &str = "http://127.0.0.1:9";
 /// What tells a switch's LLDP from others', and the switch and port that it names.
 const ORIGIN: [u8; 16] = [0x02, 0x74, 0x72, 1, 0, 0, 2, 0, 0, 0, 0, 77, 0, 0, 0, 5];
 
 /// A host with a bridge, `br0`, and ports p1, p2 and p3, whose cables end at h1, h2 and h3.
-struct Bridge {
-    host: Host,
+pub struct Bridge {
+    pub host: Host,
 }
 
+/// The bridge, or the end of the test.
+#[macro_export]
 macro_rules! bridge_or_skip {
     () => {
-        Bridge::new(host_or_skip!())
+        $crate::bridge::Bridge::new($crate::host_or_skip!())
     };
 }
 
 impl Bridge {
-    fn new(host: Host) -> Self {
+    pub fn new(host: Host) -> Self {
         // Nothing is to be said on a cable before a test says it.
         for which in ["all", "default"] {
             let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
@@ -48,7 +49,7 @@ impl Bridge {
         bridge
     }
 
-    fn ip(&self, words: &str) {
+    pub fn ip(&self, words: &str) {
         self.host.shell("ip", words);
     }
 
@@ -60,13 +61,13 @@ impl Bridge {
         done.status.success()
     }
 
-    fn port(&self, bridge: &str, number: u8) {
+    pub fn port(&self, bridge: &str, number: u8) {
         self.ip(&format!("link add p{number} type veth peer name h{number}"));
         self.ip(&format!("link set p{number} master {bridge} up"));
         self.ip(&format!("link set h{number} up"));
     }
 
-    fn index(&self, name: &str) -> u32 {
+    pub fn index(&self, name: &str) -> u32 {
         let said = self.host.shell("ip", &format!("-o link show {name}"));
         let (index, _) = said.split_once(':').expect("a number");
         index.parse().expect("a number")
@@ -76,7 +77,7 @@ impl Bridge {
         self.host.path("bpf/switch").display().to_string()
     }
 
-    fn configure(&self, controller: &str, more: &str) {
+    pub fn configure(&self, controller: &str, more: &str) {
         let text = format!(
             "[switch]\nbridge = \"br0\"\nname = \"rack-1\"\ncontroller = \"{controller}\"\npin = \"{}\"\n{more}\n\
              [log]\nlevel = \"info,trunkline_mirror=debug\"\n",
@@ -91,13 +92,13 @@ impl Bridge {
     }
 
     /// An agent, attached.
-    fn agent(&self) -> Agent {
+    pub fn agent(&self) -> Agent {
         let agent = self.start();
         until("attached", || agent.log().contains("until stopped"));
         agent
     }
 
-    fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         let pins = self.pins();
         let said = self
             .host
@@ -105,12 +106,12 @@ impl Bridge {
         serde_json::from_str(&said).expect("JSON")
     }
 
-    fn off(&self) -> String {
+    pub fn off(&self) -> String {
         let pins = self.pins();
         self.host.ok(&["switch", "off", "--pin", &pins])
     }
 
-    fn traffic_control(&self, port: &str) -> String {
+    pub fn traffic_control(&self, port: &str) -> String {
         [
             "qdisc show dev",
             "filter show ingress dev",
@@ -186,23 +187,23 @@ impl Cable {
 }
 
 /// A controller that says what a test wants, all of it each time, and remembers what it was told.
-struct Controller {
-    url: String,
+pub struct Controller {
+    pub url: String,
     shared: Arc<(Mutex<Said>, Condvar)>,
 }
 
 #[derive(Default)]
-struct Said {
+pub struct Said {
     seen: u64,
     admits: Vec<u32>,
-    entries: Vec<Value>,
+    pub entries: Vec<Value>,
     send: Vec<Value>,
     ports: Vec<Value>,
     requests: Vec<Value>,
 }
 
 impl Controller {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let shared = Arc::new((Mutex::new(Said::default()), Condvar::new()));
         let answers = shared.clone();
         let server = Server::start(move |asked: &Asked| {
@@ -237,7 +238,7 @@ impl Controller {
         }
     }
 
-    fn say(&self, change: impl FnOnce(&mut Said)) {
+    pub fn say(&self, change: impl FnOnce(&mut Said)) {
         let (said, changed) = &*self.shared;
         let mut said = said.lock().expect("a lock");
         change(&mut said);
@@ -245,7 +246,7 @@ impl Controller {
         changed.notify_all();
     }
 
-    fn was_told(&self, is_so: impl Fn(&Value) -> bool) -> bool {
+    pub fn was_told(&self, is_so: impl Fn(&Value) -> bool) -> bool {
         let said = self.shared.0.lock().expect("a lock");
         said.requests.iter().any(is_so)
     }
@@ -261,12 +262,12 @@ impl Controller {
         })
     }
 
-    fn forget(&self) {
+    pub fn forget(&self) {
         self.shared.0.lock().expect("a lock").requests.clear();
     }
 
     /// The bridge has made what was said last.
-    fn is_followed(&self) -> bool {
+    pub fn is_followed(&self) -> bool {
         let said = self.shared.0.lock().expect("a lock");
         let last = said.requests.last();
         last.is_some_and(|request| request["seen"] == said.seen)
@@ -329,7 +330,7 @@ fn segment(from: u8, to: u8, data: &[u8]) -> Vec<u8> {
 }
 
 /// What host 1 sends to host 2 is copied by port `to` to host 3, as if host 2 had sent it there.
-fn copies(from: u32, onward: u32, to: u32) -> Value {
+pub fn copies(from: u32, onward: u32, to: u32) -> Value {
     let copy = json!({"source": end("10.7.0.2", 41_000), "destination": end("10.7.0.3", 9866)});
     json!({
         "port": from, "marked": false,

@@ -3,6 +3,7 @@
 
 mod attach;
 mod bridge;
+mod bridge_ports;
 mod controller;
 mod doctor;
 mod flows;

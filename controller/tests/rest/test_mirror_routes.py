@@ -1,11 +1,16 @@
 """Announcing hops of pipelines, and what is told of them."""
 
 import json
+from concurrent.futures import Future
 
 import pytest
 from client import TOKEN, Client
 from fake_control import FakeControl
 from prometheus_client.parser import text_string_to_metric_families
+
+from trunkline_controller.control import NotNow
+from trunkline_controller.mirror.mirrors import CLOSED
+from trunkline_controller.mirror.model import Pipeline
 
 POOL = "BP-1-10.0.1.1-1790000000000"
 
@@ -103,6 +108,16 @@ def test_what_is_never_mirrored_is_refused_with_its_reason(client: Client, contr
     assert says in answer.json["detail"]
     assert answer.json["why"] == why
     assert control.mirrors() == ()
+
+
+def test_a_pipeline_that_ends_while_it_is_waited_for_is_refused_with_a_reason(
+    client: Client, control: FakeControl, monkeypatch: pytest.MonkeyPatch
+):
+    answered: Future[Pipeline] = Future()
+    answered.set_exception(NotNow("the pipeline was closed", "announce its present hops", why=CLOSED))
+    monkeypatch.setattr(control, "mirror_announce", lambda _hop, _wait_s: answered)
+    answer = post(client, hop(1, wait_ms=100))
+    assert (answer.status, answer.json["why"]) == (409, "closed")
 
 
 def test_a_pipeline_that_can_not_be_mirrored_says_why(client: Client):

@@ -121,6 +121,12 @@ def test_what_it_is_told_is_what_the_agent_reads(client: Client, control: FakeCo
 PORT = {"number": 1, "name": "x", "mac": "02:00:00:00:00:01", "up": True}
 
 
+def test_a_bridge_has_as_many_ports_as_linux_allows(client: Client, control: FakeControl):
+    ports = [PORT | {"number": (1 << 31) - 1 - n, "name": f"{n:015}"} for n in range(1023)]
+    assert poll(client, ports=ports).status == 200
+    assert len(control.bridge_polls[-1][0].ports or ()) == 1023
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -26,7 +26,7 @@ from .quick import QuickRoute
 from .views.network import DpidText
 
 PATH = "/v1/mirror-switches"
-MAX_PORTS = 512
+MAX_PORTS = 1024  # a Linux bridge has 1023 at most
 MAX_HEARD = 128
 MAX_HOSTS = 512  # that are told of at once
 MAX_FAILED = 256

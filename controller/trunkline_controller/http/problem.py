@@ -70,7 +70,7 @@ def answer(
 def of(error: Stop | NotNow) -> JSONResponse:
     """The answer to a request that this ends."""
     if isinstance(error, NotNow):
-        return answer(409, error.what, error.remedy)
+        return answer(409, error.what, error.remedy, why=error.why)
     return answer(error.status, error.what, error.remedy, error.headers, why=error.why)
 
 

@@ -27,6 +27,7 @@ from .waiting import Waiting
 log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+CLOSED = "closed"  # the reason in a word: the pipeline that was waited for has ended
 TELL_AFTER_S = 0.002  # agents are told of what comes together together, and after who waits for a pipeline to be armed
 END_AFTER_S = 0.1  # of a pipeline that has ended they need not hear at once, but with what comes next
 
@@ -101,7 +102,8 @@ class Mirrors:
             try:
                 pipeline = self._pipelines.get(identity)
             except KeyError:
-                raise NotNow("the pipeline was closed, or superseded, meanwhile", "announce its present hops") from None
+                what = "the pipeline was closed, or superseded, meanwhile"
+                raise NotNow(what, "announce its present hops", why=CLOSED) from None
             if pipeline.settled:
                 return pipeline
             # This controller's time begins when it knows all hops; each that is dialled anew begins it anew, but once.

@@ -7,6 +7,7 @@ be sent and hosts to be asked, it returns. LLDP that it is told of has been auth
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from .ports import FLAP_WINDOW_S, FLAPPING, Kind, PortState
 from .topology import Dpid, End, Host, Link, Mac, Port, PortNo, Switch, Topology, dpid_text
 
 MISSED_S = 3600.0  # for so long an operator hears of a switch that is gone; then it has been taken away for good
+NO_OPENFLOW = 0  # the version of a Linux bridge
 EDGE_LLDP_EVERY = 10  # intervals; a switch may yet appear behind a port that seemed to lead to hosts
 
 
@@ -340,7 +342,7 @@ class Discovery:
                 self._stale = True
             if not port.heard:
                 port.becomes(Kind.UNKNOWN, now)
-                port.led_to, port.held_until = frozenset(lost), now + self.limits.adopt_hold_s
+                port.led_to, port.held_until = frozenset(lost), now + self._hold_s(end.dpid)
                 self._schedule(end, now)
         elif port.kind is Kind.UNKNOWN and now >= max(port.since + self.limits.settle_s, port.held_until):
             port.becomes(Kind.EDGE, now)
@@ -352,6 +354,12 @@ class Discovery:
                 self.hosts.remembered(end, mac, now)
             return probes
         return []
+
+    def _hold_s(self, dpid: Dpid) -> float:
+        """How long a port of this switch that was a link is none toward hosts. One between bridges that has not gone
+        down leads to a bridge for good: without an agent that forwards on, and drops copies that it knows nothing of.
+        """
+        return math.inf if self._switches[dpid].version == NO_OPENFLOW else self.limits.adopt_hold_s
 
     def _network(self) -> Topology:
         """Switches, links and edges; hosts are added by the caller."""

@@ -10,7 +10,7 @@
 
 A port that goes down is out of use at once; how soon it is in use again depends on how often that happened lately.
 One that led to a switch and has not gone down since most likely still does, though that switch can't be heard: what
-comes in there says nothing of hosts, and it stays UNKNOWN for `hold` at first.
+comes in there says nothing of hosts, and it stays UNKNOWN for `hold` at first, between Linux bridges for good.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ndn_endpoint::{Exchange, ExchangeConfig};
+use bytes::Bytes;
+use ndn_endpoint::{Exchange, ExchangeConfig, VerifyPolicy};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
-use crate::wire;
 
 /// Wait before a fetch asks again; doubles each time.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -91,9 +91,34 @@ impl Fetches {
     /// # Errors
     /// When the node closes meanwhile.
     pub fn fetch(&self, name: &Name, settings: FetchSettings) -> Result<Option<Data>> {
+        self.exchange(&settings, ExchangeConfig::new(name.clone()))
+    }
+
+    /// The same for an Interest with ApplicationParameters, whose digest is the
+    /// last component of `name`. The answer may be unsigned: whoever asks sees by
+    /// its content who made it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fetch_with(
+        &self,
+        name: &Name,
+        parameters: Bytes,
+        settings: FetchSettings,
+    ) -> Result<Option<Data>> {
+        let config = ExchangeConfig {
+            parameters: Some(parameters),
+            verify: VerifyPolicy::None,
+            ..ExchangeConfig::new(name.clone())
+        };
+        self.exchange(&settings, config)
+    }
+
+    fn exchange(&self, settings: &FetchSettings, config: ExchangeConfig) -> Result<Option<Data>> {
+        let name = config.name.to_string();
         let closed = || NativeError::Closed {
             what: "fetch",
-            name: name.to_string(),
+            name: name.clone(),
         };
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         let now = handle
@@ -113,7 +138,7 @@ impl Fetches {
             timeout: settings.timeout,
             max_nacks: MAX_NACKS,
             seed: self.seed.wrapping_add(id << 32),
-            ..ExchangeConfig::new(name.clone())
+            ..config
         };
         inner.exchanges.insert(id, Exchange::new(config, now));
         self.shared.outbox.wake();
@@ -163,9 +188,7 @@ impl FetchApp {
         let mut any_over = false;
         for exchange in inner.exchanges.values_mut() {
             act(exchange);
-            while let Some(interest) = exchange.poll_interest(now) {
-                out.extend(wire::interest(interest));
-            }
+            out.extend(std::iter::from_fn(|| exchange.poll_interest(now)));
             any_over |= exchange.result().is_some();
         }
         drop(inner);

@@ -21,6 +21,7 @@ mod blocks;
 mod budget;
 mod clock;
 mod config;
+mod content_key;
 mod error;
 mod fetch;
 mod fixed;
@@ -43,9 +44,10 @@ mod wire;
 
 pub use blocks::{
     ANSWER_LIFETIME, ANSWER_TIMEOUT, Answer, BlockSource, BlockSourceStats, META_HEADER_LEN,
-    METADATA_FRESHNESS, Replica, ReplicaError,
+    METADATA_FRESHNESS, Replica, ReplicaError, SealedByWrite, Secrets, Written,
 };
 pub use config::NodeSettings;
+pub use content_key::{Asking, Granted, KeyId, KeyRequest, MAX_IDENTIFIER, Secret};
 pub use error::{NativeError, Result};
 pub use fetch::FetchSettings;
 pub use fixed::FixedData;

@@ -29,8 +29,18 @@ impl BlockMetadata {
     /// The signed metadata packet of `block`, `/<root>/blocks/<pool>/<id>`.
     /// `version` must grow from packet to packet.
     pub fn packet(&self, block: &Name, version: u64, freshness: Duration) -> Bytes {
+        self.described(block)
+            .packet(block, version, freshness, &SigningKey::DigestSha256)
+    }
+
+    /// The content of a metadata packet of `block`.
+    pub fn encode(&self, block: &Name) -> Bytes {
+        self.described(block).encode()
+    }
+
+    fn described(&self, block: &Name) -> Metadata {
         let last = self.length.div_ceil(self.segment_bytes.max(1)).max(1) - 1;
-        let metadata = Metadata {
+        Metadata {
             last: Some(last),
             segment_bytes: Some(self.segment_bytes),
             size: Some(self.length),
@@ -38,8 +48,7 @@ impl BlockMetadata {
             bytes_per_checksum: Some(self.bytes_per_checksum),
             manifest_digest: self.manifest_digest,
             ..Metadata::new(block.append_version(self.genstamp))
-        };
-        metadata.packet(block, version, freshness, &SigningKey::DigestSha256)
+        }
     }
 
     /// The facts as one JSON object.

@@ -15,6 +15,7 @@ use crate::blocks::BlockSource;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::config::NodeSettings;
+use crate::content_key::{Asking, Granted};
 use crate::error::{NativeError, Result};
 use crate::fetch::{FetchSettings, Fetches};
 use crate::fixed::FixedData;
@@ -33,6 +34,8 @@ const RECONNECT: (Duration, Duration) = (Duration::from_millis(50), Duration::fr
 /// of a process does not find it down.
 const FACE_WAIT: Duration = Duration::from_secs(1);
 
+/// So often a content key is asked for while what comes does not open.
+const KEY_TRIES: usize = 3;
 /// A pull has at least this window, or is refused.
 const MIN_WINDOW: usize = 4;
 
@@ -255,6 +258,21 @@ impl NamedNode {
             .map(|data| data.content()))
     }
 
+    /// The same for an Interest with ApplicationParameters, whose digest is the
+    /// last component of `name`; what comes is not verified here.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn fetch_with(
+        &self,
+        name: &Name,
+        parameters: Bytes,
+        settings: FetchSettings,
+    ) -> Result<Option<Bytes>> {
+        let found = self.fetches.fetch_with(name, parameters, settings)?;
+        Ok(found.map(|data| data.content()))
+    }
+
     /// Asks for the metadata of a block by its discovery name,
     /// `<block>/32=metadata`.
     ///
@@ -286,6 +304,40 @@ impl NamedNode {
         manifest::fetch(&self.fetches, block, facts, timeout)
     }
 
+    /// Asks for what the segments of `version`, `/<root>/blocks/<pool>/<id>/v=<genstamp>`,
+    /// are sealed with, by the block token of that identifier and password. `None`
+    /// when nobody has it, or gives it to whoever has this token.
+    ///
+    /// # Errors
+    /// When the node is closed, when the token is none, or when what comes does
+    /// not open however often it is asked for: somebody else answers.
+    pub fn content_key(
+        &self,
+        version: &Name,
+        (identifier, password): (&[u8], &[u8]),
+        timeout: Duration,
+    ) -> Result<Option<Granted>> {
+        let settings = FetchSettings {
+            must_be_fresh: true,
+            can_be_prefix: false,
+            timeout,
+        };
+        for _ in 0..KEY_TRIES {
+            let asking = Asking::new(version, identifier, password)?;
+            let found = self.fetch_with(asking.name(), asking.parameters(), settings)?;
+            let Some(content) = found else {
+                return Ok(None);
+            };
+            let granted = asking.open(&content);
+            if granted.is_some() {
+                return Ok(granted);
+            }
+        }
+        Err(NativeError::Failed(format!(
+            "{version}: what comes as its content key is not of a DataNode that knows the token"
+        )))
+    }
+
     /// Publishes one packet until it is withdrawn.
     ///
     /// # Errors
@@ -312,8 +364,32 @@ impl NamedNode {
         segment_bytes: u32,
         max_open: usize,
     ) -> Result<Arc<BlockSource>> {
-        let (source, app) =
-            BlockSource::new(prefix, segment_bytes, max_open, self.settings.verify)?;
+        self.open_source(prefix, segment_bytes, max_open, false)
+    }
+
+    /// The same where blocks have tokens: segments are served sealed, and their
+    /// keys given to whoever proves to have a token that may read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_guarded_blocks(
+        &self,
+        prefix: &Name,
+        segment_bytes: u32,
+        max_open: usize,
+    ) -> Result<Arc<BlockSource>> {
+        self.open_source(prefix, segment_bytes, max_open, true)
+    }
+
+    fn open_source(
+        &self,
+        prefix: &Name,
+        segment_bytes: u32,
+        max_open: usize,
+        guarded: bool,
+    ) -> Result<Arc<BlockSource>> {
+        let verify = self.settings.verify;
+        let (source, app) = BlockSource::new(prefix, segment_bytes, max_open, verify, guarded)?;
         source.attached(self.attach(app, "blocks", Some(prefix))?);
         remember(&mut self.opened().sources, &source);
         Ok(source)

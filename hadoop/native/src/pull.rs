@@ -23,8 +23,7 @@ use crate::rate_limit::RateLimit;
 use crate::seal::Opener;
 use crate::segment::SegmentDigest;
 use crate::totals::Ended;
-use crate::verify::Verify;
-use crate::wire;
+use crate::verify::{Verify, checksums_match};
 
 /// Lifetime of a pull's Interests: how long one waits in the network for a
 /// segment that is not made yet.
@@ -247,7 +246,8 @@ impl Pull {
                     Ok(content) => return Ok(Some(content)),
                     Err(refusal) => refusal,
                 };
-                let sound = refusal != Refusal::Damaged;
+                // What was damaged before it was sealed, a cache goes on to give out.
+                let sound = refusal != Refusal::Damaged || self.shared.opener.is_some();
                 if UNVERIFIED.allows() {
                     let why = match refusal {
                         Refusal::Damaged => "a segment does not verify; asked for again",
@@ -274,6 +274,7 @@ impl Pull {
                 if stale || !rejected {
                     // What else has come was asked for in the same way.
                     inner.restart = Some(segment);
+                    inner.config.first_rejected = true;
                 }
                 self.shared.outbox.wake();
                 continue;
@@ -302,9 +303,14 @@ impl Pull {
         let content = match &self.shared.opener {
             Some(opener) => {
                 let name = self.prefix().append_segment(segment);
-                opener
+                let content = opener
                     .open(name.value(), segment, data.content_slice())
-                    .ok_or(Refusal::Forged)?
+                    .ok_or(Refusal::Forged)?;
+                // Who takes by a digest has the checksums of its record to check by.
+                if digest.is_none() && checksums_match(&content) == Some(false) {
+                    return Err(Refusal::Damaged);
+                }
+                content
             }
             None if self.shared.verify.accepts(data) => data.content(),
             None => return Err(Refusal::Damaged),
@@ -344,6 +350,7 @@ impl Pull {
             _ => {
                 if next < segment {
                     inner.restart = Some(segment);
+                    inner.config.first_rejected = false;
                 }
                 return Ok(None);
             }
@@ -451,7 +458,7 @@ impl PullApp {
         while inner.has_room()
             && let Some(interest) = inner.consumer.poll_interest(now)
         {
-            out.extend(wire::interest(interest));
+            out.push(interest);
         }
         let stats = inner.consumer.stats();
         let taken = stats.outstanding + stats.buffered + inner.verifying;

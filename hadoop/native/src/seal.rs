@@ -14,6 +14,7 @@ use bytes::Bytes;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{NativeError, Result};
 
@@ -24,9 +25,18 @@ pub const KEY_ID_LEN: usize = 8;
 /// What a sealed segment is longer than an open one, in bytes.
 pub const SEAL_LEN: usize = 16;
 
-/// The key of one write. It has no text form, so that no log has it.
+/// The key of one write. It has no text form, so that no log has it, and is wiped
+/// when it is let go of. What ring makes of it stays in ring's hands.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WriteKey([u8; WRITE_KEY_LEN]);
+
+impl Drop for WriteKey {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl ZeroizeOnDrop for WriteKey {}
 
 impl fmt::Debug for WriteKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,7 +65,8 @@ impl StreamKind {
     }
 }
 
-struct Length(usize);
+/// So many bytes of HKDF.
+pub(crate) struct Length(pub(crate) usize);
 
 impl hkdf::KeyType for Length {
     fn len(&self) -> usize {
@@ -69,21 +80,26 @@ impl WriteKey {
     /// # Errors
     /// When the system has no random numbers.
     pub fn draw() -> Result<Self> {
-        let mut key = [0; WRITE_KEY_LEN];
+        let mut key = WriteKey([0; WRITE_KEY_LEN]);
         SystemRandom::new()
-            .fill(&mut key)
+            .fill(&mut key.0)
             .map_err(|_| NativeError::Failed("the system gives no random numbers".into()))?;
-        Ok(WriteKey(key))
+        Ok(key)
     }
 
     /// The key that came down the pipeline.
-    pub fn new(bytes: [u8; WRITE_KEY_LEN]) -> Self {
-        WriteKey(bytes)
+    pub fn new(bytes: &[u8; WRITE_KEY_LEN]) -> Self {
+        WriteKey(*bytes)
     }
 
     /// Its bytes, for the secure connection.
     pub fn bytes(&self) -> &[u8; WRITE_KEY_LEN] {
         &self.0
+    }
+
+    /// What letting go of it does.
+    fn wipe(&mut self) {
+        self.0.zeroize();
     }
 
     fn derive<const N: usize>(&self, label: &[u8]) -> [u8; N] {
@@ -103,8 +119,8 @@ impl WriteKey {
 
     /// What opens segments of one of the write's streams.
     pub fn opener(&self, kind: StreamKind) -> Opener {
-        let key: [u8; 16] = self.derive(b"trunkline write, segment key 1");
-        let key = UnboundKey::new(&AES_128_GCM, &key).expect("16 bytes are a key of AES-128");
+        let key = Zeroizing::new(self.derive::<16>(b"trunkline write, segment key 1"));
+        let key = UnboundKey::new(&AES_128_GCM, &*key).expect("16 bytes are a key of AES-128");
         Opener {
             key: LessSafeKey::new(key),
             kind,
@@ -120,7 +136,8 @@ impl WriteKey {
     }
 }
 
-/// Opens the segments of one stream.
+/// Opens the segments of one stream; for replicas, which hold one content for
+/// ever, it seals them as well.
 pub struct Opener {
     key: LessSafeKey,
     kind: StreamKind,
@@ -147,6 +164,26 @@ impl Opener {
         content.truncate(length);
         Some(content.into())
     }
+
+    /// Seals the content of a segment in place: all of `content` but its last
+    /// [`SEAL_LEN`] bytes. Whoever calls sees to it that a number has one content
+    /// and no other under this key: two would give both away, and what forged
+    /// ones are told by.
+    ///
+    /// # Errors
+    /// When there is no room for the seal, or too much to be sealed.
+    pub(crate) fn seal(&self, name: &[u8], segment: u64, content: &mut [u8]) -> Result<()> {
+        let Some(at) = content.len().checked_sub(SEAL_LEN) else {
+            return Err(NativeError::Argument("no room for the seal".into()));
+        };
+        let (plain, seal) = content.split_at_mut(at);
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(self.nonce(segment), Aad::from(name), plain)
+            .map_err(|_| NativeError::Argument("segment too long to be sealed".into()))?;
+        seal.copy_from_slice(tag.as_ref());
+        Ok(())
+    }
 }
 
 /// Seals the segments of one stream, in rising order.
@@ -164,10 +201,9 @@ impl Sealer {
     /// When this number, or a later one, was used before. Two contents under one
     /// nonce would give both away, and what forged ones are told by.
     pub fn seal(&self, name: &[u8], segment: u64, content: &mut [u8]) -> Result<()> {
-        let Some(at) = content.len().checked_sub(SEAL_LEN) else {
+        if content.len() < SEAL_LEN {
             return Err(NativeError::Argument("no room for the seal".into()));
-        };
-        let (plain, seal) = content.split_at_mut(at);
+        }
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         if segment < *next || segment == u64::MAX {
             return Err(NativeError::Failed(format!(
@@ -176,13 +212,7 @@ impl Sealer {
         }
         *next = segment + 1;
         drop(next);
-        let tag = self
-            .opener
-            .key
-            .seal_in_place_separate_tag(self.opener.nonce(segment), Aad::from(name), plain)
-            .map_err(|_| NativeError::Argument("segment too long to be sealed".into()))?;
-        seal.copy_from_slice(tag.as_ref());
-        Ok(())
+        self.opener.seal(name, segment, content)
     }
 
     /// What opens them again.
@@ -253,12 +283,21 @@ mod tests {
 
     #[test]
     fn keys_and_ids() {
-        let key = WriteKey::new([7; WRITE_KEY_LEN]);
-        assert_eq!(key.id(), WriteKey::new(*key.bytes()).id());
+        let key = WriteKey::new(&[7; WRITE_KEY_LEN]);
+        assert_eq!(key.id(), WriteKey::new(key.bytes()).id());
         let drawn = WriteKey::draw().unwrap();
         assert_ne!(drawn.bytes(), WriteKey::draw().unwrap().bytes());
         assert_ne!(drawn.id(), key.id());
         assert_eq!(format!("{key:?}"), "WriteKey");
+    }
+
+    #[test]
+    fn a_key_is_wiped_when_it_is_let_go_of() {
+        fn wiped<T: ZeroizeOnDrop>(_: &T) {}
+        let mut key = WriteKey::draw().unwrap();
+        wiped(&key);
+        key.wipe();
+        assert_eq!(key.bytes(), &[0; WRITE_KEY_LEN]);
     }
 
     proptest! {

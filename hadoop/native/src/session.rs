@@ -23,6 +23,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, FallbackResolver, RingResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState, StatelessTransportState};
+use zeroize::Zeroizing;
 
 use crate::error::{NativeError, Result};
 
@@ -48,7 +49,8 @@ pub enum Role {
 
 /// One end of a secure channel. One thread may seal while another one opens.
 pub struct Session {
-    shaking: Mutex<Option<HandshakeState>>,
+    /// In one place from its beginning to its end: what is moved leaves copies.
+    shaking: Mutex<Option<Box<HandshakeState>>>,
     open: OnceLock<StatelessTransportState>,
     /// Number of the next record each way; `None` after one that was refused:
     /// nothing behind it can be trusted to be in its place.
@@ -73,12 +75,12 @@ impl hkdf::KeyType for Len32 {
     }
 }
 
-fn psk(password: &[u8]) -> [u8; 32] {
-    let mut key = [0; 32];
+fn psk(password: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut key = Zeroizing::new([0; 32]);
     hkdf::Salt::new(hkdf::HKDF_SHA256, &[])
         .extract(password)
         .expand(&[LABEL], Len32)
-        .and_then(|okm| okm.fill(&mut key))
+        .and_then(|okm| okm.fill(&mut *key))
         .expect("32 bytes are no more than HKDF gives");
     key
 }
@@ -176,17 +178,17 @@ impl Session {
         let broken = |e: snow::Error| refused(&e.to_string());
         let resolver = FallbackResolver::new(Box::new(RingResolver), Box::new(RingDh));
         let params = PATTERN.parse().map_err(|e: snow::Error| broken(e))?;
-        let key = psk(password);
         let builder = Builder::with_resolver(params, Box::new(resolver))
-            .psk(0, &key)
-            .and_then(|builder| builder.prologue(prologue))
+            .prologue(prologue)
             .map_err(broken)?;
         let state = match role {
             Role::Client => builder.build_initiator(),
             Role::Server => builder.build_responder(),
         };
+        let mut state = Box::new(state.map_err(broken)?);
+        state.set_psk(0, &*psk(password)).map_err(broken)?;
         Ok(Session {
-            shaking: Mutex::new(Some(state.map_err(broken)?)),
+            shaking: Mutex::new(Some(state)),
             open: OnceLock::new(),
             sent: Mutex::new(Some(0)),
             received: Mutex::new(Some(0)),
@@ -231,7 +233,11 @@ impl Session {
         let mut state = shaking
             .take()
             .ok_or_else(|| refused("its handshake is over"))?;
-        let done = step(&mut state).map_err(|e| match e {
+        let stepped = step(&mut state);
+        // The pattern has mixed it into the first message, said or heard: it is of no use any more.
+        let wiped = state.set_psk(0, &[0; 32]);
+        debug_assert!(wiped.is_ok());
+        let done = stepped.map_err(|e| match e {
             snow::Error::Decrypt => refused("the other end has another secret"),
             other => refused(&other.to_string()),
         })?;

@@ -9,7 +9,6 @@
 //! segment with CRCs needs no signature of its own: its packet says that it has
 //! none (SignatureType Null).
 
-use bytes::Bytes;
 use crc_fast::CrcAlgorithm;
 use ndn_packet::{Data, SigningKey, Verifier, signature_type};
 
@@ -59,7 +58,7 @@ impl Verify {
 
 /// Whether each chunk has the checksum that stands before it; `None` when there
 /// is nothing to check it by.
-fn checksums_match(content: &Bytes) -> Option<bool> {
+pub(crate) fn checksums_match(content: &[u8]) -> Option<bool> {
     let header = SegmentHeader::decode(content).ok()?;
     let algorithm = match header.checksum {
         ChecksumType::Null => return None,
@@ -76,6 +75,12 @@ fn checksums_match(content: &Bytes) -> Option<bool> {
     Some(sums.zip(chunks).all(|(sum, chunk)| {
         crc_fast::checksum(algorithm, chunk) == u64::from(u32::from_be_bytes(*sum))
     }))
+}
+
+/// The checksum of one chunk, for tests that write block files.
+#[cfg(test)]
+pub(crate) fn crc32c(chunk: &[u8]) -> u32 {
+    crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, chunk) as u32
 }
 
 #[cfg(test)]
@@ -127,7 +132,7 @@ mod tests {
         ] {
             let content = content(checksum, b"123456789");
             assert_eq!(content[HEADER_LEN..HEADER_LEN + 4], sum.to_be_bytes());
-            assert_eq!(checksums_match(&content.into()), Some(true));
+            assert_eq!(checksums_match(&content), Some(true));
         }
     }
 

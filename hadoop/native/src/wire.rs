@@ -3,17 +3,6 @@
 use bytes::Bytes;
 use ndn_packet::{Data, Interest, NackReason, NetPacket, PitToken};
 
-/// An Interest of our own making, on its way into the forwarder.
-pub(crate) fn interest(wire: Bytes) -> Option<NetPacket> {
-    match Interest::parse(wire) {
-        Ok(interest) => Some(NetPacket::interest(interest)),
-        Err(error) => {
-            tracing::error!(%error, "an Interest of our own does not parse");
-            None
-        }
-    }
-}
-
 /// The answer to an Interest that carried `token`.
 pub(crate) fn data(wire: Bytes, token: Option<PitToken>) -> Option<NetPacket> {
     match Data::parse(wire) {

@@ -195,19 +195,22 @@ def test_datanodes_without_the_plugin_are_served_over_stock_tcp(make_bed, data, 
 ENCRYPTED = {"dfs.block.access.token.enable": "true", "dfs.encrypt.data.transfer": "true"}
 
 
-def test_encrypted_transfer_goes_over_stock_tcp_without_the_resolver(make_bed, data, tmp_path):
+def test_encrypted_blocks_are_written_over_stock_tcp_without_the_resolver(make_bed, data, tmp_path):
+    """Readers ask nobody whether a connection is trusted: they need no resolver."""
     bed = make_bed(extra=ENCRYPTED)
     source = tmp_path / "source"
     source.write_bytes(data[: 8 * MIB])  # stock HDFS encrypts 5 MB in a second
     bed.cluster.put(source, "/file")
     bed.assert_whole("/file", source.read_bytes(), tmp_path)
     bed.assert_fell_back()
-    assert bed.total("named_writes") + bed.total("named_reads") == 0
+    assert bed.total("named_writes") == 0
+    if bed.plane.name == "ndn":
+        assert bed.total("named_reads") > 0
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2, 3])
-def test_encrypted_blocks_are_written_by_name(make_bed, data, tmp_path, victim):
-    """Also where a DataNode of the pipeline is killed in mid-write; reads go over stock TCP."""
+def test_encrypted_blocks_are_written_and_read_by_name(make_bed, data, tmp_path, victim):
+    """Also where a DataNode of the pipeline is killed in mid-write."""
     suite = {"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding"}
     bed = make_bed(extra=ENCRYPTED | suite | planes.RESOLVER)
     writer = in_mid_write(bed, data)
@@ -218,7 +221,7 @@ def test_encrypted_blocks_are_written_by_name(make_bed, data, tmp_path, victim):
     bed.assert_whole("/file", data, tmp_path)
     bed.assert_carried()
     if bed.plane.name == "ndn":
-        assert bed.total("named_reads") == 0
+        assert bed.total("named_reads") > 0
         assert bed.total("secured_connections") > 0
         assert bed.total("handshakes_refused") == 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from .. import payload, replicas
 from ..block_writer import BlockWriter, Took
 from ..cluster import Properties
+from ..compilers import cpu_without_s
 from ..net import data_center, tuning
 from ..net.data_center import MIRROR, LabRig
 from ..net.links import LinkCounts, LinkMeter
@@ -35,8 +36,8 @@ PROPERTIES: Properties = {"dfs.client.block.write.replace-datanode-on-failure.po
 
 @dataclass
 class Written:
-    """One block: how long it took, its pipeline, and what links carried, processes of hosts took of processors and
-    percent of all processors' time anything took meanwhile, of all writers at that time."""
+    """One block: how long it took, its pipeline, and what links carried, processes of hosts took of processors (but for
+    JVMs' compilers) and percent of all processors' time anything took meanwhile, of all writers at that time."""
 
     took: Took
     pipeline: list[str]
@@ -62,13 +63,13 @@ class Bench:
         self._count += 1
         names = {host: f"/{host}-{self._count}" for host in hosts or self.writers}
         stage, virtual = self.lab.cluster.stage, self.virtual_bytes()
-        before, spent, ticks = self._links.read(), stage.cpu_s(), processor_ticks()
+        before, spent, ticks = self._links.read(), cpu_without_s(stage), processor_ticks()
         for host, target in names.items():
             self.writers[host].begin(target, replication)
         took = {host: self.writers[host].end() for host in names}
         busy, passed = (now - then for now, then in zip(processor_ticks(), ticks, strict=True))
         links = self._links.read() - before
-        cpu = {host: seconds - spent.get(host, 0.0) for host, seconds in stage.cpu_s().items()}
+        cpu = {host: seconds - spent.get(host, 0.0) for host, seconds in cpu_without_s(stage).items()}
         found = []
         for host, target in names.items():
             [block] = replicas.blocks(self.lab.cluster, target)
@@ -160,7 +161,8 @@ def connections_copied(client: str, pipeline: Sequence[str]) -> int:
 
 
 def relays_cpu_s(written: Written) -> float:
-    """Processor seconds of the hosts of the DataNodes that relay: their JVMs, and agents of mirrored replication."""
+    """Processor seconds of the hosts of the DataNodes that relay: their JVMs without the compilers, and agents of
+    mirrored replication."""
     return sum(written.cpu_s.get(host, 0.0) for host in written.pipeline[:-1])
 
 

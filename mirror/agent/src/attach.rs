@@ -14,7 +14,7 @@ use std::io;
 use std::path::PathBuf;
 
 use aya::programs::tc::{
-    NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle, qdisc_add_clsact,
+    NlOptions, SchedClassifierLink, TcAttachOptions, TcError, TcHandle, qdisc_add_clsact,
 };
 use aya::programs::{ProgramError, SchedClassifier};
 
@@ -288,11 +288,19 @@ pub fn add_clsact(pins: &Pins, interface: &Interface) -> Result<(), AttachError>
     if tc::has_clsact(interface.index).map_err(|error| failed(interface, &error))? {
         return Ok(());
     }
-    qdisc_add_clsact(&interface.name).map_err(|error| AttachError::Interface {
-        name: interface.name.clone(),
-        cause: format!(
-            "clsact refused: {error}; the kernel needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF"
-        ),
+    qdisc_add_clsact(&interface.name).map_err(|error| {
+        let name = interface.name.clone();
+        let taken =
+            matches!(&error, TcError::NetlinkError(e) if e.raw_os_error() == Some(libc::EEXIST));
+        let remedy = if taken {
+            format!("another qdisc is at its ingress: `tc qdisc del dev {name} ingress`")
+        } else {
+            String::from("the kernel needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF")
+        };
+        AttachError::Interface {
+            name,
+            cause: format!("clsact refused: {error}; {remedy}"),
+        }
     })?;
     Ok(pins.remember_clsact(interface.index)?)
 }

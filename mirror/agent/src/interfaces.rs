@@ -85,6 +85,14 @@ pub fn interface(name: &str) -> io::Result<Interface> {
     })
 }
 
+/// Whether there is an interface of this number, as far as can be told.
+#[must_use]
+pub fn is_there(index: u32) -> bool {
+    let body = Body::default().octets(&[0; 4]).u32(index).octets(&[0; 8]);
+    let asked = Socket::route().and_then(|mut socket| socket.ask_one(libc::RTM_GETLINK, 0, &body));
+    !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
+}
+
 /// Lowers the size of an interface's super-segments.
 ///
 /// # Errors
@@ -158,6 +166,7 @@ mod tests {
             loopback.mtu > 0 && loopback.gso_max_size > 0,
             "{loopback:?}"
         );
+        assert!(is_there(1) && !is_there(i32::MAX as u32));
         let error = interface("nosuch0").expect_err("there is none");
         assert!(error.to_string().contains("there are"), "{error}");
     }

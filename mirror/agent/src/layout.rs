@@ -173,8 +173,13 @@ pub struct Snd {
     pub fin: u32,
     pub sent_window: u16,
     pub have_fin: u8,
-    pub pad: u8,
+    pub have_again: u8,
+    pub again_from: u32,
+    pub again_to: u32,
+    pub told: u32,
+    pub moved_ms: u32,
     pub seen_ns: u64,
+    pub seen_tick: u64,
     pub begun_ns: u64,
     pub repeats: [Repeat; REPEATS],
     pub held: [u64; WORDS],
@@ -196,9 +201,14 @@ pub struct Rcv {
     pub delta: u32,
     pub mirrored: u32,
     pub seen_ns: u64,
+    pub seen_tick: u64,
     pub next: Key,
     pub ready: u8,
-    pub pad: [u8; 3],
+    pub have_high: u8,
+    pub scale: u8,
+    pub pad: u8,
+    pub high: u32,
+    pub pad_high: u32,
     pub counters: [u64; COUNTERS],
 }
 
@@ -243,7 +253,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             off: 0,
-            repeat_ms: 8,
+            repeat_ms: 25,
             data_ports: [[0; 2]; DATA_PORTS],
             before: 0,
         }

@@ -20,6 +20,8 @@ pub mod switch;
 mod agent;
 mod attach;
 mod foreign;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod http;
 mod interfaces;
 mod keeper;

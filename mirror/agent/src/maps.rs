@@ -7,7 +7,7 @@ use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray};
 use crate::layout::{COUNTERS, Config, Head, Key, REASONS, Rcv, Snd};
 
 /// Every map of the program, by the name of its pin.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "mr_snd_flows",
     "mr_rcv_flows",
     "mr_heads",
@@ -15,6 +15,7 @@ pub const NAMES: [&str; 7] = [
     "mr_config",
     "mr_totals",
     "mr_fallbacks",
+    "mr_looked",
 ];
 
 /// Has the kernel copy an entry under its spin lock.

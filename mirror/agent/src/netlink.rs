@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send,
     socket_with,
@@ -18,6 +19,10 @@ const DONE: u16 = 3;
 const REQUEST: u16 = 1;
 const ACK: u16 = 4;
 const DUMP: u16 = 0x300;
+/// NLM_F_DUMP_INTR: what is listed has changed meanwhile, so that the list may lack something, or have it twice.
+const INTERRUPTED: u16 = 0x10;
+/// How often a list is asked for that gets interrupted.
+const ATTEMPTS: usize = 5;
 /// Of an attribute's type: that it holds attributes, and that it is in network order.
 const FLAGS_OF_TYPE: u16 = 0xc000;
 
@@ -53,12 +58,12 @@ impl Socket {
         Ok(Self { fd, last: 0 })
     }
 
-    /// Asks for all of a kind.
+    /// Asks for all of a kind, and anew where what is listed has changed meanwhile.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel refuses, or the list was never whole.
     pub fn dump(&mut self, kind: u16, body: &Body) -> io::Result<Vec<Message>> {
-        self.ask(kind, DUMP, body)
+        whole(|| self.ask(kind, DUMP, body))
     }
 
     /// Asks for one thing, or has it changed. `flags`: those of netlink(7) beyond NLM_F_REQUEST and NLM_F_ACK.
@@ -66,10 +71,10 @@ impl Socket {
     /// # Errors
     /// The kernel refuses.
     pub fn ask_one(&mut self, kind: u16, flags: u16, body: &Body) -> io::Result<Vec<Message>> {
-        self.ask(kind, flags | ACK, body)
+        Ok(self.ask(kind, flags | ACK, body)?.found)
     }
 
-    fn ask(&mut self, kind: u16, flags: u16, body: &Body) -> io::Result<Vec<Message>> {
+    fn ask(&mut self, kind: u16, flags: u16, body: &Body) -> io::Result<Answer> {
         self.last += 1;
         let mut request = Vec::with_capacity(HEADER + body.0.len());
         request.extend(((HEADER + body.0.len()) as u32).to_ne_bytes());
@@ -79,37 +84,87 @@ impl Socket {
         request.extend([0; 4]);
         request.extend(&body.0);
         send(&self.fd, &request, SendFlags::empty())?;
-        let mut answers = Vec::new();
+        let mut answer = Answer::default();
         let mut part = vec![0; PART];
         loop {
-            let (octets, _) = recv(&self.fd, part.as_mut_slice(), RecvFlags::empty())?;
-            for (kind, number, body) in messages(&part[..octets]) {
-                match kind {
-                    _ if number != self.last => {}
-                    DONE => return Ok(answers),
-                    ERROR => {
-                        return match i32_at(body, 0) {
-                            Some(0) => Ok(answers),
-                            code => {
-                                Err(io::Error::from_raw_os_error(-code.unwrap_or(-libc::EPROTO)))
-                            }
-                        };
-                    }
-                    kind => answers.push((kind, body.to_vec())),
-                }
+            let (octets, _) =
+                retry_on_intr(|| recv(&self.fd, part.as_mut_slice(), RecvFlags::empty()))?;
+            if answer.takes(&part[..octets], self.last)? {
+                return Ok(answer);
             }
         }
     }
 }
 
-/// The messages of a part: type, sequence number and body.
-fn messages(mut part: &[u8]) -> impl Iterator<Item = (u16, u32, &[u8])> {
+/// What the kernel has answered so far.
+#[derive(Debug, Default)]
+struct Answer {
+    found: Vec<Message>,
+    interrupted: bool,
+}
+
+impl Answer {
+    /// Takes a part of the answer to the request with this number. Whether it was the last.
+    ///
+    /// # Errors
+    /// The kernel says one, at the beginning or in the middle.
+    fn takes(&mut self, part: &[u8], number: u32) -> io::Result<bool> {
+        for message in messages(part).filter(|message| message.number == number) {
+            self.interrupted |= message.flags & INTERRUPTED != 0;
+            // A list that ends early has its error at the end.
+            let code = match message.kind {
+                DONE => i32_at(message.body, 0).unwrap_or(0),
+                ERROR => i32_at(message.body, 0).unwrap_or(-libc::EPROTO),
+                kind => {
+                    self.found.push((kind, message.body.to_vec()));
+                    continue;
+                }
+            };
+            return match code {
+                code if code < 0 => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+                _ => Ok(true),
+            };
+        }
+        Ok(false)
+    }
+}
+
+/// A list that was not interrupted, of a few that are asked for.
+fn whole(mut ask: impl FnMut() -> io::Result<Answer>) -> io::Result<Vec<Message>> {
+    for _ in 0..ATTEMPTS {
+        let answer = ask()?;
+        if !answer.interrupted {
+            return Ok(answer.found);
+        }
+    }
+    Err(io::Error::other(format!(
+        "the kernel's list has changed {ATTEMPTS} times while it was read"
+    )))
+}
+
+/// A message of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Its type.
+    pub kind: u16,
+    flags: u16,
+    number: u32,
+    /// What comes after the header.
+    pub body: &'a [u8],
+}
+
+/// The messages of what was read at once.
+pub fn messages(mut part: &[u8]) -> impl Iterator<Item = Part<'_>> {
     std::iter::from_fn(move || {
         let octets = u32_at(part, 0)? as usize;
         let message = part.get(..octets).filter(|m| m.len() >= HEADER)?;
         part = part.get(aligned(octets)..).unwrap_or_default();
-        let kind = u16_at(message, 4)?;
-        Some((kind, u32_at(message, 8)?, &message[HEADER..]))
+        Some(Part {
+            kind: u16_at(message, 4)?,
+            flags: u16_at(message, 6)?,
+            number: u32_at(message, 8)?,
+            body: &message[HEADER..],
+        })
     })
 }
 
@@ -212,5 +267,82 @@ mod tests {
             assert_eq!(attributes(octets).count(), 0, "{octets:?}");
             assert_eq!(messages(octets).count(), 0, "{octets:?}");
         }
+    }
+
+    fn message(kind: u16, flags: u16, number: u32, body: &[u8]) -> Vec<u8> {
+        let mut message = Vec::new();
+        message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend(number.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend(body);
+        message
+    }
+
+    #[test]
+    fn an_answer_ends_with_its_last_message() {
+        let mut answer = Answer::default();
+        let first = [message(16, 2, 7, b"here"), message(16, 2, 6, b"old.")].concat();
+        assert!(!answer.takes(&first, 7).expect("right"));
+        let last = message(DONE, 2, 7, &[0; 4]);
+        assert!(answer.takes(&last, 7).expect("right"));
+        assert_eq!(answer.found, [(16, b"here".to_vec())]);
+        assert!(!answer.interrupted);
+    }
+
+    #[test]
+    fn an_error_is_one_and_no_short_list() {
+        let code = (-libc::ENOBUFS).to_ne_bytes();
+        for kind in [ERROR, DONE] {
+            let mut answer = Answer::default();
+            let said = [message(16, 2, 7, b"here"), message(kind, 2, 7, &code)].concat();
+            let error = answer.takes(&said, 7).expect_err("an error");
+            assert_eq!(error.raw_os_error(), Some(libc::ENOBUFS), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_interrupted_is_asked_for_again() {
+        let interrupted = |in_the_middle: bool| {
+            let (first, last) = if in_the_middle {
+                (INTERRUPTED, 0)
+            } else {
+                (0, INTERRUPTED)
+            };
+            let mut answer = Answer::default();
+            let said = [
+                message(16, 2 | first, 7, b"some"),
+                message(DONE, 2 | last, 7, &[0; 4]),
+            ]
+            .concat();
+            assert!(answer.takes(&said, 7).expect("right"));
+            answer
+        };
+        let mut asked = 0;
+        let found = whole(|| {
+            asked += 1;
+            Ok(match asked {
+                1 | 2 => interrupted(asked == 1),
+                _ => Answer {
+                    found: vec![(16, b"all.".to_vec())],
+                    interrupted: false,
+                },
+            })
+        });
+        assert_eq!(found.expect("a list"), [(16, b"all.".to_vec())]);
+        assert_eq!(asked, 3);
+        let mut asked = 0;
+        let error = whole(|| {
+            asked += 1;
+            Ok(interrupted(true))
+        });
+        assert!(
+            error
+                .expect_err("never whole")
+                .to_string()
+                .contains("5 times")
+        );
+        assert_eq!(asked, ATTEMPTS);
     }
 }

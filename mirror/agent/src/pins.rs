@@ -3,7 +3,8 @@
 //! ```text
 //!   /sys/fs/bpf/trunkline-mirror/         the agent's lock is on this folder
 //!     off/                                the lock of `trunkline mirror off` is on this one
-//!     standing -> {"name": …}             what the controller has to count on (standing.rs), as a link's target
+//!     standing -> {"name": …}             what the controller has to count on (standing.rs), as a link's target; of a
+//!                                         bridge's agent, which switch it is (switch/identity.rs)
 //!     layout-0123456789abcdef/            one for each layout of the maps' entries
 //!       mr_snd_flows, mr_rcv_flows, …     the maps
 //!       mr_ingress, mr_egress             the programs that are attached
@@ -192,7 +193,7 @@ impl Pins {
         is_locked(&self.folder.join(OFF))
     }
 
-    /// What the controller has to count on, if an agent has written it down.
+    /// What an agent has written down for the next one, if it has.
     #[must_use]
     pub fn standing<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
         let text = std::fs::read_link(self.folder.join(STANDING)).ok()?;

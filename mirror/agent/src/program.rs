@@ -1,6 +1,6 @@
 //! The program in the kernel, and its maps.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use aya::{
     Ebpf, EbpfError, EbpfLoader,
@@ -59,6 +59,27 @@ pub enum LoadError {
 const INGRESS: &str = "mr_ingress";
 const EGRESS: &str = "mr_egress";
 
+/// How often a program is given to the kernel, as libbpf does it.
+const LOAD_ATTEMPTS: usize = 5;
+
+/// Gives a program to the kernel, whose verifier gives up with EAGAIN where a signal comes meanwhile.
+///
+/// # Errors
+/// When the kernel refuses it, or a signal has come each time.
+pub(crate) fn load_classifier(program: &mut SchedClassifier) -> Result<(), ProgramError> {
+    let mut attempts = 1;
+    loop {
+        match program.load() {
+            Err(ProgramError::LoadError { io_error, .. })
+                if io_error.kind() == io::ErrorKind::WouldBlock && attempts < LOAD_ATTEMPTS =>
+            {
+                attempts += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
 impl Program {
     /// The compiled object; `None` where it was built without clang.
     pub fn object() -> Option<&'static [u8]> {
@@ -101,9 +122,7 @@ impl Program {
             ebpf: loader.load(object)?,
         };
         for name in [INGRESS, EGRESS] {
-            program
-                .classifier(name)?
-                .load()
+            load_classifier(program.classifier(name)?)
                 .map_err(|source| LoadError::Refused { name, source })?;
         }
         Ok(program)

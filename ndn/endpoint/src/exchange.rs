@@ -3,7 +3,7 @@
 use crate::{Distrust, VerifyPolicy};
 use bytes::Bytes;
 use fastrand::Rng;
-use ndn_packet::{Data, Interest, NackReason, Name, NameRef};
+use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetPacket};
 use std::time::Duration;
 
 /// Settings of an [`Exchange`]. Start from [`ExchangeConfig::new`] and change fields.
@@ -119,7 +119,7 @@ impl Exchange {
     }
 
     /// The next Interest to send, if one may be sent now.
-    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+    pub fn poll_interest(&mut self, now: Duration) -> Option<NetPacket> {
         match self.phase {
             Phase::Ask(at) if at <= now => {}
             _ => return None,
@@ -132,10 +132,11 @@ impl Exchange {
             .must_be_fresh(self.config.must_be_fresh)
             .nonce(self.nonce)
             .lifetime(self.config.lifetime);
-        Some(match &self.config.parameters {
+        let wire = match &self.config.parameters {
             Some(parameters) => interest.application_parameters(parameters.clone()).build(),
             None => interest.build(),
-        })
+        };
+        Interest::parse(wire).ok().map(NetPacket::interest)
     }
 
     /// Takes a Data; false when it answers something else.

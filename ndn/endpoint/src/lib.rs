@@ -21,7 +21,7 @@
 //!
 //! ```
 //! use ndn_endpoint::{Answer, Consumer, ConsumerConfig, Producer, ProducerConfig};
-//! use ndn_packet::{ComponentBuf, Data, Interest, Name, SigningKey};
+//! use ndn_packet::{ComponentBuf, Data, Name, NetKind, SigningKey};
 //! let (now, prefix) = (std::time::Duration::ZERO, "/a/v=1".parse::<Name>()?);
 //! let mut producer = Producer::new(ProducerConfig::new(prefix.clone()));
 //! let name = prefix.append_segment(0);
@@ -29,8 +29,9 @@
 //! producer.publish(now, 0, wire, &mut Vec::new())?;
 //!
 //! let mut consumer = Consumer::new(ConsumerConfig::new(prefix), now);
-//! while let Some(interest) = consumer.poll_interest(now) {
-//!     if let Answer::Data(data) = producer.on_interest(now, &Interest::parse(interest)?, ()) {
+//! while let Some(packet) = consumer.poll_interest(now) {
+//!     let NetKind::Interest(interest) = packet.packet else { break };
+//!     if let Answer::Data(data) = producer.on_interest(now, &interest, ()) {
 //!         consumer.on_data(now, Data::parse(data)?, false);
 //!     }
 //! }

@@ -185,6 +185,50 @@ fn a_signature_that_fails_is_asked_for_past_the_caches() {
     assert_eq!(c.stats().rejected, 1);
 }
 
+/// So that routers ask for it past the face that the bad one came from.
+#[test]
+fn interests_for_what_was_rejected_say_so() {
+    let mut c = Consumer::new(fixed(2), ms(0));
+    let told = |c: &mut Consumer, now| -> Vec<(u64, bool)> {
+        std::iter::from_fn(|| c.poll_interest(now))
+            .map(|p| {
+                (
+                    p.name()
+                        .last()
+                        .and_then(|n| n.as_segment())
+                        .expect("a segment"),
+                    p.rejected,
+                )
+            })
+            .collect()
+    };
+    assert_eq!(told(&mut c, ms(0)), [(0, false), (1, false)]);
+    c.on_data(ms(1), spoiled(&data(0)), false);
+    assert_eq!(read(&mut c), []);
+    assert_eq!(told(&mut c, ms(1)), [(0, true)]);
+    let mut now = ms(1);
+    let again = loop {
+        now = now.max(c.deadline().expect("an answer is owed"));
+        c.on_deadline(now);
+        let again = told(&mut c, now);
+        if let Some(again) = again.into_iter().find(|(segment, _)| *segment == 0) {
+            break again;
+        }
+    };
+    assert_eq!(again, (0, true), "its repeats, too");
+    c.on_data(now, data(0), false);
+    c.on_data(now, data(1), false);
+    assert_eq!(read(&mut c), [0, 1]);
+    assert_eq!(told(&mut c, now), [(2, false), (3, false)]);
+    let anew = ConsumerConfig {
+        first: 5,
+        first_rejected: true,
+        ..fixed(2)
+    };
+    let mut c = Consumer::new(anew, ms(0));
+    assert_eq!(told(&mut c, ms(0)), [(5, true), (6, false)]);
+}
+
 #[test]
 fn a_reader_may_reject_what_it_read() {
     let mut c = Consumer::new(

@@ -13,8 +13,7 @@ fn name(uri: &str) -> Name {
 }
 
 fn poll(e: &mut Exchange, now: Duration) -> Option<Interest> {
-    e.poll_interest(now)
-        .map(|wire| Interest::parse(wire).expect("well formed"))
+    e.poll_interest(now).map(common::packets::interest)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ndn_endpoint::{
     Check, Distrust, Fetch, FetchConfig, FetchError, FetchErrorKind, Find, Goal, InMemory,
     VerifyPolicy,
 };
-use ndn_packet::{ComponentBuf, Data, Interest, Name, SigningKey, content_type, sha256};
+use ndn_packet::{ComponentBuf, Data, Name, SigningKey, content_type, sha256};
 use std::time::Duration;
 
 const NOW: Duration = Duration::ZERO;
@@ -35,9 +35,8 @@ fn trusting(key: &SigningKey) -> FetchConfig {
 /// The names asked for now.
 fn asked(fetch: &mut Fetch) -> Vec<String> {
     let mut names = Vec::new();
-    while let Some(wire) = fetch.poll_interest(NOW) {
-        let interest = Interest::parse(wire).expect("well formed");
-        names.push(interest.name().to_string());
+    while let Some(packet) = fetch.poll_interest(NOW) {
+        names.push(packet.name().to_string());
     }
     names
 }

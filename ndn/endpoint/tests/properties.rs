@@ -169,12 +169,12 @@ proptest! {
                 Move::Advance(millis) => now += ms(millis),
                 Move::Poll => {
                     let before = c.stats();
-                    if let Some(wire) = c.poll_interest(now) {
+                    if let Some(packet) = c.poll_interest(now) {
                         // After a timeout one Interest is sent whatever else is out, and this poll may end the wait
                         // that followed, in which the window counted as 1.
                         beyond += u64::from(before.outstanding - before.early >= before.window);
                         prop_assert!(beyond <= 2 * before.timeouts);
-                        sent.push(Interest::parse(wire).expect("well formed"));
+                        sent.push(common::packets::interest(packet));
                     }
                 }
                 Move::Data { segment, last, good, marked, foreign } => {

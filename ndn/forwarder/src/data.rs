@@ -3,6 +3,7 @@
 use crate::face::{FaceSlot, INTERNAL_SLOT, LinkType};
 use crate::forwarder::Forwarder;
 use crate::state::{LOCALHOST, nanos};
+use crate::table::cs::Origin;
 use crate::table::hash::HashedName;
 use ndn_packet::{Data, MAX_PACKET, NetPacket, PitToken};
 use smallvec::SmallVec;
@@ -40,12 +41,21 @@ impl Forwarder {
         if matches.is_empty() {
             return self.state.count(face, |c| c.dropped_unsolicited += 1);
         }
+        let mut asked = matches.iter().map(|id| self.state.pit.get(*id));
+        let rejecter = asked
+            .find(|entry| entry.rejected)
+            .and_then(|entry| self.state.faces.get(entry.ins.first()?.face))
+            .map_or(0, |face| face.id.short());
+        let origin = Origin {
+            from: from.short(),
+            rejecter,
+        };
         let freshness = data.freshness().map_or(0, nanos);
         let cached = !packet.no_cache
             && face != INTERNAL_SLOT
             && self
                 .cs
-                .insert(name, data, self.state.now.saturating_add(freshness));
+                .insert(name, data, self.state.now.saturating_add(freshness), origin);
         let stays_fresh = freshness >= nanos(self.config.dead_nonce_lifetime);
         let mut served: SmallVec<[(FaceSlot, Option<PitToken>); 4]> = SmallVec::new();
         for id in matches {

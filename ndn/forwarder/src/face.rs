@@ -15,6 +15,14 @@ impl FaceId {
     pub const CONTENT_STORE: FaceId = FaceId(254);
     /// First number of a face that a driver adds; smaller ones are reserved.
     pub const FIRST: FaceId = FaceId(256);
+
+    /// The number in 31 bits; 0, which no face has, where it is larger.
+    pub(crate) fn short(self) -> u32 {
+        u32::try_from(self.0)
+            .ok()
+            .filter(|id| id >> 31 == 0)
+            .unwrap_or(0)
+    }
 }
 
 impl std::fmt::Display for FaceId {
@@ -150,6 +158,8 @@ pub struct FaceCounters {
     pub dropped_unsolicited: u64,
     /// Packets not sent because the driver had too many yet to take.
     pub dropped_outputs_full: u64,
+    /// Data from this face that a downstream has rejected since, as it says: it did not verify.
+    pub rejected: u64,
     /// Pending Interests that have this face as a downstream now.
     pub pending_in: u64,
     /// Pending Interests that were sent to this face and not answered yet.
@@ -168,7 +178,16 @@ pub(crate) struct Face {
     pub(crate) counters: FaceCounters,
     /// What it may register, and answer for where no route leads.
     pub(crate) announces: Announces,
+    /// Whether the driver was told that Data from it was rejected.
+    pub(crate) is_reported: bool,
+    /// When it may make strategies doubt as often as ever what they have learned, nanoseconds.
+    doubts_full_at: u64,
 }
+
+/// How often a face's rejects may make a strategy ask around, although it has learned whom to ask: so many times at
+/// once, and one more after so many nanoseconds.
+const DOUBTS_AT_ONCE: u64 = 10;
+const DOUBTS_EVERY: u64 = 200_000_000;
 
 impl Face {
     pub(crate) fn is_local(&self) -> bool {
@@ -177,6 +196,16 @@ impl Face {
 
     pub(crate) fn is_point_to_point(&self) -> bool {
         self.spec.link_type == LinkType::PointToPoint
+    }
+
+    /// Takes one of the doubts that the face may cast now, if one is left.
+    pub(crate) fn take_doubt(&mut self, now: u64) -> bool {
+        let full_at = self.doubts_full_at.max(now) + DOUBTS_EVERY;
+        let is_left = full_at <= now + DOUBTS_AT_ONCE * DOUBTS_EVERY;
+        if is_left {
+            self.doubts_full_at = full_at;
+        }
+        is_left
     }
 }
 
@@ -207,6 +236,8 @@ impl FaceTable {
             up: true,
             counters: FaceCounters::default(),
             announces: Announces::All,
+            is_reported: false,
+            doubts_full_at: 0,
         };
         let mut by_id = FxHashMap::default();
         by_id.insert(FaceId::INTERNAL.0, INTERNAL_SLOT);
@@ -228,6 +259,8 @@ impl FaceTable {
             spec,
             up: true,
             counters: FaceCounters::default(),
+            is_reported: false,
+            doubts_full_at: 0,
         });
         let slot = match self.free.pop() {
             Some(slot) => {

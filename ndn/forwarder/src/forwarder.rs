@@ -143,10 +143,21 @@ impl Forwarder {
         self.run_management();
     }
 
-    /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement, another peer).
+    /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement, another peer). Where its
+    /// other end proves to have other names, it is another one: what the former one has registered, and what was learned
+    /// of it, is forgotten, and what it has asked for is not sent to the new one. Routes set on this host stay.
     pub fn face_updated(&mut self, face: FaceId, spec: FaceSpec) {
-        if let Some(slot) = self.state.faces.slot(face) {
-            self.state.faces.update(slot, spec);
+        let Some(slot) = self.state.faces.slot(face) else {
+            return;
+        };
+        let former = self.state.faces.get(slot);
+        let is_another = former.is_some_and(|face| face.spec.peer_names != spec.peer_names);
+        self.state.faces.update(slot, spec);
+        if is_another {
+            let affected = self.rib.remove_registered(slot);
+            self.update_fib(affected);
+            self.strategies.after_face_down(slot);
+            self.drop_downstream(slot);
         }
     }
 
@@ -270,8 +281,8 @@ impl Forwarder {
         while let Some(id) = self.state.pit.pop_expired(self.state.now) {
             self.expire(id);
         }
-        while let Some((name, face, origin)) = self.rib.pop_expired(self.state.now) {
-            let affected = self.rib.remove(&name, face, origin);
+        while let Some((name, key)) = self.rib.pop_expired(self.state.now) {
+            let affected = self.rib.remove(&name, key);
             self.update_fib(affected);
         }
     }

@@ -4,7 +4,7 @@ use crate::data::ALL_TAKE;
 use crate::face::{FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
 use crate::state::{Arrival, LOCALHOST, nanos};
-use crate::table::cs::Query;
+use crate::table::cs::{Query, Rejected};
 use crate::table::hash::HashedName;
 use crate::table::pit::{InRecord, Pit};
 use ndn_packet::{Interest, NetPacket};
@@ -27,7 +27,7 @@ impl Forwarder {
             return;
         };
         let (local, local_fields) = (ingress.is_local(), ingress.spec.local_fields);
-        let point_to_point = ingress.is_point_to_point();
+        let (point_to_point, from) = (ingress.is_point_to_point(), ingress.id.short());
         if interest.hop_limit() == Some(0) {
             return self.state.count(face, |c| c.dropped_hop_limit += 1);
         }
@@ -56,8 +56,28 @@ impl Forwarder {
             if seen && !resent {
                 return self.on_loop(face, packet, &interest, name);
             }
-        } else if self.answer_from_store(face, packet, &interest, name) {
-            return;
+        }
+        // Said again while it is pending, it is no other reject.
+        let rejects = packet.rejected && !found.is_ok_and(|id| self.state.pit.get(id).rejected);
+        let rejected = rejects.then(|| self.cs.reject(name, from));
+        let doubted = match rejected {
+            Some(Rejected::Held(liar)) => self.state.faces.slot(FaceId(liar.into())),
+            _ => None,
+        };
+        if let Some(liar) = doubted {
+            self.state.blame(liar, face, interest.name());
+        }
+        if found.is_err() {
+            match rejected {
+                // What has come since passed the caches then, and may be what this one asks for.
+                Some(Rejected::Earlier) | None => {
+                    let must_be_fresh = interest.must_be_fresh() && rejected.is_none();
+                    if self.answer_from_store(face, packet, &interest, name, must_be_fresh) {
+                        return;
+                    }
+                }
+                Some(Rejected::Held(_) | Rejected::Unknown) => self.cs.misses += 1,
+            }
         }
         if interest.hop_limit().is_some()
             && let Some(less) = interest.with_hop_limit_decremented()
@@ -68,11 +88,16 @@ impl Forwarder {
         let Some(id) = self.record_downstream(found, face, packet, &interest, name) else {
             return self.state.count(face, |c| c.dropped_pit_full += 1);
         };
+        let entry = self.state.pit.get_mut(id);
+        entry.rejected |= packet.rejected;
+        entry.doubted = doubted.or(entry.doubted);
         let arrival = Arrival {
             face,
             interest: &interest,
             name,
             mark: packet.congestion_mark,
+            rejected: entry.rejected,
+            doubted: entry.doubted,
             again,
         };
         if let Some(next_hop) = packet.next_hop_face.filter(|_| local_fields) {
@@ -105,10 +130,11 @@ impl Forwarder {
         packet: &NetPacket,
         interest: &Interest,
         name: &HashedName<'_>,
+        must_be_fresh: bool,
     ) -> bool {
         let query = Query {
             can_be_prefix: interest.can_be_prefix(),
-            must_be_fresh: interest.must_be_fresh(),
+            must_be_fresh,
             now: self.state.now,
         };
         let Some(data) = self.cs.find(name, query) else {

@@ -1,7 +1,7 @@
 //! What a forwarder asks its driver to do.
 
 use crate::face::{FaceId, FacePersistency};
-use ndn_packet::{Data, NetPacket};
+use ndn_packet::{Data, Name, NetPacket};
 
 /// Something that the driver must do; see [`Forwarder::poll_output`](crate::Forwarder::poll_output).
 #[derive(Debug)]
@@ -20,6 +20,16 @@ pub enum Output {
         face: FaceId,
         /// What it did not take.
         data: Data,
+    },
+    /// Data from a face did not verify, says a downstream; told once for each face, to be logged.
+    /// [`FaceCounters::rejected`](crate::FaceCounters::rejected) counts on.
+    Rejected {
+        /// The face that it came from.
+        face: FaceId,
+        /// The face that says so.
+        downstream: FaceId,
+        /// Its name.
+        name: Name,
     },
     /// Make a face; answer with [`Forwarder::face_created`](crate::Forwarder::face_created).
     CreateFace(CreateFace),

@@ -19,6 +19,7 @@ fn size(output: &Output) -> usize {
     let packet = match output {
         Output::Send { packet, .. } => packet.wire().len(),
         Output::TooLarge { data, .. } => data.wire().len(),
+        Output::Rejected { name, .. } => name.value().len(),
         _ => 0,
     };
     size_of::<Output>() + packet

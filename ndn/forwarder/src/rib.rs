@@ -27,10 +27,37 @@ pub mod origin {
 pub(crate) struct Route {
     pub(crate) face: FaceSlot,
     pub(crate) origin: u64,
+    /// The other end of its face has registered it, not somebody on this host.
+    pub(crate) by_peer: bool,
     pub(crate) cost: u64,
     pub(crate) flags: u64,
     /// When it ends, nanoseconds.
     pub(crate) expiry: Option<u64>,
+}
+
+impl Route {
+    pub(crate) fn key(&self) -> RouteKey {
+        let Route {
+            face,
+            origin,
+            by_peer,
+            ..
+        } = *self;
+        RouteKey {
+            face,
+            origin,
+            by_peer,
+        }
+    }
+}
+
+/// Which of the routes to a prefix. What a face's other end registers stands beside what was set on this host, whatever
+/// origin it gives: it neither changes nor removes that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RouteKey {
+    pub(crate) face: FaceSlot,
+    pub(crate) origin: u64,
+    pub(crate) by_peer: bool,
 }
 
 #[derive(Debug, Default)]
@@ -63,7 +90,7 @@ impl Prefix {
 pub(crate) struct Rib {
     /// In canonical order: the names under a prefix follow it.
     prefixes: BTreeMap<Name, Prefix>,
-    expiries: BTreeSet<(u64, Name, FaceSlot, u64)>,
+    expiries: BTreeSet<(u64, Name, RouteKey)>,
     by_face: FxHashMap<FaceSlot, BTreeSet<Name>>,
     routes: usize,
     /// Bytes of the names of all prefixes, and of their lists of routes and next hops.
@@ -77,7 +104,7 @@ const PREFIX_BYTES: usize = 2 * (size_of::<Name>() + size_of::<Prefix>()) + 32;
 /// Bytes that a face's entry for a prefix takes.
 const FACE_NAME_BYTES: usize = 2 * size_of::<Name>();
 /// Bytes that the end of a route takes.
-const EXPIRY_BYTES: usize = 2 * size_of::<(u64, Name, FaceSlot, u64)>();
+const EXPIRY_BYTES: usize = 2 * size_of::<(u64, Name, RouteKey)>();
 
 impl Rib {
     /// Bytes of memory held.
@@ -125,7 +152,7 @@ impl Rib {
     /// Adds or changes a route; returns the prefixes whose next hops may have changed.
     pub(crate) fn add(&mut self, name: &Name, route: Route) -> Vec<Name> {
         let name = name.compact();
-        let same = |r: &&mut Route| r.face == route.face && r.origin == route.origin;
+        let same = |r: &&mut Route| r.key() == route.key();
         let old = self.change(&name, |prefix| match prefix.routes.iter_mut().find(same) {
             Some(old) => Some(std::mem::replace(old, route)),
             None => {
@@ -142,19 +169,18 @@ impl Rib {
             }
         }
         if let Some(expiry) = route.expiry {
-            self.expiries
-                .insert((expiry, name.clone(), route.face, route.origin));
+            self.expiries.insert((expiry, name.clone(), route.key()));
         }
         self.note(route.face, &name);
         self.affected(name, flags)
     }
 
     /// Removes a route; returns the prefixes whose next hops may have changed.
-    pub(crate) fn remove(&mut self, name: &Name, face: FaceSlot, origin: u64) -> Vec<Name> {
+    pub(crate) fn remove(&mut self, name: &Name, key: RouteKey) -> Vec<Name> {
         if !self.prefixes.contains_key(name) {
             return Vec::new();
         }
-        let is_it = |r: &Route| r.face == face && r.origin == origin;
+        let is_it = |r: &Route| r.key() == key;
         let removed = self.change(name, |prefix| {
             let at = prefix.routes.iter().position(is_it)?;
             Some(prefix.routes.remove(at))
@@ -164,7 +190,7 @@ impl Rib {
         };
         self.routes -= 1;
         self.forget_expiry(name, &route);
-        self.forget_if_unused(name, face);
+        self.forget_if_unused(name, key.face);
         self.affected(name.compact(), route.flags)
     }
 
@@ -209,14 +235,33 @@ impl Rib {
         affected.into_iter().collect()
     }
 
-    /// Removes a route that has expired at `now`; returns its prefix, face and origin. Call until there is none.
-    pub(crate) fn pop_expired(&mut self, now: u64) -> Option<(Name, FaceSlot, u64)> {
+    /// Removes the routes that the other end of a face has registered; returns the prefixes whose next hops may have
+    /// changed.
+    pub(crate) fn remove_registered(&mut self, face: FaceSlot) -> Vec<Name> {
+        let names = self.by_face.get(&face).into_iter().flatten();
+        let registered = names.flat_map(|name| {
+            let routes = self.prefixes.get(name).map(|prefix| &prefix.routes);
+            let keys = routes.into_iter().flatten().map(Route::key);
+            keys.map(move |key| (name.clone(), key))
+        });
+        let registered: Vec<_> = registered
+            .filter(|(_, key)| key.face == face && key.by_peer)
+            .collect();
+        let affected: BTreeSet<Name> = registered
+            .iter()
+            .flat_map(|(name, key)| self.remove(name, *key))
+            .collect();
+        affected.into_iter().collect()
+    }
+
+    /// Removes a route that has expired at `now`; returns its prefix and which it is. Call until there is none.
+    pub(crate) fn pop_expired(&mut self, now: u64) -> Option<(Name, RouteKey)> {
         let (expiry, ..) = self.expiries.first()?;
         if *expiry > now {
             return None;
         }
-        let (_, name, face, origin) = self.expiries.pop_first()?;
-        Some((name, face, origin))
+        let (_, name, key) = self.expiries.pop_first()?;
+        Some((name, key))
     }
 
     /// When the next route expires, nanoseconds.
@@ -273,8 +318,7 @@ impl Rib {
 
     fn forget_expiry(&mut self, name: &Name, route: &Route) {
         if let Some(expiry) = route.expiry {
-            let end = (expiry, name.clone(), route.face, route.origin);
-            self.expiries.remove(&end);
+            self.expiries.remove(&(expiry, name.clone(), route.key()));
         }
     }
 
@@ -319,6 +363,7 @@ mod tests {
         Route {
             face,
             origin: origin::APP,
+            by_peer: false,
             cost,
             flags,
             expiry: None,
@@ -370,7 +415,12 @@ mod tests {
             },
         );
         assert_eq!(hops(&rib, "/a"), [(1, 5)]);
-        rib.remove(&name("/a"), 1, origin::STATIC);
+        let key = RouteKey {
+            face: 1,
+            origin: origin::STATIC,
+            by_peer: false,
+        };
+        rib.remove(&name("/a"), key);
         assert_eq!(hops(&rib, "/a"), [(1, 10)]);
         assert_eq!(rib.len(), 1);
     }
@@ -394,8 +444,8 @@ mod tests {
         );
         assert_eq!(rib.deadline(), Some(200));
         assert!(rib.pop_expired(199).is_none());
-        let (prefix, face, origin) = rib.pop_expired(200).unwrap();
-        assert_eq!(rib.remove(&prefix, face, origin), [name("/a")]);
+        let (prefix, key) = rib.pop_expired(200).unwrap();
+        assert_eq!(rib.remove(&prefix, key), [name("/a")]);
         assert_eq!(rib.len(), 0);
         assert!(hops(&rib, "/a").is_empty());
     }
@@ -413,5 +463,36 @@ mod tests {
         assert!(hops(&rib, "/a").is_empty());
         assert_eq!(hops(&rib, "/a/b"), [(2, 0)]);
         assert_eq!(rib.len(), 1);
+    }
+
+    #[test]
+    fn what_a_peer_registers_stands_beside_what_this_host_has_set() {
+        let mut rib = Rib::default();
+        let registered = |face, cost| Route {
+            by_peer: true,
+            expiry: Some(50),
+            ..route(face, cost, CHILD_INHERIT)
+        };
+        rib.add(&name("/a"), route(1, 10, CHILD_INHERIT));
+        rib.add(&name("/a"), registered(1, 5));
+        rib.add(&name("/a"), registered(2, 7));
+        rib.add(&name("/a/b"), registered(1, 6));
+        rib.add_direct(&name("/c"), NextHop { face: 1, cost: 3 });
+        assert_eq!(rib.len(), 4);
+        assert_eq!(hops(&rib, "/a"), [(1, 5), (2, 7)]);
+        let mut affected = rib.remove_registered(1);
+        affected.sort();
+        assert_eq!(affected, [name("/a"), name("/a/b")]);
+        assert_eq!(hops(&rib, "/a"), [(1, 10), (2, 7)]);
+        assert!(hops(&rib, "/a/b").is_empty());
+        assert_eq!(hops(&rib, "/c"), [(1, 3)]);
+        assert_eq!((rib.len(), rib.memory()), (2, rib.recount()));
+        assert!(rib.remove_registered(1).is_empty());
+        // Its end is its own, too.
+        let (prefix, key) = rib.pop_expired(50).unwrap();
+        assert_eq!((key.face, key.by_peer), (2, true));
+        rib.remove(&prefix, key);
+        assert!(rib.pop_expired(50).is_none());
+        assert_eq!(hops(&rib, "/a"), [(1, 10)]);
     }
 }

@@ -1,9 +1,9 @@
 //! Routes, strategy choices and content, for owners in the same process.
 
-use crate::face::{FaceId, FaceSlot};
+use crate::face::FaceId;
 use crate::forwarder::Forwarder;
 use crate::output::RouteError;
-use crate::rib::{CHILD_INHERIT, Route, origin};
+use crate::rib::{CHILD_INHERIT, Route, RouteKey, origin};
 use crate::strategy::StrategyKind;
 use crate::table::hash::NameHashes;
 use crate::table::name_table::MAX_COMPONENTS;
@@ -23,6 +23,7 @@ impl Forwarder {
         let route = Route {
             face: slot,
             origin: origin::STATIC,
+            by_peer: false,
             cost,
             flags: CHILD_INHERIT,
             expiry: None,
@@ -33,7 +34,14 @@ impl Forwarder {
     /// Removes a static route; false when there was none.
     pub fn remove_route(&mut self, prefix: &Name, face: FaceId) -> bool {
         match self.state.faces.slot(face) {
-            Some(slot) => self.withdraw_route(prefix, slot, origin::STATIC),
+            Some(face) => {
+                let key = RouteKey {
+                    face,
+                    origin: origin::STATIC,
+                    by_peer: false,
+                };
+                self.withdraw_route(prefix, key)
+            }
             None => false,
         }
     }
@@ -60,8 +68,8 @@ impl Forwarder {
         self.routes_memory() < self.config.routes_max_bytes
     }
 
-    pub(crate) fn withdraw_route(&mut self, prefix: &Name, face: FaceSlot, origin: u64) -> bool {
-        let affected = self.rib.remove(prefix, face, origin);
+    pub(crate) fn withdraw_route(&mut self, prefix: &Name, key: RouteKey) -> bool {
+        let affected = self.rib.remove(prefix, key);
         let any = !affected.is_empty();
         self.update_fib(affected);
         any

@@ -126,7 +126,8 @@ impl Watched {
                 lifetime_ms,
             } => {
                 let token = PitToken::new(&nonce.to_be_bytes()).ok();
-                let packet = interest(&name(n, len), nonce, lifetime_ms).with_pit_token(token);
+                let mut packet = interest(&name(n, len), nonce, lifetime_ms).with_pit_token(token);
+                packet.rejected = nonce.is_multiple_of(5);
                 self.fw.receive(self.now, self.face(face), packet);
             }
             Event::Answer(n, len) => {

@@ -144,7 +144,7 @@ impl Watched {
                 hops,
                 lifetime_ms,
             } => {
-                let packet = interest_with(NAMES[name], |b| {
+                let mut packet = interest_with(NAMES[name], |b| {
                     let b = b
                         .nonce(nonce)
                         .can_be_prefix(prefix)
@@ -155,6 +155,7 @@ impl Watched {
                         None => b,
                     }
                 });
+                packet.rejected = nonce.is_multiple_of(4);
                 self.receive(
                     self.face(face),
                     packet.with_pit_token(token(&nonce.to_be_bytes())),

@@ -274,6 +274,76 @@ fn a_neighbour_registers_what_the_rules_allow_those_with_its_name() {
     assert_eq!(listed.peer_names, ["host1.rack1"]);
 }
 
+/// A face that connects again may find somebody else at the other end.
+#[test]
+fn what_a_peer_has_registered_goes_where_another_takes_its_place() {
+    let mut c = Client::new();
+    c.w = World::new(|config| config.commands.localhop_rib = Some(Trust::Any));
+    let peer = proven(&mut c.w, "host1");
+    c.face = c.w.local();
+    c.w.route("/", peer, 5);
+    c.w.sent();
+    let ask = |c: &mut Client, verb, uri, origin| {
+        let p = ControlParameters {
+            origin,
+            ..named(uri)
+        };
+        let name = command_name(Scope::Localhop, "rib", verb, &p);
+        let packet = c.signed(&name, &SigningKey::DigestSha256);
+        let answer = response_in(&c.w.receive(peer, packet));
+        assert_eq!(answer.expect("an answer").code, 200);
+    };
+    let routes = |c: &Client, uri: &str| c.w.fw.lookup_route(&name(uri));
+    // Whatever origin it gives: what was set on this host stays as it is.
+    ask(&mut c, "unregister", "/", Some(origin::STATIC));
+    assert_eq!(routes(&c, "/"), [(peer, 5)]);
+    for origin in [None, Some(origin::STATIC), Some(65)] {
+        ask(&mut c, "register", "/a", origin);
+    }
+    ask(&mut c, "register", "/", Some(origin::STATIC));
+    assert_eq!(
+        (routes(&c, "/a"), routes(&c, "/")),
+        (vec![(peer, 0)], vec![(peer, 0)])
+    );
+
+    let again = |c: &mut Client, peer_name: &str| {
+        let spec = FaceSpec {
+            peer_names: vec![peer_name.to_owned()],
+            ..c.w.fw.face(peer).expect("a face").clone()
+        };
+        c.w.fw.set_face_up(c.w.now, peer, false);
+        c.w.fw.face_updated(peer, spec);
+        c.w.fw.set_face_up(c.w.now, peer, true);
+        c.w.sent();
+    };
+    again(&mut c, "host1");
+    assert_eq!(routes(&c, "/a"), [(peer, 0)], "it is still there");
+    // Its Interest waits: the answer is for it alone.
+    let local = c.face;
+    c.w.route("/local", local, 0);
+    assert_eq!(faces(&c.w.receive(peer, interest("/local/1", 1))), [local]);
+    again(&mut c, "host2");
+    assert_eq!(
+        (routes(&c, "/a"), routes(&c, "/")),
+        (vec![(peer, 5)], vec![(peer, 5)])
+    );
+    let route = c.rib();
+    assert!(
+        route.iter().all(|entry| entry.routes.len() == 1),
+        "{route:?}"
+    );
+    assert!(c.w.receive(local, data("/local/1")).is_empty());
+
+    // The operator takes back what a peer has registered.
+    ask(&mut c, "register", "/b", None);
+    let p = ControlParameters {
+        face_id: Some(peer.0),
+        ..named("/b")
+    };
+    assert_eq!(c.command("rib", "unregister", p).code, 200);
+    assert_eq!(routes(&c, "/b"), [(peer, 5)]);
+}
+
 #[test]
 fn wrong_commands_are_refused_with_a_reason() {
     let mut c = Client::new();

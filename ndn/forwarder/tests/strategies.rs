@@ -413,3 +413,27 @@ fn self_learning_asks_those_who_may_announce_a_name_and_hears_no_others() {
     let refused = w.receive(asker, interest("/a/2", 4));
     assert_eq!(brief(&refused), [format!("{asker} nack(no route) /a/2")]);
 }
+
+#[test]
+fn what_was_learned_of_a_peer_is_forgotten_where_another_takes_its_place() {
+    let mut w = World::new(|config| config.default_strategy = StrategyKind::SelfLearning);
+    let named = |name: &str| FaceSpec {
+        peer_names: vec![name.to_owned()],
+        ..FaceSpec::remote("tls4://192.0.2.1:6364", "tls4://192.0.2.2:6364")
+    };
+    let asker = w.local();
+    let (one, two) = (
+        w.fw.add_face(w.now, named("one")),
+        w.fw.add_face(w.now, named("two")),
+    );
+    w.sent();
+    assert_eq!(faces(&w.receive(asker, interest("/a/1", 1))), [one, two]);
+    w.receive(one, data("/a/1"));
+    assert_eq!(faces(&w.receive(asker, interest("/a/2", 2))), [one]);
+    w.receive(one, data("/a/2"));
+    w.fw.face_updated(one, named("one"));
+    assert_eq!(faces(&w.receive(asker, interest("/a/3", 3))), [one]);
+    w.receive(one, data("/a/3"));
+    w.fw.face_updated(one, named("other"));
+    assert_eq!(faces(&w.receive(asker, interest("/a/4", 4))), [one, two]);
+}

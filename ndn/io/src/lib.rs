@@ -34,6 +34,8 @@ mod driver;
 mod error;
 mod face;
 mod find;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod node;
 mod rate_limit;
 mod status;

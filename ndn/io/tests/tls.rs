@@ -9,55 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::authority::{Authority, Files};
-use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri};
-use ndn_forwarder::FaceScope;
-use ndn_io::{
-    Client, ClientError, ClientOptions, CredentialFiles, Credentials, FaceConfig, FaceUri,
-    ListenConfig, Node, NodeConfig,
+use common::tls::{
+    ROUTER, address, certificates, connecting, connects_on, credentials, hears, interest, listener,
+    options, plain_client, provider, refusal, router, unproven,
 };
-use ndn_packet::Interest;
+use common::{client, eventually, faces, fetch, listen, node, serve, uri};
+use ndn_forwarder::FaceScope;
+use ndn_io::{Client, ClientError, ClientOptions, FaceConfig, FaceUri, Node, NodeConfig};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
-
-fn credentials(files: &Files) -> Credentials {
-    Credentials::load(CredentialFiles {
-        certificate: files.certificate.clone(),
-        key: files.key.clone(),
-        ca: files.ca.clone(),
-    })
-    .expect("credentials")
-}
-
-fn listener(files: &Files) -> ListenConfig {
-    let mut listener = listen("tls://127.0.0.1:0");
-    listener.link.tls = Some(credentials(files));
-    listener
-}
-
-fn options(files: &Files) -> ClientOptions {
-    let mut options = ClientOptions::default();
-    options.link.tls = Some(credentials(files));
-    options
-}
-
-const ROUTER: [&str; 2] = ["router.test", "127.0.0.1"];
-
-/// An authority and a node that listens with a certificate of it.
-fn router() -> (Authority, Node) {
-    let authority = Authority::new();
-    let node = node(vec![listener(&authority.host(&ROUTER))]);
-    (authority, node)
-}
-
-fn address(node: &Node) -> SocketAddr {
-    let endpoint = node.listening()[0].endpoint().expect("an address");
-    endpoint.resolve().expect("an address")
-}
-
-fn unproven(node: &Node) -> u64 {
-    node.status().expect("a running node").listeners[0].unproven
-}
+use rustls::{ServerConfig, ServerConnection};
 
 #[test]
 fn segments_come_whole_and_each_end_knows_the_other() {
@@ -79,14 +40,6 @@ fn segments_come_whole_and_each_end_knows_the_other() {
     }
 }
 
-fn connecting(face: FaceConfig) -> Node {
-    Node::start(NodeConfig {
-        faces: vec![face],
-        ..NodeConfig::default()
-    })
-    .expect("a node")
-}
-
 #[test]
 fn a_face_that_connects_knows_its_peer_and_may_be_told_the_name() {
     let (authority, far) = router();
@@ -100,18 +53,6 @@ fn a_face_that_connects_knows_its_peer_and_may_be_told_the_name() {
     eventually("known there", || {
         faces(&far).iter().any(|f| f.spec.peer_names == ["host1"])
     });
-}
-
-fn refusal(uri: &FaceUri, options: &ClientOptions) -> String {
-    let refused = Client::connect(uri, options).and_then(|mut client| {
-        client.settle(Duration::from_secs(20))?;
-        Ok(client)
-    });
-    match refused {
-        Ok(_) => panic!("connected"),
-        Err(error @ (ClientError::Connect { .. } | ClientError::Lost { .. })) => error.to_string(),
-        Err(error) => panic!("{error}"),
-    }
 }
 
 #[test]
@@ -151,73 +92,6 @@ fn who_listens_refuses_another_ca() {
     assert!(faces(&node).is_empty());
 }
 
-/// rustls as it comes, over a socket that waits.
-struct Plain<T> {
-    tls: T,
-    tcp: TcpStream,
-}
-
-fn certificates(file: &std::path::Path) -> Vec<CertificateDer<'static>> {
-    let all = CertificateDer::pem_file_iter(file).expect("a file");
-    all.collect::<Result<_, _>>().expect("certificates")
-}
-
-fn roots(files: &Files) -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(&files.ca) {
-        roots.add(certificate).expect("a CA");
-    }
-    roots
-}
-
-fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
-/// Connects with the certificate in these files, or with none.
-fn plain_client(files: &Files, shown: bool, to: SocketAddr) -> Plain<ClientConnection> {
-    let config = ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("TLS 1.3")
-        .with_root_certificates(roots(files));
-    let config = if shown {
-        let key = PrivateKeyDer::from_pem_file(&files.key).expect("a key");
-        let chain = certificates(&files.certificate);
-        config.with_client_auth_cert(chain, key).expect("a pair")
-    } else {
-        config.with_no_client_auth()
-    };
-    let name = ServerName::try_from("router.test").expect("a name");
-    let tcp = TcpStream::connect(to).expect("a connection");
-    tcp.set_read_timeout(Some(Duration::from_secs(20)))
-        .expect("a timeout");
-    Plain {
-        tls: ClientConnection::new(Arc::new(config), name).expect("a client"),
-        tcp,
-    }
-}
-
-impl Plain<ClientConnection> {
-    fn finish(&mut self) -> io::Result<()> {
-        while self.tls.is_handshaking() {
-            self.tls.complete_io(&mut self.tcp)?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.tls.writer().write_all(bytes)?;
-        while self.tls.wants_write() {
-            self.tls.write_tls(&mut self.tcp)?;
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        rustls::Stream::new(&mut self.tls, &mut self.tcp).read(buf)
-    }
-}
-
 /// What a peer hears that has shown this certificate, or none.
 fn alert(files: &Files, shown: bool, to: SocketAddr) -> String {
     let mut peer = plain_client(files, shown, to);
@@ -253,26 +127,6 @@ fn no_certificate_one_that_has_expired_and_one_that_is_not_valid_yet() {
         eventually("it counts", || unproven(&node) == i as u64 + 1);
         assert!(faces(&node).is_empty());
     }
-}
-
-fn interest(segment: u64) -> Vec<u8> {
-    Interest::builder(&prefix().append_segment(segment))
-        .nonce(segment as u32)
-        .build()
-        .to_vec()
-}
-
-/// Reads until some Data has come whole, or the connection ends.
-fn hears(peer: &mut Plain<ClientConnection>, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut all = Vec::new();
-    let mut part = [0; 4096];
-    while all.len() < bytes {
-        match peer.read(&mut part)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            n => all.extend_from_slice(&part[..n]),
-        }
-    }
-    Ok(all)
 }
 
 #[test]
@@ -411,6 +265,32 @@ fn silent_peers_cost_a_bound_and_keep_nobody_out() {
     eventually("all is given back", || faces_bytes(&node) == before);
 }
 
+/// Silent peers have all faces of a listener, and of the address: they make room, too.
+#[test]
+fn silent_peers_do_not_keep_the_faces_of_a_listener() {
+    let authority = Authority::new();
+    for of_one in [4, 8] {
+        let mut listener = listener(&authority.host(&ROUTER));
+        listener.handshake_timeout = Duration::from_secs(600);
+        listener.max_faces = 4;
+        listener.max_faces_per_address = Some(of_one);
+        let node = node(vec![listener]);
+        let _source = serve(&node, 1000);
+        let silent: Vec<_> = (0..4)
+            .map(|_| TcpStream::connect(address(&node)).expect("a connection"))
+            .collect();
+        let by_host = options(&authority.host(&["host1"]));
+        let mut good = None;
+        eventually("a place", || {
+            good = connects_on(&node.listening()[0], &by_host);
+            good.is_some()
+        });
+        fetch(&mut good.expect("a client"), 100, 1000, 8);
+        assert!(unproven(&node) >= 1);
+        drop(silent);
+    }
+}
+
 #[test]
 fn a_silent_peer_is_given_up_in_time() {
     let authority = Authority::new();
@@ -472,6 +352,38 @@ fn who_connects_refuses_what_has_expired_and_passes_over_tickets() {
         "it is the frame that is wrong: {said}"
     );
     serving.join().expect("no panic").expect("a connection");
+}
+
+/// Certificates between a peer's own and the CA's: three at most, whichever end shows them, and no more are verified.
+#[test]
+fn a_peer_shows_a_short_chain() {
+    let (authority, node) = router();
+    let _source = serve(&node, 1000);
+    let lengthen = |files: &Files, by: usize| {
+        let read = |file| std::fs::read_to_string(file).expect("a certificate");
+        let chain = read(&files.certificate) + &read(&files.ca).repeat(by);
+        std::fs::write(&files.certificate, chain).expect("a file");
+    };
+    let host = authority.host(&["host1"]);
+    lengthen(&host, 3);
+    let mut peer = plain_client(&host, true, address(&node));
+    peer.finish().expect("a handshake");
+    peer.write(&interest(1)).expect("open");
+    hears(&mut peer, 1000).expect("Data");
+    lengthen(&host, 1);
+    alert(&host, true, address(&node));
+    eventually("it counts", || unproven(&node) == 1);
+
+    let by_host = options(&authority.host(&["host2"]));
+    let shown = authority.host(&["long.test", "127.0.0.1"]);
+    lengthen(&shown, 4);
+    let (address, serving) = plain_server(&shown);
+    let said = refusal(&FaceUri::tls(address), &by_host);
+    assert!(
+        said.contains("4 certificates between its own and the CA's"),
+        "{said}"
+    );
+    assert!(serving.join().expect("no panic").is_err());
 }
 
 #[test]

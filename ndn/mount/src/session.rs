@@ -146,7 +146,7 @@ impl Mount {
         let session = std::thread::Builder::new()
             .name(String::from("mount"))
             .spawn(move || {
-                let result = session.run();
+                let result = session.run().or_else(ends_well);
                 // Whoever waits may be gone.
                 let _ = end.send(());
                 let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -248,6 +248,15 @@ impl Mount {
     }
 }
 
+/// An unmount between two looks of the kernel at a request that a thread takes shows as ECONNABORTED instead of ENODEV
+/// (`fuse_dev_do_read`): it is the end of the session like any other.
+fn ends_well(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted => Ok(()),
+        _ => Err(error),
+    }
+}
+
 /// Numbers of the file system at a path; asks the kernel alone, not the file system.
 fn device(path: &Path) -> Option<(u32, u32)> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
@@ -338,4 +347,16 @@ fn sync_thread(local: Arc<Local>) -> io::Result<(Sender<()>, JoinHandle<()>)> {
             }
         })?;
     Ok((stop, thread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_connection_that_is_gone_is_a_good_end() {
+        let of = |errno: rustix::io::Errno| ends_well(errno.into());
+        assert!(of(rustix::io::Errno::CONNABORTED).is_ok());
+        assert!(of(rustix::io::Errno::IO).is_err());
+    }
 }

@@ -79,6 +79,8 @@ pub struct NetPacket {
     pub non_discovery: bool,
     /// Wire of a prefix announcement that came with the Data.
     pub prefix_announcement: Option<Bytes>,
+    /// Whoever sent the Interest has had Data of this name that did not verify, and asks for other.
+    pub rejected: bool,
 }
 
 impl NetPacket {
@@ -93,6 +95,7 @@ impl NetPacket {
             no_cache: false,
             non_discovery: false,
             prefix_announcement: None,
+            rejected: false,
         }
     }
 
@@ -156,6 +159,7 @@ impl NetPacket {
             no_cache: lp.cache_policy_no_cache,
             non_discovery: lp.non_discovery,
             prefix_announcement: lp.prefix_announcement,
+            rejected: lp.rejected,
         }))
     }
 
@@ -171,6 +175,7 @@ impl NetPacket {
             cache_policy_no_cache: self.no_cache,
             non_discovery: self.non_discovery,
             prefix_announcement: self.prefix_announcement.clone(),
+            rejected: self.rejected,
             ..LpPacket::default()
         }
     }
@@ -231,6 +236,7 @@ mod tests {
                 no_cache: true,
                 non_discovery: true,
                 prefix_announcement: Some(hex("0600")),
+                rejected: true,
                 ..packet.with_pit_token(Some(PitToken::from_u48(5)))
             };
             assert_eq!(

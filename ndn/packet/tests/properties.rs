@@ -222,7 +222,7 @@ proptest! {
     fn link_packets_go_round(
         payload in vec(any::<u8>(), 0..300), token in of(vec(any::<u8>(), 1..=32)), nack in of(any::<u16>()),
         (mark, incoming, next_hop, size) in (of(any::<u64>()), of(any::<u64>()), of(any::<u64>()), of(any::<u64>())),
-        (no_cache, non_discovery) in any::<(bool, bool)>(),
+        (no_cache, non_discovery, rejected) in any::<(bool, bool, bool)>(),
     ) {
         let packet = LpPacket {
             fragment: (!payload.is_empty()).then(|| payload.clone().into()),
@@ -233,6 +233,7 @@ proptest! {
             next_hop_face: next_hop,
             cache_policy_no_cache: no_cache,
             non_discovery,
+            rejected,
             max_packet_size: size,
             ..LpPacket::default()
         };

@@ -52,6 +52,8 @@ mod ballast;
 mod cache;
 pub mod disk;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod ids;
 mod index;
 mod layout;

@@ -2,7 +2,7 @@
 
 use crate::net::{AppId, Network};
 use ndn_endpoint::Consumer;
-use ndn_packet::{Interest, NetKind, NetPacket};
+use ndn_packet::{NetKind, NetPacket};
 use std::time::Duration;
 
 /// A consumer and the application that it is.
@@ -38,10 +38,8 @@ impl Puller {
     /// Sends what the consumer wants asked, and asks for a timer whose token is the application's number.
     pub(crate) fn ask(&mut self, net: &mut Network<'_>) {
         let now = net.now();
-        while let Some(wire) = self.core.poll_interest(now) {
-            if let Ok(interest) = Interest::parse(wire) {
-                net.send(self.app, NetPacket::interest(interest));
-            }
+        while let Some(packet) = self.core.poll_interest(now) {
+            net.send(self.app, packet);
         }
         let deadline = self.core.deadline();
         let earlier = deadline.filter(|at| self.timer.is_none_or(|timer| *at < timer));

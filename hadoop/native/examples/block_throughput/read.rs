@@ -23,6 +23,7 @@ pub fn datanode(face: &str, folder: &str, length: u64) -> Outcome {
                 meta: &meta,
                 length,
                 genstamp: 1001,
+                secrets: trunkline_native::Secrets::default(),
             };
             if let Some(request) = request {
                 answers.answer(&request, Some(answer));

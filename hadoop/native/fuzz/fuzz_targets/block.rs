@@ -14,6 +14,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(metadata.segment_bytes > 0);
     }
     // Nobody without the key makes a segment that opens.
-    let opener = WriteKey::new([7; WRITE_KEY_LEN]).opener(StreamKind::from_number(0).expect("a kind"));
+    let opener = WriteKey::new(&[7; WRITE_KEY_LEN]).opener(StreamKind::from_number(0).expect("a kind"));
     assert!(opener.open(b"/name", 0, bytes).is_none());
 });

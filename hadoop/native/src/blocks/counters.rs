@@ -15,6 +15,10 @@ pub struct BlockSourceStats {
     pub bytes: u64,
     /// Metadata packets served.
     pub metadata: u64,
+    /// Content keys given to readers who may read.
+    pub content_keys: u64,
+    /// Requests for a content key whose sender has not the token's password.
+    pub unproven: u64,
     /// Interests refused.
     pub nacks: u64,
     /// Questions to Java.
@@ -32,6 +36,8 @@ impl BlockSourceStats {
         self.segments += other.segments;
         self.bytes += other.bytes;
         self.metadata += other.metadata;
+        self.content_keys += other.content_keys;
+        self.unproven += other.unproven;
         self.nacks += other.nacks;
         self.asked += other.asked;
         self.read_errors += other.read_errors;
@@ -46,6 +52,8 @@ pub(super) struct Counters {
     pub segments: AtomicU64,
     pub bytes: AtomicU64,
     pub metadata: AtomicU64,
+    pub content_keys: AtomicU64,
+    pub unproven: AtomicU64,
     pub nacks: AtomicU64,
     pub asked: AtomicU64,
     pub read_errors: AtomicU64,
@@ -60,6 +68,8 @@ impl Counters {
             segments: read(&self.segments),
             bytes: read(&self.bytes),
             metadata: read(&self.metadata),
+            content_keys: read(&self.content_keys),
+            unproven: read(&self.unproven),
             nacks: read(&self.nacks),
             asked: read(&self.asked),
             read_errors: read(&self.read_errors),

@@ -1,23 +1,23 @@
-//! Replicas whose files are open: a bounded table by block, the least recently
-//! used going first.
+//! Replicas whose files are open: a bounded table by what Java was asked about,
+//! the least recently used going first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::ANSWER_LIFETIME;
-use super::replica::Replica;
-use super::request::BlockKey;
+use super::request::{BlockKey, Subject};
+use super::served::Served;
 
 struct Entry {
-    replica: Arc<Replica>,
+    served: Arc<Served>,
     answered: Instant,
     used: u64,
 }
 
 /// Open replicas.
 pub struct Known {
-    entries: HashMap<BlockKey, Entry>,
+    entries: HashMap<Subject, Entry>,
     uses: u64,
     max: usize,
 }
@@ -32,9 +32,8 @@ impl Known {
         }
     }
 
-    /// The replica of a block and when Java told of it, unless that is too long
-    /// ago.
-    pub fn get(&mut self, key: &BlockKey, now: Instant) -> Option<(Arc<Replica>, Instant)> {
+    /// The replica and when Java told of it, unless that is too long ago.
+    pub fn get(&mut self, key: &Subject, now: Instant) -> Option<(Arc<Served>, Instant)> {
         let entry = self.entries.get_mut(key)?;
         if now.duration_since(entry.answered) >= ANSWER_LIFETIME {
             self.entries.remove(key);
@@ -42,11 +41,15 @@ impl Known {
         }
         self.uses += 1;
         entry.used = self.uses;
-        Some((entry.replica.clone(), entry.answered))
+        Some((entry.served.clone(), entry.answered))
     }
 
-    /// Remembers a replica.
-    pub fn insert(&mut self, key: BlockKey, replica: Arc<Replica>, now: Instant) {
+    /// Remembers a replica, and forgets the block's other generations.
+    pub fn insert(&mut self, key: Subject, served: Arc<Served>, now: Instant) {
+        let genstamp = served.replica().genstamp();
+        self.entries.retain(|held, entry| {
+            held.block != key.block || entry.served.replica().genstamp() == genstamp
+        });
         if self.entries.len() >= self.max && !self.entries.contains_key(&key) {
             let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
@@ -57,7 +60,7 @@ impl Known {
         self.entries.insert(
             key,
             Entry {
-                replica,
+                served,
                 answered: now,
                 used: self.uses,
             },
@@ -65,8 +68,8 @@ impl Known {
     }
 
     /// Forgets a block.
-    pub fn remove(&mut self, key: &BlockKey) {
-        self.entries.remove(key);
+    pub fn remove(&mut self, block: &BlockKey) {
+        self.entries.retain(|key, _| key.block != *block);
     }
 
     /// Forgets what is too old.
@@ -89,20 +92,26 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::replica::Replica;
+    use crate::blocks::request::About;
     use std::path::Path;
 
-    fn replica() -> Arc<Replica> {
+    fn replica(genstamp: u64) -> Arc<Served> {
         let dir = std::env::temp_dir().join(format!("trunkline-known-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let meta = dir.join("meta");
+        let meta = dir.join(format!("meta-{genstamp}"));
         std::fs::write(&meta, [0, 1, 2, 0, 0, 2, 0]).unwrap();
-        Arc::new(Replica::open(Path::new("/dev/null"), &meta, 0, 1, 64_512).unwrap())
+        let replica = Replica::open(Path::new("/dev/null"), &meta, 0, genstamp, 64_512).unwrap();
+        Arc::new(Served::new(replica, None))
     }
 
-    fn key(block: i64) -> BlockKey {
-        BlockKey {
-            pool: "p".into(),
-            block,
+    fn key(block: i64) -> Subject {
+        Subject {
+            block: BlockKey {
+                pool: "p".into(),
+                block,
+            },
+            about: About::Replica,
         }
     }
 
@@ -110,7 +119,7 @@ mod tests {
     fn bound_lifetime_and_removal() {
         let mut known = Known::new(2);
         let start = Instant::now();
-        let replica = replica();
+        let replica = replica(1);
         known.insert(key(1), replica.clone(), start);
         known.insert(key(2), replica.clone(), start);
         assert!(known.get(&key(1), start).is_some());
@@ -121,7 +130,16 @@ mod tests {
             "least recently used goes first"
         );
         assert!(known.get(&key(3), start).is_some());
-        known.remove(&key(3));
+        known.insert(
+            Subject {
+                about: About::WriteKey,
+                ..key(3)
+            },
+            replica.clone(),
+            start,
+        );
+        known.remove(&key(3).block);
+        assert!(known.len() < 2, "whatever it was asked about");
         assert!(known.get(&key(3), start).is_none());
         assert!(
             known.get(&key(1), start + ANSWER_LIFETIME).is_none(),
@@ -130,5 +148,24 @@ mod tests {
         known.insert(key(4), replica, start);
         known.sweep(start + ANSWER_LIFETIME);
         assert!(known.is_empty());
+    }
+
+    #[test]
+    fn another_generation_takes_the_place_of_all_there_was_of_the_block() {
+        let mut known = Known::new(4);
+        let now = Instant::now();
+        let written = Subject {
+            about: About::WriteKey,
+            ..key(1)
+        };
+        known.insert(key(1), replica(2), now);
+        known.insert(written.clone(), replica(2), now);
+        known.insert(key(2), replica(2), now);
+        assert_eq!(known.len(), 3);
+        known.insert(key(1), replica(3), now);
+        assert!(known.get(&written, now).is_none());
+        let (served, _) = known.get(&key(1), now).unwrap();
+        assert_eq!(served.replica().genstamp(), 3);
+        assert!(known.get(&key(2), now).is_some(), "another block");
     }
 }

@@ -9,24 +9,36 @@
 //!                        └────────── none of ours ─▶ Nack
 //! ```
 //!
+//! Where blocks have tokens the source is *guarded*: it serves segments sealed
+//! and nothing else, and gives the key to whoever proves to have a token that
+//! Java says may read ([`content_key`](crate::content_key)).
+//!
 //! What Java answered is believed for [`ANSWER_LIFETIME`] or until it is
 //! invalidated. "None of ours" is not remembered: the block may be finalized a
 //! moment later.
 
+mod answer;
 mod counters;
+mod found;
 mod known;
 mod replica;
 mod request;
 mod serve;
+mod served;
 mod shared;
 mod source;
+#[cfg(test)]
+mod tests;
+mod waiting;
 mod workers;
 
 use std::time::Duration;
 
+pub use answer::{Answer, Secrets, Written};
 pub use counters::BlockSourceStats;
 pub use replica::{META_HEADER_LEN, Replica, ReplicaError};
-pub use source::{Answer, BlockSource};
+pub use served::SealedByWrite;
+pub use source::BlockSource;
 
 /// How long an answer of Java is believed, and its files stay open unused.
 pub const ANSWER_LIFETIME: Duration = Duration::from_secs(5);

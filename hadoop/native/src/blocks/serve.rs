@@ -12,13 +12,16 @@ use ndn_packet::{
 
 use super::METADATA_FRESHNESS;
 use super::counters::count;
+use super::found::Found;
 use super::replica::Replica;
 use super::request::{self, Asked, Wanted};
+use super::served::{Served, sealed_len};
 use super::shared::Shared;
+use crate::content_key::{Granted, Secret};
 use crate::manifest;
 use crate::metadata::BlockMetadata;
 use crate::rate_limit::RateLimit;
-use crate::segment::HEADER_LEN;
+use crate::segment::{HEADER_LEN, SegmentHeader};
 use crate::wire;
 
 /// Said of block files that do not read, which may be asked for without end.
@@ -38,24 +41,75 @@ pub(super) fn refuse(
 /// Answers for a replica whose files are open, by way of the workers.
 pub(super) fn serve(
     shared: &Arc<Shared>,
-    replica: &Arc<Replica>,
+    served: &Arc<Served>,
     wanted: Wanted,
     out: &mut Vec<NetPacket>,
 ) {
-    let asked = wanted.asked;
-    if asked
+    let other = wanted
+        .asked
         .genstamp()
-        .is_some_and(|asked| asked != replica.genstamp())
-    {
+        .is_some_and(|asked| asked != served.replica().genstamp());
+    let unknown = matches!(&wanted.asked, Asked::Sealed { id, .. } if !served.admits(id));
+    if other || unknown {
         return refuse(shared, NackReason::NoRoute, wanted, out);
     }
+    let served = served.clone();
+    work(shared, wanted, out, move |shared, asked, name| {
+        in_place(&served)?;
+        make(shared, &served, asked, name)
+    });
+}
+
+/// Gives the first of these keys that there is to who has proven to have the
+/// token of `password`, by way of the workers.
+pub(super) fn grant(
+    shared: &Arc<Shared>,
+    (found, password): (Arc<Found>, Secret),
+    wanted: Wanted,
+    out: &mut Vec<NetPacket>,
+) {
+    work(shared, wanted, out, move |shared, asked, name| {
+        let Asked::ContentKey { genstamp, request } = asked else {
+            return Ok(None);
+        };
+        for served in found.replicas(shared) {
+            in_place(&served)?;
+            let replica = served.replica();
+            let Some(seal) = served.seal()?.filter(|_| replica.genstamp() == *genstamp) else {
+                continue;
+            };
+            let granted = Granted {
+                id: seal.id,
+                key: seal.key.clone(),
+                metadata: metadata(replica, None),
+            };
+            let content = request
+                .answer(name.as_ref(), &password, &granted)
+                .map_err(io::Error::other)?;
+            count(&shared.counters.content_keys);
+            let made = Data::builder(name).content(&content);
+            return Ok(Some(made.sign(&SigningKey::Null)));
+        }
+        Ok(None)
+    });
+}
+
+/// Has a worker make the packet of `wanted`.
+fn work(
+    shared: &Arc<Shared>,
+    wanted: Wanted,
+    out: &mut Vec<NetPacket>,
+    make: impl FnOnce(&Shared, &Asked, &Name) -> io::Result<Option<Bytes>> + Send + 'static,
+) {
     // Weak: a job in the queue must not keep the queue.
     let weak: Weak<Shared> = Arc::downgrade(shared);
-    let replica = replica.clone();
     let (interest, token) = (wanted.interest.clone(), wanted.token);
+    let asked = wanted.asked.clone();
     let job = Box::new(move || {
         if let Some(shared) = weak.upgrade() {
-            let packet = answer(&shared, &replica, asked, interest, token);
+            let name = interest.name_owned();
+            let made = make(&shared, &asked, &name);
+            let packet = answer(&shared, made, &name, interest, token);
             shared.outbox.send(packet);
         }
     });
@@ -64,21 +118,22 @@ pub(super) fn serve(
     }
 }
 
-/// A worker's job: the packet, or a Nack when there is none or the files do not
+fn in_place(served: &Served) -> io::Result<()> {
+    if served.replica().is_in_place() {
+        return Ok(());
+    }
+    Err(io::Error::other("its files were taken away"))
+}
+
+/// The packet that was made, or a Nack when there is none or the files do not
 /// read.
 fn answer(
     shared: &Shared,
-    replica: &Replica,
-    asked: Asked,
+    made: io::Result<Option<Bytes>>,
+    name: &Name,
     interest: Interest,
     token: Option<PitToken>,
 ) -> Option<NetPacket> {
-    let name = interest.name_owned();
-    let made = if replica.is_in_place() {
-        make(shared, replica, asked, &name)
-    } else {
-        Err(io::Error::other("its files were taken away"))
-    };
     let nack = match made {
         Ok(Some(made)) => return wire::data(made, token),
         Ok(None) => wire::nack(NackReason::NoRoute, interest, token),
@@ -87,8 +142,8 @@ fn answer(
                 tracing::warn!(%name, %error, "a replica is not served any more");
             }
             count(&shared.counters.read_errors);
-            if let Some((key, _)) = request::parse(&shared.prefix, name.as_ref()) {
-                shared.forget(&key);
+            if let Some((block, _)) = request::block(&shared.prefix, name.as_ref()) {
+                shared.forget(&block);
             }
             wire::nack(NackReason::NoRoute, interest, token)
         }
@@ -98,18 +153,15 @@ fn answer(
 }
 
 /// The packet of that name; `None` when it lies past the end.
-fn make(
-    shared: &Shared,
-    replica: &Replica,
-    asked: Asked,
-    name: &Name,
-) -> io::Result<Option<Bytes>> {
-    match asked {
+fn make(shared: &Shared, served: &Served, asked: &Asked, name: &Name) -> io::Result<Option<Bytes>> {
+    let replica = served.replica();
+    match *asked {
         Asked::Metadata => {
             let version = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
-            let made = metadata(replica)?.packet(
+            let digest = replica.manifest()?.map(|manifest| sha256(&manifest));
+            let made = metadata(replica, digest).packet(
                 &name.parent(),
                 version.as_micros() as u64,
                 METADATA_FRESHNESS,
@@ -127,11 +179,26 @@ fn make(
                     replica.read(&header, content)
                 })
                 .sign(&shared.verify.signer(header.checksum))?;
-            count(&shared.counters.segments);
-            let bytes = &shared.counters.bytes;
-            bytes.fetch_add(header.data_len.into(), Ordering::Relaxed);
+            served_segment(shared, &header);
             Ok(Some(made))
         }
+        Asked::Sealed { id, segment, .. } => {
+            let Some(seal) = served.seal()?.filter(|seal| seal.id == id) else {
+                return Ok(None);
+            };
+            let Some(header) = replica.header(segment) else {
+                return Ok(None);
+            };
+            let made = Data::builder(name)
+                .final_block_id(ComponentBuf::segment(replica.last_segment()))
+                .content_with(sealed_len(&header), |content| {
+                    served.read_sealed(seal, name, (segment, &header), content)
+                })
+                .sign(&SigningKey::Null)?;
+            served_segment(shared, &header);
+            Ok(Some(made))
+        }
+        Asked::ContentKey { .. } => Ok(None),
         Asked::Manifest { packet, .. } => {
             let manifest = replica.manifest()?.unwrap_or_default();
             let parts = manifest::packet_bytes(replica.segment_bytes().into());
@@ -148,17 +215,20 @@ fn make(
     }
 }
 
+fn served_segment(shared: &Shared, header: &SegmentHeader) {
+    count(&shared.counters.segments);
+    let bytes = &shared.counters.bytes;
+    bytes.fetch_add(header.data_len.into(), Ordering::Relaxed);
+}
+
 /// The facts of a replica.
-///
-/// # Errors
-/// When its checksum file does not read.
-fn metadata(replica: &Replica) -> std::io::Result<BlockMetadata> {
-    Ok(BlockMetadata {
+fn metadata(replica: &Replica, manifest_digest: Option<[u8; 32]>) -> BlockMetadata {
+    BlockMetadata {
         genstamp: replica.genstamp(),
         length: replica.length(),
         segment_bytes: replica.segment_bytes().into(),
         checksum_type: replica.checksum() as u64,
         bytes_per_checksum: replica.bytes_per_checksum().into(),
-        manifest_digest: replica.manifest()?.map(|manifest| sha256(&manifest)),
-    })
+        manifest_digest,
+    }
 }

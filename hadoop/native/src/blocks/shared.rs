@@ -1,41 +1,33 @@
 //! What is known of blocks and asked of Java: shared by the loop, Java's threads and the workers.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use ndn_packet::Name;
 
 use super::counters::Counters;
 use super::known::Known;
-use super::request::{BlockKey, Wanted};
+use super::request::BlockKey;
+use super::waiting::Waiting;
 use super::workers::Workers;
 use crate::outbox::Outbox;
 use crate::verify::Verify;
 
-/// Interests in one block, which Java is asked about.
-pub(super) struct Request {
-    pub wanted: Vec<Wanted>,
-    /// In the loop's time.
-    pub until: Duration,
-    /// Invalidated meanwhile: the answer is used but not remembered.
-    pub stale: bool,
-}
-
 /// What Java has answered, and is asked.
 pub(super) struct Inner {
     pub known: Known,
-    pub requests: HashMap<BlockKey, Request>,
-    /// Interests in all requests.
-    pub waiting: usize,
-    /// Requests that Java has not taken yet.
-    pub untaken: VecDeque<String>,
+    pub waiting: Waiting,
+    /// How often a block was invalidated so far: what was asked before, and is answered after, is
+    /// not remembered.
+    pub invalidated: u64,
     pub closed: bool,
 }
 
 /// What the loop, Java's threads and the workers share.
 pub(super) struct Shared {
     pub prefix: Name,
+    /// Whether replicas are served sealed, to whoever has a block token, and not
+    /// otherwise.
+    pub guarded: bool,
     pub segment_bytes: u32,
     pub verify: Verify,
     pub inner: Mutex<Inner>,

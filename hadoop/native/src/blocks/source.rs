@@ -1,21 +1,22 @@
 //! The application that answers for replicas, and Java's side of it.
 
-use std::collections::{HashMap, VecDeque};
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ndn_io::{App, AppHandle};
 use ndn_packet::{NackReason, Name, NetKind, NetPacket};
 
+use super::answer::Answer;
 use super::counters::{BlockSourceStats, Counters, count};
+use super::found::Found;
 use super::known::Known;
-use super::replica::Replica;
-use super::request::{self, BlockKey, Wanted};
-use super::serve::{refuse, serve};
-use super::shared::{Inner, Request, Shared};
+use super::request::{self, About, Asked, BlockKey, Wanted};
+use super::serve::{grant, refuse, serve};
+use super::shared::{Inner, Shared};
+use super::waiting::{Added, Waiting};
 use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
+use crate::content_key::Secret;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::rate_limit::RateLimit;
@@ -24,32 +25,12 @@ use crate::wire;
 
 /// Segments that may wait to be read; Interests beyond get a Nack.
 const MAX_QUEUED: usize = 512;
-/// Blocks that Java may be asked about at once.
-const MAX_REQUESTS: usize = 1024;
-/// Interests that may wait for one answer of Java, and for all of them.
-const MAX_WAITING: usize = 1024;
-const MAX_WAITING_IN_ALL: usize = 16 * 1024;
-/// Said of replicas that are known and can't be served, and of requests that Java leaves open:
-/// they may be asked for without end.
-static UNSERVABLE: RateLimit = RateLimit::new();
+/// Said of requests that Java leaves open, which may be asked without end.
 static UNANSWERED: RateLimit = RateLimit::new();
 /// An answer this young is not asked again when another generation is wanted.
-const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
+pub(super) const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Threads that read and digest; two keep up with a 10 Gbit/s link.
 const MAX_THREADS: usize = 4;
-
-/// Where a replica lies, as Java answers.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
-    /// The block file.
-    pub block: &'a Path,
-    /// Its checksum file.
-    pub meta: &'a Path,
-    /// Length in bytes.
-    pub length: u64,
-    /// Generation stamp.
-    pub genstamp: u64,
-}
 
 /// Serves finalized replicas below `/<root>/blocks`.
 pub struct BlockSource {
@@ -59,12 +40,13 @@ pub struct BlockSource {
 
 impl BlockSource {
     /// A source that is not attached to a node yet, and the application to
-    /// attach.
+    /// attach. A `guarded` one serves sealed segments and nothing else.
     pub(crate) fn new(
         prefix: &Name,
         segment_bytes: u32,
         max_open: usize,
         verify: Verify,
+        guarded: bool,
     ) -> Result<(Arc<Self>, Box<dyn App>)> {
         if segment_bytes == 0 {
             return Err(NativeError::Argument("segment bytes is 0".into()));
@@ -74,13 +56,13 @@ impl BlockSource {
             .map_err(|e| NativeError::Failed(format!("threads that read blocks: {e}")))?;
         let shared = Arc::new(Shared {
             prefix: prefix.clone(),
+            guarded,
             segment_bytes,
             verify,
             inner: Mutex::new(Inner {
                 known: Known::new(max_open),
-                requests: HashMap::new(),
-                waiting: 0,
-                untaken: VecDeque::new(),
+                waiting: Waiting::default(),
+                invalidated: 0,
                 closed: false,
             }),
             asked: Condvar::new(),
@@ -107,8 +89,8 @@ impl BlockSource {
     }
 
     /// Waits for the next block that somebody asked for and that is not known:
-    /// `<pool> <block> <genstamp>`, -1 for metadata; `None` when the time has
-    /// passed.
+    /// `<pool> <block> <genstamp>`, -1 for metadata, and of a guarded source ` write`,
+    /// ` key <serial>` or ` token <identifier in hex>`; `None` when the time has passed.
     pub fn next_request(&self, timeout: Duration) -> Result<Option<String>> {
         let until = Instant::now() + timeout;
         let mut inner = self.shared.lock();
@@ -120,7 +102,7 @@ impl BlockSource {
                     name,
                 });
             }
-            if let Some(request) = inner.untaken.pop_front() {
+            if let Some(request) = inner.waiting.next() {
                 return Ok(Some(request));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -133,48 +115,75 @@ impl BlockSource {
     }
 
     /// Java's answer to a request: where the replica lies, or that there is
-    /// none. Files that do not open count as none.
+    /// none, or none for who asks. Files that do not open count as none.
     pub fn answer(&self, request: &str, answer: Option<Answer<'_>>) {
-        let Some(key) = request::from_text(request) else {
-            tracing::warn!(request, "answer to no request");
+        let Some(question) = request::from_text(request) else {
+            // Its text may have a token in it.
+            tracing::warn!("answer to no request");
             return;
         };
-        let opened = answer.map(|a| {
-            Replica::open(
-                a.block,
-                a.meta,
-                a.length,
-                a.genstamp,
-                self.shared.segment_bytes,
-            )
-        });
-        let replica = match opened {
-            Some(Ok(replica)) => Some(Arc::new(replica)),
-            Some(Err(error)) => {
-                if UNSERVABLE.allows() {
-                    tracing::warn!(pool = key.pool, block = key.block, %error, "a replica can't be served");
-                }
-                None
-            }
-            None => None,
-        };
-        let mut inner = self.shared.lock();
-        let Some(waiting) = inner.requests.remove(&key) else {
-            return;
-        };
-        inner.waiting -= waiting.wanted.len();
-        if let (Some(replica), false) = (&replica, waiting.stale) {
-            inner.known.insert(key, replica.clone(), Instant::now());
-        }
-        drop(inner);
         let mut out = Vec::new();
-        for wanted in waiting.wanted {
-            match &replica {
-                Some(replica) => serve(&self.shared, replica, wanted, &mut out),
-                None => refuse(&self.shared, NackReason::NoRoute, wanted, &mut out),
+        let mut inner = self.shared.lock();
+        let Some(mut waiting) = inner.waiting.answered(&question) else {
+            return;
+        };
+        let remembered = (!waiting.stale).then_some(inner.invalidated);
+        drop(inner);
+        let password = answer.and_then(|answer| answer.secrets.password.cloned());
+        let found = answer
+            .map(|answer| Found::new(&self.shared, &question.subject, &answer, remembered))
+            .map(Arc::new);
+        // Before anything is opened or read for them.
+        for wanted in waiting
+            .wanted
+            .extract_if(.., |wanted| !self.admits(wanted, &found, &password))
+        {
+            refuse(&self.shared, NackReason::NoRoute, wanted, &mut out);
+        }
+        let Some(found) = found.filter(|_| !waiting.wanted.is_empty()) else {
+            return self.shared.outbox.send(out);
+        };
+        if let (About::Token(_), Some(password)) = (&question.subject.about, &password) {
+            for wanted in waiting.wanted {
+                let given = (found.clone(), password.clone());
+                grant(&self.shared, given, wanted, &mut out);
+            }
+        } else {
+            let replica = found.replicas(&self.shared).next();
+            for wanted in waiting.wanted {
+                match &replica {
+                    Some(replica) => serve(&self.shared, replica, wanted, &mut out),
+                    None => refuse(&self.shared, NackReason::NoRoute, wanted, &mut out),
+                }
             }
         }
         self.shared.outbox.send(out);
+    }
+
+    /// Whether who asks has shown a right to have files opened: by the token's
+    /// password, or by a key id that it was told.
+    fn admits(
+        &self,
+        wanted: &Wanted,
+        found: &Option<Arc<Found>>,
+        password: &Option<Secret>,
+    ) -> bool {
+        let Some(found) = found else {
+            if matches!(wanted.asked, Asked::ContentKey { .. }) {
+                count(&self.shared.counters.unproven);
+            }
+            return false;
+        };
+        if let Asked::ContentKey { request, .. } = &wanted.asked {
+            let proven = password
+                .as_ref()
+                .is_some_and(|password| request.is_proven(wanted.interest.name(), password));
+            if !proven {
+                count(&self.shared.counters.unproven);
+            }
+            return proven;
+        }
+        found.admits(&wanted.asked)
     }
 
     /// Forgets a block: it is being appended to, moved or deleted.
@@ -184,25 +193,22 @@ impl BlockSource {
             block,
         };
         let mut inner = self.shared.lock();
+        inner.invalidated += 1;
         inner.known.remove(&key);
-        if let Some(request) = inner.requests.get_mut(&key) {
-            request.stale = true;
-        }
+        inner.waiting.invalidate(&key);
     }
 
     /// Ends the source. Java's waiting threads get an error, Interests a Nack.
     pub fn close(&self) {
         let mut inner = self.shared.lock();
         inner.closed = true;
-        inner.untaken.clear();
         inner.known = Known::new(1);
-        let requests = std::mem::take(&mut inner.requests);
-        inner.waiting = 0;
+        let waiting = inner.waiting.take();
         drop(inner);
         self.shared.asked.notify_all();
         self.shared.workers.stop();
         let mut out = Vec::new();
-        for wanted in requests.into_values().flat_map(|request| request.wanted) {
+        for wanted in waiting {
             refuse(&self.shared, NackReason::NoRoute, wanted, &mut out);
         }
         self.shared.outbox.send(out);
@@ -240,11 +246,12 @@ impl App for SourceApp {
         let shared = &self.shared;
         count(&shared.counters.interests);
         let token = packet.pit_token;
-        let Some((key, asked)) = request::parse(&shared.prefix, interest.name()) else {
+        let Some((key, asked)) = request::parse(&shared.prefix, shared.guarded, &interest) else {
             count(&shared.counters.nacks);
             out.push(wire::nack(NackReason::NoRoute, interest, token));
             return;
         };
+        let question = asked.question(key);
         let wanted = Wanted {
             interest,
             token,
@@ -253,45 +260,28 @@ impl App for SourceApp {
         self.sweep.get_or_insert(now + ANSWER_LIFETIME);
         let mut inner = shared.lock();
         let clock = Instant::now();
-        if let Some((replica, answered)) = inner.known.get(&key, clock) {
-            let other = asked
-                .genstamp()
-                .is_some_and(|asked| asked != replica.genstamp());
+        if let Some((served, answered)) = inner.known.get(&question.subject, clock) {
+            let genstamp = question.genstamp;
+            let other = genstamp.is_some_and(|asked| asked != served.replica().genstamp());
             if !other || clock.duration_since(answered) < ASK_AGAIN_AFTER {
                 drop(inner);
-                return serve(shared, &replica, wanted, out);
+                return serve(shared, &served, wanted, out);
             }
-            inner.known.remove(&key);
+            // What is known stays until Java says that there is another.
         }
-        let held = &mut *inner;
-        let crowded = held.waiting >= MAX_WAITING_IN_ALL;
-        let full = crowded || held.requests.len().max(held.untaken.len()) >= MAX_REQUESTS;
-        let closed = held.closed;
-        match held.requests.get_mut(&key) {
-            Some(request) if !crowded && request.wanted.len() < MAX_WAITING => {
-                held.waiting += 1;
-                request.wanted.push(wanted);
-            }
-            None if !full && !closed => {
-                held.waiting += 1;
-                inner.untaken.push_back(request::to_text(&key, &asked));
-                let until = now + ANSWER_TIMEOUT;
-                inner.requests.insert(
-                    key,
-                    Request {
-                        wanted: vec![wanted],
-                        until,
-                        stale: false,
-                    },
-                );
-                drop(inner);
+        if inner.closed {
+            drop(inner);
+            return refuse(shared, NackReason::Congestion, wanted, out);
+        }
+        let added = inner.waiting.add(question, wanted, now + ANSWER_TIMEOUT);
+        drop(inner);
+        match added {
+            Ok(Added::Asked) => {
                 count(&shared.counters.asked);
                 shared.asked.notify_one();
             }
-            _ => {
-                drop(inner);
-                refuse(shared, NackReason::Congestion, wanted, out);
-            }
+            Ok(Added::Joined) => {}
+            Err(wanted) => refuse(shared, NackReason::Congestion, wanted, out),
         }
     }
 
@@ -306,19 +296,13 @@ impl App for SourceApp {
     fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         let mut inner = self.shared.lock();
         inner.known.sweep(Instant::now());
-        let over = inner.requests.extract_if(|_, request| request.until <= now);
-        let over: Vec<(BlockKey, Request)> = over.collect();
-        let given_up: usize = over.iter().map(|(_, request)| request.wanted.len()).sum();
-        inner.waiting -= given_up;
-        let idle = inner.known.is_empty() && inner.requests.is_empty();
+        let over = inner.waiting.over(now);
+        let idle = inner.known.is_empty() && inner.waiting.is_empty();
         drop(inner);
-        for (key, request) in over {
+        for (question, request) in over {
             if UNANSWERED.allows() {
-                tracing::warn!(
-                    pool = key.pool,
-                    block = key.block,
-                    "no answer where a replica lies"
-                );
+                let BlockKey { pool, block } = &question.subject.block;
+                tracing::warn!(pool, block, "no answer where a replica lies");
             }
             for wanted in request.wanted {
                 refuse(&self.shared, NackReason::NoRoute, wanted, out);

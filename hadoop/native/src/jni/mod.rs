@@ -6,6 +6,7 @@
 //! the [`Registry`], arrays through JNI's checked copies. A panic becomes an
 //! `NdnException`, never a crash of the JVM.
 
+mod arrays;
 mod blocks;
 mod failure;
 mod node;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JObjectArray, JString};
 use jni::sys::{jboolean, jint, jlong};
+use zeroize::Zeroizing;
 
+use super::arrays::bytes;
 use super::{OBJECTS, Object, call, keep, name, node, not_negative, text};
 use crate::config::NodeSettings;
 use crate::error::NativeError;
@@ -103,6 +105,37 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>
             manifest.set_element(env, 0, digests)?;
         }
         Ok(JString::from_str(env, facts.to_json())?)
+    })
+}
+
+/// `String contentKey(long node, String version, byte[] identifier, byte[] password, byte[][] key,
+/// int timeoutMs)`
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)] // the signature is Java's
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_contentKey<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    version: JString<'local>,
+    identifier: JByteArray<'local>,
+    password: JByteArray<'local>,
+    key: JObjectArray<'local, JByteArray<'local>>,
+    timeout_ms: jint,
+) -> JString<'local> {
+    call(env, |env| {
+        let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
+        let version = name(env, &version)?;
+        let identifier = bytes(env, "identifier", &identifier)?;
+        let password = Zeroizing::new(bytes(env, "password", &password)?);
+        let token = (&identifier[..], &password[..]);
+        let Some(granted) = node(handle)?.content_key(&version, token, timeout)? else {
+            return Ok(JString::default());
+        };
+        let id = env.byte_array_from_slice(&granted.id.to_bytes())?;
+        key.set_element(env, 0, id)?;
+        let bytes = env.byte_array_from_slice(granted.key.bytes())?;
+        key.set_element(env, 1, bytes)?;
+        Ok(JString::from_str(env, granted.metadata.to_json())?)
     })
 }
 

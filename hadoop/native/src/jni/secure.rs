@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
+use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass};
 use jni::sys::{jboolean, jint, jlong};
-use jni::{Env, EnvUnowned};
+use zeroize::Zeroizing;
 
-use super::stream::{key_bytes, part, signed, signed_mut};
-use super::{Failure, call};
+use super::arrays::{bytes, signed, signed_mut};
+use super::call;
+use super::stream::{key_bytes, part};
 use crate::error::NativeError;
 use crate::handle::Registry;
 use crate::seal::WriteKey;
 use crate::session::{MAX_RECORD_PLAIN, RECORD_OVERHEAD, Role, Session};
-
-/// Longest secret, prologue or handshake message that is taken, in bytes.
-const MAX_INPUT: usize = 64 * 1024;
 
 static SESSIONS: Registry<Arc<Session>> = Registry::new();
 
@@ -23,18 +22,6 @@ fn session(handle: i64) -> Result<Arc<Session>, NativeError> {
         what: "secure session",
         handle,
     })
-}
-
-fn bytes(env: &Env<'_>, what: &str, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
-    let len = if array.is_null() { 0 } else { array.len(env)? };
-    if len > MAX_INPUT {
-        return Err(NativeError::Argument(format!("{what} of {len} bytes")).into());
-    }
-    let mut bytes = vec![0; len];
-    if len > 0 {
-        array.get_region(env, 0, signed_mut(&mut bytes))?;
-    }
-    Ok(bytes)
 }
 
 /// `long sessionOpen(boolean server, byte[] password, byte[] prologue)`
@@ -48,7 +35,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSecurity_sessionOpen<'
 ) -> jlong {
     call(env, |env| {
         let role = if server { Role::Server } else { Role::Client };
-        let password = bytes(env, "password", &password)?;
+        let password = Zeroizing::new(bytes(env, "password", &password)?);
         let prologue = bytes(env, "prologue", &prologue)?;
         let session = Session::new(role, &password, &prologue)?;
         let full = || NativeError::Failed("no handle is free: too many sessions are open".into());
@@ -115,6 +102,12 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSecurity_sessionUnseal
     record(env, handle, (from, off, length), (to, at), Session::open)
 }
 
+/// Fills with zeros, at the speed of that; by the byte it would cost more than the cipher.
+fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}
+
 /// Copies a record in, does it, and copies it out.
 fn record<'local>(
     env: EnvUnowned<'local>,
@@ -138,6 +131,9 @@ fn record<'local>(
         let mut made = vec![0; most.min(room)];
         let length = done(&session, &given, &mut made)?;
         to.set_region(env, at, signed(&made[..length]))?;
+        // One of the two may hold a token, or a write's key.
+        wipe(&mut given);
+        wipe(&mut made);
         Ok(length as jint)
     })
 }
@@ -174,7 +170,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSecurity_keyId<'local>
     key: JByteArray<'local>,
 ) -> JByteArray<'local> {
     call(env, |env| {
-        let key = WriteKey::new(key_bytes(env, &key)?);
+        let key = WriteKey::new(&*key_bytes(env, &key)?);
         Ok(env.byte_array_from_slice(&key.id())?)
     })
 }

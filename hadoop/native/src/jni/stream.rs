@@ -6,7 +6,9 @@ use bytes::Bytes;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
+use zeroize::Zeroizing;
 
+use super::arrays::{signed, signed_mut};
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
 use crate::pull::PullSettings;
@@ -347,19 +349,19 @@ fn write_key(
     let kind = StreamKind::from_number(kind)
         .ok_or_else(|| NativeError::Argument(format!("kind of stream {kind}")))?;
     let bytes = key_bytes(env, key)?;
-    Ok(Some((WriteKey::new(bytes), kind)))
+    Ok(Some((WriteKey::new(&bytes), kind)))
 }
 
 /// The bytes of a key.
 pub(super) fn key_bytes(
     env: &Env<'_>,
     key: &JByteArray<'_>,
-) -> Result<[u8; WRITE_KEY_LEN], Failure> {
+) -> Result<Zeroizing<[u8; WRITE_KEY_LEN]>, Failure> {
     if key.is_null() || key.len(env)? != WRITE_KEY_LEN {
         return Err(NativeError::Argument("key array is null or not 16 bytes long".into()).into());
     }
-    let mut bytes = [0; WRITE_KEY_LEN];
-    key.get_region(env, 0, signed_mut(&mut bytes))?;
+    let mut bytes = Zeroizing::new([0; WRITE_KEY_LEN]);
+    key.get_region(env, 0, signed_mut(&mut *bytes))?;
     Ok(bytes)
 }
 
@@ -414,14 +416,4 @@ fn segment_digest(
     let mut bytes = [0; DIGEST_LEN];
     digest.get_region(env, part.at, signed_mut(&mut bytes))?;
     Ok(Some(SegmentDigest(bytes)))
-}
-
-pub(super) fn signed(bytes: &[u8]) -> &[i8] {
-    // SAFETY: i8 and u8 have one size, one alignment and no invalid values.
-    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
-}
-
-pub(super) fn signed_mut(bytes: &mut [u8]) -> &mut [i8] {
-    // SAFETY: as above; the borrow of `bytes` is exclusive and lives as long.
-    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len()) }
 }

@@ -131,7 +131,7 @@ pub fn uplink(node: &NamedNode, what: &str) -> u64 {
 }
 
 /// How long a test waits for what must come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A pull of a stream that is being made.
 pub fn live(window: usize) -> PullSettings {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use trunkline_native::{Answer, BlockSource};
+use trunkline_native::{Answer, BlockSource, Secrets};
 
 /// A block file and its checksum file in a folder of their own.
 pub struct Files {
@@ -106,6 +106,7 @@ impl Resolver {
                         meta,
                         length: *length,
                         genstamp: *genstamp,
+                        secrets: Secrets::default(),
                     });
                 source.answer(&request, answer);
             }

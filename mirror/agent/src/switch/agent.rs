@@ -2,6 +2,7 @@
 //! looks after the bridge.
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,18 +12,24 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::attach::{Attachment, pins};
+use super::batch::settled;
 use super::bridge::bridge;
-use super::frames::SNAP;
-use super::keeper::{Keeper, Outgoing, VLANS};
-use super::maps::SwitchMaps;
+use super::complaints::Complaints;
+use super::events::Events;
+use super::frames::{Mac, SNAP};
+use super::identity::Identity;
+use super::keeper::{Keeper, Outgoing};
+use super::maps::{SwitchMaps, wait_for_programs};
 use super::metrics;
 use super::packets::Packets;
-use super::session::Session;
+use super::ports::{Ports, VLANS};
+use super::session::{Sent, Session};
 use super::wire::Answer;
 use crate::attach::AttachError;
 use crate::controller::{Client, ControllerError, Place};
 use crate::http::HttpServer;
 use crate::maps::MapsError;
+use crate::pins::Pins;
 
 /// After an answer without news that came too soon: it is not asked without a pause.
 const BREATH: Duration = Duration::from_millis(200);
@@ -101,6 +108,8 @@ impl SwitchAgent {
             name: options.bridge.clone(),
             cause,
         };
+        // Before the bridge is read, so that nothing changes unheard.
+        let events = Events::open();
         let found = bridge(&options.bridge).map_err(|error| failed(error.to_string()))?;
         if found.vlan_filtering {
             return Err(failed(String::from(VLANS)));
@@ -108,19 +117,15 @@ impl SwitchAgent {
         let client = Client::of_switch(&options.controller, &options.name)?;
         let packets = Packets::open().map_err(SwitchError::Packets)?;
         let pins = pins(&options.pin);
-        let mut attachment = Attachment::load(pins.clone())?;
+        let attachment = Attachment::load(pins.clone())?;
         let mut maps = SwitchMaps::open(&pins.layout())?;
         // An `off` that did not come to its end.
         maps.switch_off(false)?;
-        for change in attachment.ensure(&found.ports)? {
-            tracing::info!("{change}");
-        }
-        let dpid = found
-            .mac
-            .iter()
-            .fold(0, |dpid, octet| dpid << 8 | u64::from(*octet));
-        let session = Session::new(format!("{:016x}", fastrand::u64(..)), dpid);
-        let keeper = Keeper::new(options.bridge.clone(), found, attachment, maps, session)?;
+        let identity = identity(&pins, &options.bridge, &found.mac)?;
+        let mut complaints = Complaints::default();
+        let ports = Ports::start(options.bridge, found, attachment, &mut complaints)?;
+        let session = Session::new(format!("{:016x}", fastrand::u64(..)), identity.dpid);
+        let keeper = Keeper::new(ports, maps, session, complaints)?;
         if keeper.entries() > 0 {
             tracing::info!(
                 entries = keeper.entries(),
@@ -129,6 +134,7 @@ impl SwitchAgent {
         }
         let shared = Arc::new(Shared {
             keeper: Mutex::new(keeper),
+            turn: Mutex::new(()),
             client,
             packets,
             off: AtomicBool::new(false),
@@ -149,7 +155,7 @@ impl SwitchAgent {
         // Those that ask are not waited for: they may be in the middle of a request.
         drop(spawn("poll", &shared, poll)?);
         drop(spawn("tell", &shared, move |shared| told(shared, &news))?);
-        let watch = spawn("watch", &shared, move |shared| watch(shared, &tell))?;
+        let watch = spawn("watch", &shared, move |shared| watch(shared, events, &tell))?;
         Ok(Self {
             shared,
             watch: Some(watch),
@@ -198,8 +204,27 @@ impl Drop for SwitchAgent {
     }
 }
 
+/// Which switch the bridge is to the controller, which is written down where it was not.
+fn identity(pins: &Pins, bridge: &str, mac: &Mac) -> Result<Identity, AttachError> {
+    let kept: Option<Identity> = pins.standing();
+    let identity = Identity::of(kept.clone(), bridge, mac);
+    if kept.as_ref() != Some(&identity) {
+        pins.set_standing(&identity)?;
+    }
+    if !identity.is_of(mac) {
+        let dpid = &identity.dpid;
+        tracing::info!(
+            dpid,
+            "the bridge has another Ethernet address now, and stays the switch that it was"
+        );
+    }
+    Ok(identity)
+}
+
 struct Shared {
     keeper: Mutex<Keeper>,
+    /// Of those who ask, one follows an answer at a time, and none says meanwhile that it was followed.
+    turn: Mutex<()>,
     client: Client,
     packets: Packets,
     off: AtomicBool,
@@ -235,9 +260,16 @@ impl Shared {
         }
     }
 
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks the controller once; whether it has answered with nothing new, before it had to.
     fn ask(&self, wait: bool) -> Result<bool, ControllerError> {
-        let (request, sent) = self.keeper().request(wait, false);
+        let (request, sent) = {
+            let _turn = self.turn();
+            self.keeper().request(wait, false)
+        };
         let began = Instant::now();
         let wait = Duration::from_millis(request.wait_ms);
         let answer: Answer = self.client.exchange(&request, request.wait_ms)?;
@@ -245,10 +277,24 @@ impl Shared {
             return Ok(false);
         }
         let same = (answer.seen, &answer.controller) == (request.seen, &request.controller);
-        let frames = self.keeper().answered(&answer, sent);
-        let is_news = !frames.is_empty() || answer.announce;
-        self.send(&frames);
+        let is_news = self.follow(&answer, sent);
         Ok(same && !is_news && began.elapsed() < wait / 2)
+    }
+
+    /// Has all be as an answer says. Whether the agent had to say or send something by it.
+    fn follow(&self, answer: &Answer, sent: Sent) -> bool {
+        let _turn = self.turn();
+        let following = self.keeper().answered(answer, sent);
+        let is_news = following.is_news;
+        // Frames are read and ports looked after while programs are waited for.
+        let frames = settled(
+            &self.keeper,
+            Keeper::is_unsettled,
+            wait_for_programs,
+            |keeper| keeper.make(following),
+        );
+        self.send(&frames);
+        is_news
     }
 }
 
@@ -287,7 +333,7 @@ fn told(shared: &Shared, news: &Receiver<()>) {
 }
 
 /// Listens at the ports, and looks after the bridge.
-fn watch(shared: &Shared, tell: &SyncSender<()>) {
+fn watch(shared: &Shared, mut events: io::Result<Events>, tell: &SyncSender<()>) {
     let mut buffer = [0; SNAP];
     while !shared.is_stopped() {
         for _ in 0..FRAMES {
@@ -304,7 +350,8 @@ fn watch(shared: &Shared, tell: &SyncSender<()>) {
                 }
             }
         }
-        let look = shared.keeper().look();
+        let stirred = stirred(shared, &mut events);
+        let look = shared.keeper().look(stirred);
         shared.send(&look.send);
         if look.off && !shared.off.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -315,6 +362,25 @@ fn watch(shared: &Shared, tell: &SyncSender<()>) {
             // Where it is being told already, what is new since goes with the next look.
             let _ = tell.try_send(());
         }
-        shared.packets.wait(look.again.min(LONGEST));
+        let beside = events.as_ref().ok().map(Events::as_fd);
+        shared.packets.wait(beside, look.again.min(LONGEST));
     }
+}
+
+/// Whether the kernel says that the bridge has changed. Without its word the bridge is looked at every now and then.
+fn stirred(shared: &Shared, events: &mut io::Result<Events>) -> bool {
+    let mut keeper = shared.keeper();
+    let read = match events {
+        Ok(open) => open.read(|changed| keeper.concerns(changed)),
+        Err(_) => Events::open().map(|open| {
+            *events = Ok(open);
+            keeper.hears_again();
+            true // what was said before is lost
+        }),
+    };
+    read.unwrap_or_else(|error| {
+        keeper.hears_nothing(&error);
+        *events = Err(error);
+        false
+    })
 }

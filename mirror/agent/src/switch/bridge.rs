@@ -49,6 +49,28 @@ pub struct BridgePort {
     pub up: bool,
 }
 
+/// Why there is nothing of a bridge.
+#[derive(Debug, thiserror::Error)]
+pub enum BridgeError {
+    /// There is no such bridge.
+    #[error("{0}")]
+    Missing(String),
+    /// The kernel does not say what there is.
+    #[error("its ports can't be read: {0}")]
+    Unread(#[from] io::Error),
+}
+
+impl BridgeError {
+    /// What is known of the bridge now: only one that is missing has no ports.
+    #[must_use]
+    pub fn leaves(&self, before: &Bridge) -> Bridge {
+        match self {
+            Self::Missing(_) => Bridge::default(),
+            Self::Unread(_) => before.clone(),
+        }
+    }
+}
+
 struct Link {
     number: u32,
     name: String,
@@ -64,10 +86,15 @@ struct Link {
 ///
 /// # Errors
 /// There is none, or the kernel refuses.
-pub fn bridge(name: &str) -> io::Result<Bridge> {
+pub fn bridge(name: &str) -> Result<Bridge, BridgeError> {
     let body = Body::default().octets(&[0; LINK_HEADER]);
     let answers = Socket::route()?.dump(libc::RTM_GETLINK, &body)?;
     let links: Vec<Link> = answers.iter().filter_map(|(_, body)| link(body)).collect();
+    of(name, &links)
+}
+
+/// The bridge of this name among all interfaces.
+fn of(name: &str, links: &[Link]) -> Result<Bridge, BridgeError> {
     let Some(bridge) = links.iter().find(|link| link.name == name) else {
         let bridges = links.iter().filter(|link| link.is_bridge);
         let names: Vec<_> = bridges.map(|link| link.name.as_str()).collect();
@@ -76,10 +103,10 @@ pub fn bridge(name: &str) -> io::Result<Bridge> {
             names => format!("there are {}", names.join(", ")),
         };
         let missing = format!("no such interface; {there}");
-        return Err(io::Error::new(io::ErrorKind::NotFound, missing));
+        return Err(BridgeError::Missing(missing));
     };
     if !bridge.is_bridge {
-        return Err(io::Error::other("it is no bridge"));
+        return Err(BridgeError::Missing(String::from("it is no bridge")));
     }
     let mut ports: Vec<_> = links
         .iter()
@@ -165,6 +192,24 @@ mod tests {
             error.to_string().contains("no such interface; there"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn ports_that_can_not_be_read_are_there_still() {
+        let known = Bridge {
+            index: 9,
+            ports: vec![BridgePort {
+                number: 3,
+                name: "p3".into(),
+                mac: [2, 0, 0, 0, 0, 3],
+                up: true,
+            }],
+            ..Bridge::default()
+        };
+        let failed = BridgeError::from(io::Error::from_raw_os_error(libc::ENOBUFS));
+        assert_eq!(failed.leaves(&known), known);
+        let missing = of("br0", &[]).expect_err("none");
+        assert_eq!(missing.leaves(&known), Bridge::default());
     }
 
     #[test]

@@ -7,8 +7,12 @@ use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use super::layout::{COUNTERS, Config, Entry, Key, Port};
 use crate::maps::{MapsError, found, of, open, removed, sums};
 
-/// The maps, opened from their pins. An entry that was removed or replaced may still be in use by a program that runs just
-/// now, and its memory may be given to the next one that is made, so nothing is made before [`settle`](Self::settle).
+/// Never over an entry that is there.
+const BPF_NOEXIST: u64 = 1;
+
+/// The maps, opened from their pins. An entry that was removed may still be in use by a program that runs just now, and its
+/// memory may be given to the next one that is made. So whoever makes one asks [`take_unsettled`](Self::take_unsettled)
+/// before, and if it is so, waits for programs.
 pub struct SwitchMaps {
     entries: HashMap<MapData, Key, Entry>,
     ports: HashMap<MapData, u32, Port>,
@@ -53,20 +57,28 @@ impl SwitchMaps {
         Ok(entries)
     }
 
-    /// Has these segments copied, in whatever way they were before.
+    /// Has these segments copied, of which there is no entry.
     ///
     /// # Errors
     /// The map is full, or the kernel refuses.
     pub fn set(&mut self, key: &Key, entry: &Entry) -> Result<(), MapsError> {
         let name = "mr_sw_entries";
-        self.settle();
-        if found(self.entries.get(key, 0)).map_err(of(name))?.is_some() {
-            self.unsettled = true;
+        match self
+            .entries
+            .insert(key, entry, BPF_NOEXIST)
+            .map_err(of(name))
+        {
+            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {
+                // One that could not be removed before.
+                self.remove(key)?;
+                wait_for_programs();
+                self.entries.insert(key, entry, 0).map_err(of(name))
+            }
+            outcome => outcome,
         }
-        self.entries.insert(key, entry, 0).map_err(of(name))
     }
 
-    /// Has them copied no more.
+    /// Has them copied no more, if they are.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -75,11 +87,9 @@ impl SwitchMaps {
         removed(self.entries.remove(key)).map_err(of("mr_sw_entries"))
     }
 
-    /// Returns when no program makes copies by what was removed or replaced before.
-    pub fn settle(&mut self) {
-        if std::mem::take(&mut self.unsettled) {
-            wait_for_programs();
-        }
+    /// Whether a program may make copies by what was removed since this was asked last, so that it is to be waited for.
+    pub fn take_unsettled(&mut self) -> bool {
+        std::mem::take(&mut self.unsettled)
     }
 
     /// Interfaces that lead to other mirroring switches.
@@ -136,9 +146,11 @@ impl SwitchMaps {
     }
 }
 
+/// Returns when no program runs any more that ran when this was called, with whatever was in the maps then.
+///
 /// Programs run where the kernel's RCU sees them, and membarrier(2) waits for that. Kernels that keep processors free of
 /// interruptions (nohz_full) refuse it; no program runs for as long as is waited then.
-fn wait_for_programs() {
+pub fn wait_for_programs() {
     const GLOBAL: libc::c_int = 1;
     // SAFETY: a plain system call.
     let done = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };

@@ -25,6 +25,8 @@ pub struct Work {
     pub refused: u64,
     /// Ports of the bridge.
     pub ports: u64,
+    /// Ports that the program could not be attached to.
+    pub unusable: u64,
     /// Ports that lead to other mirroring switches.
     pub links: u64,
     /// By [`Counter`](super::layout::Counter).
@@ -45,6 +47,11 @@ pub fn page(work: &Work) -> String {
     one("controller_up", "gauge", "1 if the controller answers.", up);
     for (name, help, value) in [
         ("ports", "Ports of the bridge.", work.ports),
+        (
+            "ports_unusable",
+            "Ports that the program could not be attached to; the log says why.",
+            work.unusable,
+        ),
         (
             "links",
             "Ports that lead to other mirroring switches.",
@@ -94,6 +101,7 @@ mod tests {
     fn each_line_is_a_sample_or_a_comment() {
         let work = Work {
             controller_up: true,
+            unusable: 7,
             totals: [1, 2, 3, 4, 5],
             ..Work::default()
         };
@@ -108,6 +116,7 @@ mod tests {
         }
         for expected in [
             "trunkline_mirror_switch_controller_up 1",
+            "trunkline_mirror_switch_ports_unusable 7",
             "trunkline_mirror_switch_copied_bytes_total 2",
         ] {
             assert!(

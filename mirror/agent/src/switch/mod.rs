@@ -10,17 +10,26 @@ pub mod off;
 
 mod agent;
 mod attach;
+mod batch;
 mod bridge;
+mod complaints;
+mod events;
+mod fit;
 mod frames;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod hosts;
+mod identity;
 mod keeper;
 mod maps;
 mod metrics;
 mod neighbours;
 mod packets;
+mod ports;
 mod program;
 mod session;
 mod status;
+mod unusable;
 mod wire;
 
 pub use agent::{SwitchAgent, SwitchError, SwitchOptions};

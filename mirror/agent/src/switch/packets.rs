@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::{size_of, size_of_val};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::frames::SNAP;
@@ -63,16 +63,24 @@ impl Packets {
         })
     }
 
-    /// Waits until a frame has come, for so long at most.
-    pub fn wait(&self, time: Duration) {
-        let mut ready = libc::pollfd {
-            fd: self.socket.as_raw_fd(),
+    /// Waits until a frame has come, or something can be read of what is there beside, for so long at most.
+    pub fn wait(&self, beside: Option<BorrowedFd<'_>>, time: Duration) {
+        // poll(2) passes over what is no descriptor.
+        let beside = beside.map_or(-1, |beside| beside.as_raw_fd());
+        let mut ready = [self.socket.as_raw_fd(), beside].map(|fd| libc::pollfd {
+            fd,
             events: libc::POLLIN,
             revents: 0,
-        };
+        });
         let milliseconds = i32::try_from(time.as_millis()).unwrap_or(i32::MAX).max(1);
-        // SAFETY: one descriptor, which lives through the call. Whatever it says, the socket is read next.
-        unsafe { libc::poll(&raw mut ready, 1, milliseconds) };
+        // SAFETY: as many descriptors as there are, which live through the call. Whatever it says, they are read next.
+        unsafe {
+            libc::poll(
+                ready.as_mut_ptr(),
+                ready.len() as libc::nfds_t,
+                milliseconds,
+            )
+        };
     }
 
     /// The next frame's beginning, and the interface that it came in by; `None` where none has come.

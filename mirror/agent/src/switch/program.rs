@@ -7,7 +7,7 @@ use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
 
 use super::layout::{COUNTERS, Config, Entry, Key, Port};
-use crate::program::LoadError;
+use crate::program::{LoadError, load_classifier};
 
 /// Every map of the program, by the name of its pin.
 pub const MAPS: [&str; 4] = [
@@ -68,9 +68,7 @@ impl SwitchProgram {
         let mut program = Self {
             ebpf: loader.load(object)?,
         };
-        program
-            .classifier()?
-            .load()
+        load_classifier(program.classifier()?)
             .map_err(|source| LoadError::Refused { name: NAME, source })?;
         Ok(program)
     }

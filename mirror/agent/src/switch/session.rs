@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::fit::{MOST_HEARD, MOST_REPLICAS, fit};
 use super::wire::{Answer, Failed, HeardAt, HostAt, PortSays, Request, Segments};
 
 /// Failures that go with one request; the rest go with the next. And characters of a reason.
 const AT_ONCE: usize = 256;
 const REASON: usize = 255;
-/// Addresses that the controller takes.
-const MOST_REPLICAS: usize = 1024;
 /// Longest wait for news, and the part of the lease that a request waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const OF_LEASE: u32 = 3;
@@ -65,10 +64,10 @@ pub enum Taken {
 impl Session {
     /// A run of an agent, named so that the controller tells it from others.
     #[must_use]
-    pub fn new(run: String, dpid: u64) -> Self {
+    pub fn new(run: String, dpid: String) -> Self {
         Self {
             run,
-            dpid: format!("{dpid:016x}"),
+            dpid,
             controller: String::new(),
             seen: 0,
             lease: Duration::ZERO,
@@ -96,14 +95,14 @@ impl Session {
         let is_news = self.told < self.news;
         let replicas = if is_news { says.copies_to } else { &[] };
         let failed = self.failed.iter().take(AT_ONCE);
-        let request = Request {
+        let mut request = Request {
             run: self.run.clone(),
             dpid: self.dpid.clone(),
             seen: self.seen,
             controller: self.controller.clone(),
             wait_ms: wait.as_millis() as u64,
             ports: is_news.then(|| says.ports.to_vec()),
-            heard: is_news.then(|| says.heard.to_vec()),
+            heard: is_news.then(|| says.heard.iter().take(MOST_HEARD).cloned().collect()),
             copies_to: replicas.iter().take(MOST_REPLICAS).copied().collect(),
             hosts: hosts.0,
             failed: failed
@@ -116,13 +115,19 @@ impl Session {
         };
         let sent = Sent {
             news: self.news,
-            hosts: hosts.1,
+            hosts: if fit(&mut request) { hosts.1 } else { 0 },
         };
         (request, sent)
     }
 
     /// Ports or neighbours have changed.
     pub fn changed(&mut self) {
+        self.news += 1;
+    }
+
+    /// The agent has removed entries by itself: all that is wanted is to be named again.
+    pub fn lost(&mut self) {
+        self.seen = 0;
         self.news += 1;
     }
 
@@ -194,7 +199,7 @@ mod tests {
     use crate::wire::{Connection, Place};
 
     fn session() -> Session {
-        Session::new("run".into(), 0x0200_0000_0009)
+        Session::new("run".into(), "0000020000000009".into())
     }
 
     fn says<'a>() -> Says<'a> {
@@ -291,6 +296,40 @@ mod tests {
             0,
             "of another controller nothing is there"
         );
+    }
+
+    #[test]
+    fn what_the_agent_has_removed_is_asked_for_again() {
+        let mut session = session();
+        let (_, sent) = ask(&session);
+        session.answered(&answer("c", 4, None), sent);
+        let (_, waits) = ask(&session);
+        session.lost();
+        assert!(session.has_news());
+        let (request, sent) = ask(&session);
+        assert_eq!((request.seen, request.controller.as_str()), (0, "c"));
+        // The difference to what is not there any more is none.
+        assert_eq!(
+            session.answered(&answer("c", 5, Some(4)), waits),
+            Taken::Overtaken
+        );
+        assert_eq!(session.answered(&answer("c", 6, None), sent), Taken::Anew);
+    }
+
+    #[test]
+    fn a_request_has_no_more_than_the_controller_takes() {
+        let session = session();
+        let one = HeardAt {
+            port: 3,
+            frame: "00".into(),
+        };
+        let heard = vec![one; MOST_HEARD + 1];
+        let says = Says {
+            heard: &heard,
+            ..says()
+        };
+        let (request, _) = session.request(says, (vec![], 0), true, false);
+        assert_eq!(request.heard.map(|all| all.len()), Some(MOST_HEARD));
     }
 
     #[test]

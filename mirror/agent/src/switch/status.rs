@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use super::attach::attached;
+use super::attach::{all, attached};
+use super::bridge::{BridgeError, bridge};
+use super::identity::Identity;
 use super::layout::{COUNTER, Copy, Entry, Key};
 use super::maps::SwitchMaps;
 use super::wire::ends;
 use crate::attach::AttachError;
-use crate::interfaces::{Interface, interfaces};
+use crate::interfaces::Interface;
 use crate::maps::MapsError;
 use crate::pins::Pins;
 
@@ -27,6 +29,10 @@ pub struct SwitchStatus {
     pub off: bool,
     /// Ports with the program.
     pub ports: Vec<PortStatus>,
+    /// Ports of the bridge that are without it: nothing is mirrored through them. The agent's log says why.
+    pub without_program: Vec<String>,
+    /// The datapath id by which the controller knows the bridge, 16 hex digits.
+    pub dpid: Option<String>,
     /// What is copied.
     pub entries: Vec<EntryStatus>,
     /// Counters over all entries, those that are gone too.
@@ -85,6 +91,14 @@ pub enum StatusError {
     /// The ports can't.
     #[error(transparent)]
     Attach(#[from] AttachError),
+    /// The bridge can't.
+    #[error("bridge {name}: {cause}")]
+    Bridge {
+        /// Its name.
+        name: String,
+        /// What the kernel says.
+        cause: String,
+    },
 }
 
 impl SwitchStatus {
@@ -99,6 +113,8 @@ impl SwitchStatus {
             agent: pins.is_locked(),
             off: false,
             ports: Vec::new(),
+            without_program: Vec::new(),
+            dpid: None,
             entries: Vec::new(),
             counters: BTreeMap::new(),
         };
@@ -106,8 +122,13 @@ impl SwitchStatus {
             return Ok(status);
         }
         let maps = SwitchMaps::open(&pins.layout())?;
-        let (links, names) = (maps.ports()?, names());
-        let ports = attached(pins)?.into_iter().map(|port| PortStatus {
+        let (links, names) = (maps.ports()?, names(all()?));
+        let attached = attached(pins)?;
+        if let Some(identity) = pins.standing::<Identity>() {
+            status.without_program = without(&identity.bridge, &attached)?;
+            status.dpid = Some(identity.dpid);
+        }
+        let ports = attached.into_iter().map(|port| PortStatus {
             link: links.contains(&port.index),
             name: port.name,
         });
@@ -126,10 +147,26 @@ impl SwitchStatus {
     }
 }
 
+/// Ports of a bridge that are not among those with the program; none where there is no such bridge any more.
+fn without(name: &str, attached: &[Interface]) -> Result<Vec<String>, StatusError> {
+    let found = match bridge(name) {
+        Ok(found) => found,
+        Err(BridgeError::Missing(_)) => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(StatusError::Bridge {
+                name: name.to_owned(),
+                cause: error.to_string(),
+            });
+        }
+    };
+    let has_it = |number: u32| attached.iter().any(|port| port.index == number);
+    let without = found.ports.into_iter().filter(|port| !has_it(port.number));
+    Ok(without.map(|port| port.name).collect())
+}
+
 type Names = BTreeMap<u32, String>;
 
-fn names() -> Names {
-    let all: Vec<Interface> = interfaces().unwrap_or_default();
+fn names(all: Vec<Interface>) -> Names {
     all.into_iter().map(|i| (i.index, i.name)).collect()
 }
 

@@ -269,12 +269,16 @@ impl EntrySays {
     }
 }
 
-/// A port as the controller reads it.
+/// A port as the controller reads it: in its name each octet of JSON is a character.
 #[must_use]
 pub fn port_says(number: u32, name: &str, mac: &[u8; 6], up: bool) -> PortSays {
+    let is_plain = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
     PortSays {
         number,
-        name: name.to_owned(),
+        name: name
+            .chars()
+            .map(|c| if is_plain(&c) { c } else { '?' })
+            .collect(),
         mac: mac_text(mac),
         up,
     }

@@ -33,8 +33,8 @@ use crate::{
     switch::{Control, Copies, Switch},
 };
 
-/// When something that never comes is given up.
-pub const GIVE_UP: Duration = Duration::from_secs(30);
+/// When something that never comes is given up: later than anything comes on a machine that has other work.
+pub const GIVE_UP: Duration = Duration::from_secs(120);
 const MIB: u64 = 1 << 20;
 const REPLICAS: usize = 3;
 /// The entry must be new, as the agent's are.
@@ -135,6 +135,9 @@ fn attached(host: &Host) -> Program {
 
 impl Drop for Rig {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.explain();
+        }
         if let Some(chain) = &self.chain {
             chain.stop();
         }
@@ -306,6 +309,39 @@ impl Rig {
             let totals = program.totals().expect("totals");
             let fallbacks = program.fallbacks().expect("fallbacks");
             println!("D_{}: {totals:?} {fallbacks:?}", at + 1);
+        }
+    }
+
+    /// For who reads of a test that has failed.
+    fn explain(&mut self) {
+        let sent = self
+            .chain
+            .as_ref()
+            .map_or(0, |chain| chain.progress[0].load(Relaxed));
+        self.print(sent);
+        if let Some(chain) = &self.chain {
+            println!("octets had: {:?}", chain.progress);
+        }
+        for (at, program) in self.programs.iter_mut().enumerate() {
+            for (_, flow) in program.rcv_flows().expect("map").iter().flatten() {
+                let (state, ready, reason) = (flow.state, flow.ready, flow.reason);
+                println!(
+                    "D_{} receives: state {state}, ready {ready}, reason {reason}",
+                    at + 1
+                );
+            }
+            for (_, flow) in program.snd_flows().expect("map").iter().flatten() {
+                let (state, confirmed, in_step) = (flow.state, flow.confirmed, flow.in_step);
+                let of = |number: u32| number.wrapping_sub(flow.acked) as i32;
+                println!(
+                    "D_{} sends: state {state}, confirmed {confirmed}, in step {in_step}, reason {}; from the ACK on: \
+                     sent {}, edge {}",
+                    at + 1,
+                    flow.reason,
+                    of(flow.sent),
+                    of(flow.edge)
+                );
+            }
         }
     }
 

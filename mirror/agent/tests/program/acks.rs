@@ -48,8 +48,12 @@ fn sack_is_clipped_to_what_was_sent() {
             [(s.number(3_000), s.number(4_000))],
             "one that is wholly beyond goes"
         );
-        let seen = s.hear(s.sack(1_000, &[(20_000, 30_000)]).step()).seen();
-        assert!(seen.sack.is_empty());
+        let seen = s.hear(s.sack(5_000, &[(20_000, 30_000)]).step()).seen();
+        assert_eq!(
+            seen.sack,
+            [(up(s.number(8_000)), down(s.number(10_000)))],
+            "and what was told before stands in its place"
+        );
         assert_eq!(seen.ts, Some((THEIRS, OURS)));
         assert_eq!(s.counted(Counter::SackClipped), 3);
         assert_eq!(
@@ -57,6 +61,55 @@ fn sack_is_clipped_to_what_was_sent() {
             s.number(30_000),
             "what D_j said is written down unclipped"
         );
+    }
+}
+
+/// The first unit's beginning from a number on, and the last one's up to it: what is written down are whole units.
+fn up(number: u32) -> u32 {
+    down(number.wrapping_add(UNIT - 1))
+}
+
+fn down(number: u32) -> u32 {
+    number / UNIT * UNIT
+}
+
+/// Where D_j is ahead, it tells of what our stack has sent before that was sent, and of later octets afterwards.
+#[test]
+fn what_was_told_before_it_was_sent_is_told_again_range_by_range() {
+    for snd in [5_120, 0u32.wrapping_sub(12_000)] {
+        let numbers = Numbers {
+            snd,
+            ..Numbers::default()
+        };
+        let mut s = confirmed(bench_or_skip!(), false, numbers);
+        for block in [(3_000, 8_000), (10_000, 16_000), (18_000, 30_000)] {
+            let seen = s.hear(s.sack(0, &[block]).step()).seen();
+            assert!(seen.sack.is_empty(), "nothing of it was sent yet");
+        }
+        s.send(0, 20_000);
+        let told: Vec<_> = (0..4)
+            .map(|n| {
+                let latest = (40_000 + n * 3_000, 42_000 + n * 3_000);
+                s.hear(s.sack(0, &[latest]).step()).seen().sack
+            })
+            .collect();
+        let range = |l, r| vec![(up(s.number(l)), down(s.number(r)))];
+        let ranges = [(3_000, 8_000), (10_000, 16_000), (18_000, 20_000)];
+        for (l, r) in ranges {
+            assert!(told.contains(&range(l, r)), "{told:?}");
+        }
+        assert_eq!(told[0], told[3], "from the first one again");
+        let seen = s
+            .hear(s.sack(0, &[(12_000, 14_000), (60_000, 61_000)]).step())
+            .seen();
+        assert_eq!(
+            seen.sack,
+            [(s.number(12_000), s.number(14_000))],
+            "news of what was sent need no help"
+        );
+        s.hear(s.ack(20_000).step());
+        let seen = s.hear(s.sack(20_000, &[(70_000, 71_000)]).step()).seen();
+        assert!(seen.sack.is_empty(), "all that was sent has come");
     }
 }
 

@@ -29,6 +29,7 @@ fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
     let flow = Rcv {
         state: RcvState::Started as u8,
         zero: UP_ZERO,
+        scale: SCALE,
         ..Rcv::announced(0, Some(down))
     };
     bench.set_rcv(up, flow);
@@ -55,6 +56,7 @@ fn next(edge: u32) -> Snd {
         confirmed: 1,
         zero: DOWN_ZERO,
         edge,
+        moved_ms: now_ms() + 600_000, // stands still in no test, however slow the machine is
         ..Snd::announced(0)
     }
 }
@@ -153,6 +155,28 @@ fn windows_are_coupled_while_the_mirror_settles() {
         let (_, _socket) = pair(&mut bench, false, next);
         assert_eq!(advertised(&mut bench, false, 0, 60_000), wanted);
     }
+}
+
+/// D_1 fills its buffers then, as it does over stock TCP: without HDFS's heartbeats it would give up before D_2.
+#[test]
+fn a_replica_that_stands_still_closes_no_window() {
+    for (moved_ms, wanted) in [
+        (next(0).moved_ms, 80_000),
+        (now_ms().wrapping_sub(3_000), 480_000),
+    ] {
+        let mut bench = bench_or_skip!();
+        let next = Snd {
+            moved_ms,
+            ..next(80_000)
+        };
+        let (_, _socket) = pair(&mut bench, false, next);
+        assert_eq!(advertised(&mut bench, false, 0, 60_000), wanted);
+    }
+}
+
+/// As the program has it, in 2^20 ns.
+fn now_ms() -> u32 {
+    (now_ns() >> 20) as u32
 }
 
 /// As the program has it.

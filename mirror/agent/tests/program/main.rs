@@ -2,11 +2,15 @@
 //! root and a kernel with BTF; without, each says so and passes.
 
 mod acks;
+mod again;
 mod bench;
+mod costs;
 mod coupled;
+mod holes;
 mod packets;
 mod ranges;
 mod receive;
+mod retransmit;
 mod send;
 mod sender;
 mod sockets;

@@ -13,19 +13,19 @@ use crate::{
 
 /// Where the stream starts in the client's connection, in D_{j-1}'s, and what D_j has had of it.
 const HEAD: u32 = 0x7000_0000;
-const ZERO: u32 = 900_000;
+pub const ZERO: u32 = 900_000;
 /// The mark of an ACK that was held, on its way to the stack.
 const RELEASED: u32 = 0x4d52;
 
-struct Receiver {
-    bench: Bench,
-    key: Key,
+pub struct Receiver {
+    pub bench: Bench,
+    pub key: Key,
     v6: bool,
     socket: OwnedFd,
 }
 
 /// D_j, armed: its socket has had nothing of the block yet.
-fn receiver(bench: Bench, v6: bool, numbers: Numbers) -> Receiver {
+pub fn receiver(bench: Bench, v6: bool, numbers: Numbers) -> Receiver {
     let mut receiver = unarmed(bench, v6, numbers);
     receiver.bench.set_head(receiver.key, HEAD);
     receiver
@@ -55,7 +55,7 @@ fn unarmed(mut bench: Bench, v6: bool, numbers: Numbers) -> Receiver {
 
 impl Receiver {
     /// A mirrored copy of the client's octets from `at` of the block on.
-    fn copy(&self, at: u32, octets: usize) -> Segment {
+    pub fn copy(&self, at: u32, octets: usize) -> Segment {
         let (up, down) = ends(self.v6);
         Segment::new(up, down)
             .marked()
@@ -65,7 +65,7 @@ impl Receiver {
             .window(77)
     }
 
-    fn we_send(&self) -> Segment {
+    pub fn we_send(&self) -> Segment {
         let (up, down) = ends(self.v6);
         Segment::new(down, up)
     }

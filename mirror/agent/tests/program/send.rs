@@ -12,23 +12,6 @@ use crate::{
 
 const MARK: u32 = 0x4d52;
 
-fn no_suppression(s: &mut Sender) {
-    s.bench
-        .program
-        .config()
-        .expect("map")
-        .set(
-            0,
-            Config {
-                off: 0,
-                repeat_ms: 0,
-                ..Config::default()
-            },
-            0,
-        )
-        .expect("set");
-}
-
 #[test]
 fn all_goes_really_until_the_next_replica_has_confirmed() {
     for v6 in [false, true] {
@@ -72,7 +55,7 @@ fn what_goes_says_that_the_program_stands_by() {
     const DATA: u8 = ACK | PSH;
     for v6 in [false, true] {
         let mut s = sender(bench_or_skip!(), v6, Numbers::default());
-        no_suppression(&mut s);
+        s.no_suppression();
         goes(&mut s, 0, DATA, true);
         goes(&mut s, 0, DATA, true);
         s.hear(s.sack(0, &[(2_000, 3_000)]).step());
@@ -82,6 +65,7 @@ fn what_goes_says_that_the_program_stands_by() {
         s.send(1_000, 500);
         goes(&mut s, 1_000, DATA, true);
         assert_eq!(s.state(), SndState::Recovery as u8);
+        s.hear(s.ack(1_000));
 
         let ack = Segment {
             partial: false,
@@ -137,108 +121,12 @@ fn sequence_numbers_wrap() {
 }
 
 #[test]
-fn retransmissions_go_and_recovery_lasts_until_caught_up() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    no_suppression(&mut s);
-    for at in [0, 1_000, 2_000] {
-        assert_eq!(s.send(at, 1_000).verdict, STOLEN);
-    }
-    assert_eq!(s.send(0, 1_000).verdict, OK);
-    assert_eq!(s.counted(Counter::RetransmittedBytes), 1_000);
-    assert_eq!(s.state(), SndState::Recovery as u8);
-    assert_eq!(s.send(3_000, 1_000).verdict, OK, "fresh data too");
-    s.hear(s.ack(1_000).step());
-    assert_eq!(s.state(), SndState::Recovery as u8);
-    s.hear(s.ack(3_000).step());
-    assert_eq!(s.state(), SndState::Virtual as u8);
-    assert_eq!(s.send(4_000, 1_000).verdict, STOLEN);
-}
-
-#[test]
-fn recovery_without_the_bit_ends_in_real_sending() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    no_suppression(&mut s);
-    s.send(0, 1_000);
-    s.send(0, 1_000);
-    s.hear(s.ack(1_000));
-    assert_eq!(s.state(), SndState::Real as u8);
-    assert_eq!(s.send(1_000, 1_000).verdict, OK);
-}
-
-#[test]
-fn a_retransmission_is_not_repeated_at_once() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    s.bench
-        .program
-        .config()
-        .expect("map")
-        .set(
-            0,
-            Config {
-                off: 0,
-                repeat_ms: 600_000,
-                ..Config::default()
-            },
-            0,
-        )
-        .expect("set");
-    s.send(0, 1_000);
-    assert_eq!(s.send(0, 1_000).verdict, OK);
-    assert_eq!(s.send(0, 1_000).verdict, STOLEN);
-    assert_eq!(s.counted(Counter::RepeatSuppressed), 1);
-    no_suppression(&mut s);
-    assert_eq!(s.send(0, 1_000).verdict, OK, "after its time it goes again");
-}
-
-#[test]
-fn fresh_data_goes_where_the_next_replica_tells_of_a_hole() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    s.hear(s.sack(0, &[(10_240, 20_480), (40_960, 51_200)]).step());
-    assert_eq!(s.send(0, 10_240).verdict, OK, "the first hole");
-    assert_eq!(s.send(10_240, 10_240).verdict, STOLEN, "what it holds");
-    assert_eq!(s.send(20_480, 10_240).verdict, OK, "the second hole");
-    assert_eq!(
-        s.send(30_720, 12_000).verdict,
-        OK,
-        "a segment that is half in it"
-    );
-    assert_eq!(s.send(42_720, 8_480).verdict, STOLEN);
-    assert_eq!(
-        s.send(51_200, 1_000).verdict,
-        STOLEN,
-        "nothing is known of what is beyond"
-    );
-    assert_eq!(s.counted(Counter::RealHole), 3);
-}
-
-#[test]
-fn a_hole_makes_a_super_segment_go_whole() {
-    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    s.hear(s.sack(0, &[(20_480, 61_440)]).step());
-    let whole = s.data(0, 60_000);
-    assert_eq!(s.bench.out_segment(&whole).verdict, OK);
-    assert_eq!(s.counted(Counter::RealBytes), 60_000);
-    let next = s.data(60_000, 60_000);
-    assert_eq!(s.bench.out_segment(&next).verdict, STOLEN);
-    assert_eq!(s.counted(Counter::VirtualBytes), 60_000);
-}
-
-#[test]
 fn switched_off_nothing_new_is_virtual() {
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    s.bench
-        .program
-        .config()
-        .expect("map")
-        .set(
-            0,
-            Config {
-                off: 1,
-                ..Config::default()
-            },
-            0,
-        )
-        .expect("set");
+    s.bench.configure(Config {
+        off: 1,
+        ..Config::default()
+    });
     s.hear(s.ack(500).step());
     assert_eq!(
         s.send(0, 500).verdict,
@@ -524,7 +412,7 @@ fn an_early_end_with_data_becomes_an_rst_without() {
 fn an_end_that_copies_have_come_past_is_said_again() {
     for octets in [0, 500] {
         let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-        no_suppression(&mut s);
+        s.no_suppression();
         s.send(0, 1_000);
         let end = s.number(1_000 + octets);
         let fin = s.data(1_000, octets as usize).flags(ACK | FIN);

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use trunkline_mirror::layout::{Counter, Key, Snd, SndState};
+use trunkline_mirror::layout::{Config, Counter, Key, Snd, SndState};
 
 use crate::{
     bench::{Bench, OK, Outcome, ends},
@@ -51,6 +51,14 @@ pub fn confirmed(bench: Bench, v6: bool, numbers: Numbers) -> Sender {
 }
 
 impl Sender {
+    /// A retransmission goes however soon it follows on another.
+    pub fn no_suppression(&mut self) {
+        self.bench.configure(Config {
+            repeat_ms: 0,
+            ..Config::default()
+        });
+    }
+
     /// The stack has sent so much more, unseen, and D_j has acknowledged it.
     pub fn move_on(&mut self, octets: u32) {
         let (up, down) = ends(self.v6);

@@ -106,6 +106,7 @@ fn the_start_is_what_the_setup_response_acknowledges() {
             started(&mut bench, &hop),
             (RcvState::Started as u8, 0xffff_fff0)
         );
+        assert_ne!(bench.rcv(hop.key).scale, 0, "as the loopback has it");
         hop.respond(10);
         let later = hop.segment(10, 0x7777_0000);
         bench.out_segment(&later);
@@ -248,6 +249,24 @@ fn a_new_connection_of_the_same_ports_finds_nothing_of_the_old() {
         assert_eq!(bench.out_segment(&answer).verdict, OK);
         assert_eq!(there(&mut bench), (false, true, false, false));
     }
+}
+
+/// A connection whose start was looked for is not looked at again, but a new one of its ports is.
+#[test]
+fn the_start_of_a_new_connection_of_the_same_ports_is_looked_for() {
+    let bench = bench_or_skip!();
+    let mut hop = hop(false);
+    let mut bench = on_port(bench, &hop);
+    let response = hop.next_down(40);
+    bench.in_segment(&response);
+    hop.respond(40);
+    assert!(matches!(bench.start(hop.key), Some((_, _, true))));
+    let syn = hop.next_up(0).flags(SYN);
+    bench.out_segment(&syn);
+    assert_eq!(bench.start(hop.key), None);
+    let hdfs_ack = hop.next_down(12);
+    bench.in_segment(&hdfs_ack);
+    assert!(matches!(bench.start(hop.key), Some((_, _, false))));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use ndn_endpoint::{Consumer, ConsumerConfig, VerifyPolicy};
-use ndn_packet::{ComponentBuf, Data, DataBuilder, Interest, NackReason, Name, SigningKey};
+use ndn_packet::{ComponentBuf, Data, DataBuilder, NackReason, Name, NetKind, SigningKey};
 use std::time::Duration;
 
 const BUFFERED: usize = 8;
@@ -32,8 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
         while let Some(due) = consumer.deadline().filter(|due| *due <= now) {
             consumer.on_deadline(due);
         }
-        while let Some(interest) = consumer.poll_interest(now) {
-            asked.push(Interest::parse(interest).expect("what it asks"));
+        while let Some(packet) = consumer.poll_interest(now) {
+            let NetKind::Interest(interest) = packet.packet else {
+                unreachable!("it asks by Interests")
+            };
+            asked.push(interest);
             if asked.len() > 64 {
                 asked.remove(0);
             }

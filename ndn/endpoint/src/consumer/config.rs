@@ -54,6 +54,9 @@ pub struct ConsumerConfig {
     /// Whether every Interest goes past the caches (MustBeFresh): for streams whose segments have no freshness, and
     /// whose name caches may hold other bytes under. Default false.
     pub must_be_fresh: bool,
+    /// Whether the first segment was had before and was bad: its Interests go past whoever it came from, as after
+    /// [`reject`](super::Consumer::reject). For streams that begin anew there. Default false.
+    pub first_rejected: bool,
     /// Seed of the nonces. Give each consumer its own, or networks take their Interests for loops. Default 0.
     pub seed: u64,
 }
@@ -80,6 +83,7 @@ impl ConsumerConfig {
             verify: VerifyPolicy::default(),
             believe_nack: true,
             must_be_fresh: false,
+            first_rejected: false,
             seed: 0,
         }
     }

@@ -70,7 +70,7 @@ impl Consumer {
     }
 
     /// Takes a segment back, read or not: its signature or content is bad. It is asked for again past the caches
-    /// (MustBeFresh), and [`read`](Self::read) gives it again before any that were not given yet; those read in
+    /// (MustBeFresh) and, where routers know how, past the face that it came from; and [`read`](Self::read) gives it again before any that were not given yet; those read in
     /// between are not given twice. False when the segment is none that was received, or too long ago.
     pub fn reject(&mut self, segment: u64) -> bool {
         self.reject_for(segment, Distrust::Refused)
@@ -98,7 +98,7 @@ impl Consumer {
             _ => return false,
         }
         self.ring[index] = Slot {
-            fresh: true,
+            rejected: true,
             ..Slot::new(SlotState::Lost, Some(self.now))
         };
         self.resend.push_front(segment);

@@ -2,12 +2,13 @@
 
 use super::slot::{Slot, SlotState};
 use super::{Consumer, State, earliest};
-use bytes::Bytes;
+use ndn_packet::{Interest, NetPacket};
 use std::time::Duration;
 
 impl Consumer {
-    /// The next Interest to send, if one may be sent now. Call until `None` after anything else was called.
-    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+    /// The next Interest to send, if one may be sent now. Call until `None` after anything else was called. One that
+    /// follows a reject says so to the routers ([`NetPacket::rejected`]), and so does every repeat of it.
+    pub fn poll_interest(&mut self, now: Duration) -> Option<NetPacket> {
         self.now = now;
         let room = self.room(now);
         if room == Room::None {
@@ -27,7 +28,8 @@ impl Consumer {
         if let Some(suspicion) = &mut self.suspicion {
             suspicion.asked = Some(segment);
         }
-        let fresh = slot.fresh || self.config.must_be_fresh;
+        let rejected = slot.rejected;
+        let fresh = rejected || self.config.must_be_fresh;
         self.early += usize::from(slot.due.is_none());
         self.outstanding += 1;
         self.stats.sent += 1;
@@ -35,7 +37,11 @@ impl Consumer {
             self.probe = Some(segment);
         }
         self.timer = earliest(self.timer, self.expiry(&self.ring[index]));
-        Some(self.template.interest(segment, nonce, fresh))
+        let wire = self.template.interest(segment, nonce, fresh);
+        Some(NetPacket {
+            rejected,
+            ..NetPacket::interest(Interest::parse(wire).ok()?)
+        })
     }
 
     /// What the state and the window leave room for. Interests out for segments that do not exist yet fill the window
@@ -112,8 +118,10 @@ impl Consumer {
             return None;
         }
         let exists = !self.config.live || self.known.is_some_and(|known| known >= next);
-        self.ring
-            .push_back(Slot::new(SlotState::Lost, exists.then_some(now)));
+        self.ring.push_back(Slot {
+            rejected: self.config.first_rejected && next == self.config.first,
+            ..Slot::new(SlotState::Lost, exists.then_some(now))
+        });
         Some(next)
     }
 }

@@ -46,8 +46,8 @@ pub(crate) struct Slot {
     pub(crate) nonce: u32,
     /// Whether it was given up at a timeout and not asked for since.
     pub(crate) timed_out: bool,
-    /// Whether caches are to be passed by, a bad packet having come before.
-    pub(crate) fresh: bool,
+    /// Whether a packet that came before was bad: caches, and whoever it came from, are to be passed by.
+    pub(crate) rejected: bool,
 }
 
 impl Slot {
@@ -61,7 +61,7 @@ impl Slot {
             losses: 0,
             nonce: 0,
             timed_out: false,
-            fresh: false,
+            rejected: false,
         }
     }
 

@@ -16,15 +16,15 @@
 //!
 //! ```
 //! use ndn_endpoint::{Fetch, FetchConfig, rdr::Metadata};
-//! use ndn_packet::{ComponentBuf, Data, Interest, Name, SigningKey};
+//! use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 //! let (now, object, key) = (std::time::Duration::ZERO, "/a".parse::<Name>()?, SigningKey::DigestSha256);
 //! let mut fetch = Fetch::new(FetchConfig::new(object.clone()), now);
-//! assert_eq!(Interest::parse(fetch.poll_interest(now).unwrap())?.name().to_string(), "/a/32=metadata");
+//! assert_eq!(fetch.poll_interest(now).unwrap().name().to_string(), "/a/32=metadata");
 //!
 //! let newest = object.append_version(1);
 //! let metadata = Metadata::new(newest.clone()).packet(&object, 7, now, &key);
 //! fetch.on_data(now, Data::parse(metadata)?, false);
-//! assert_eq!(Interest::parse(fetch.poll_interest(now).unwrap())?.name().to_string(), "/a/v=1/seg=0");
+//! assert_eq!(fetch.poll_interest(now).unwrap().name().to_string(), "/a/v=1/seg=0");
 //!
 //! let only = Data::builder(&newest.append_segment(0)).final_block_id(ComponentBuf::segment(0)).content(b"x").sign(&key);
 //! fetch.on_data(now, Data::parse(only)?, false);
@@ -45,8 +45,7 @@ pub use manifest::{InMemory, Manifest, ManifestStore};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use ndn_packet::{Component, Data, Interest, NackReason, Name, NameRef};
+use ndn_packet::{Component, Data, Interest, NackReason, Name, NameRef, NetPacket};
 
 use crate::rdr::{self, Metadata, MetadataError};
 use crate::{
@@ -126,7 +125,7 @@ impl Fetch {
     }
 
     /// The next Interest to send, if one may be sent now.
-    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+    pub fn poll_interest(&mut self, now: Duration) -> Option<NetPacket> {
         match &mut self.stage {
             Stage::Discovering(exchange) => exchange.poll_interest(now),
             Stage::Manifest(consumer, _) => consumer.poll_interest(now),

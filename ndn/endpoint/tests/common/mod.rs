@@ -302,9 +302,10 @@ impl World {
                 reader.done_at.get_or_insert(now);
             }
             let before = reader.consumer.stats();
-            let Some(wire) = reader.consumer.poll_interest(now) else {
+            let Some(packet) = reader.consumer.poll_interest(now) else {
                 return;
             };
+            let wire = packet.wire().clone();
             reader.beyond += u64::from(before.outstanding - before.early >= before.window);
             assert!(
                 reader.beyond <= before.timeouts,

@@ -1,9 +1,8 @@
 //! Single packets of the stream, and what a consumer sent.
 
 use super::prefix;
-use bytes::Bytes;
 use ndn_endpoint::Consumer;
-use ndn_packet::{ComponentBuf, Data, Interest, SigningKey};
+use ndn_packet::{ComponentBuf, Data, Interest, NetKind, NetPacket, SigningKey};
 use std::time::Duration;
 
 pub fn data_with(segment: u64, last: Option<u64>) -> Data {
@@ -35,11 +34,17 @@ pub fn spoiled(data: &Data) -> Data {
     Data::parse(bytes.into()).expect("still well formed")
 }
 
+/// The Interest in a packet that a consumer sends.
+pub fn interest(packet: NetPacket) -> Interest {
+    match packet.packet {
+        NetKind::Interest(interest) => interest,
+        other => panic!("not an Interest: {other:?}"),
+    }
+}
+
 pub fn sent(consumer: &mut Consumer, now: Duration) -> Vec<Interest> {
-    let wires: Vec<Bytes> = std::iter::from_fn(|| consumer.poll_interest(now)).collect();
-    wires
-        .into_iter()
-        .map(|wire| Interest::parse(wire).expect("well formed"))
+    std::iter::from_fn(|| consumer.poll_interest(now))
+        .map(interest)
         .collect()
 }
 

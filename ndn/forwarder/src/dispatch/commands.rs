@@ -1,11 +1,11 @@
 //! What the commands on routes, strategies and the content store do.
 
-use crate::face::{FaceId, FaceSlot};
+use crate::face::{Face, FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
 use crate::manager::Request;
 use crate::mgmt::{ControlParameters, ControlResponse};
 use crate::output::RouteError;
-use crate::rib::{CHILD_INHERIT, Route, origin};
+use crate::rib::{CHILD_INHERIT, Route, RouteKey, origin};
 use crate::state::{LOCALHOP, LOCALHOST};
 use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
@@ -132,6 +132,7 @@ impl Forwarder {
         let route = Route {
             face: slot,
             origin: p.origin.unwrap_or(origin::APP),
+            by_peer: self.is_of_a_peer(request),
             cost: p.cost.unwrap_or(0),
             flags: p.flags.unwrap_or(CHILD_INHERIT),
             expiry,
@@ -169,6 +170,12 @@ impl Forwarder {
         Ok(face)
     }
 
+    /// Whether a command comes from another host.
+    fn is_of_a_peer(&self, request: &Request) -> bool {
+        let face = self.state.faces.by_id(request.face);
+        request.localhop && !face.is_some_and(Face::is_local)
+    }
+
     fn may_announce(&self, face: FaceSlot, name: &Name) -> bool {
         let face = self.state.faces.get(face);
         face.is_some_and(|face| face.announces.has(name.value()))
@@ -178,8 +185,18 @@ impl Forwarder {
         let name = required(&p.name)?;
         let face = Self::registered_face(request, &p)?;
         let origin = p.origin.unwrap_or(origin::APP);
-        if let Some(slot) = self.state.faces.slot(face) {
-            self.withdraw_route(name, slot, origin);
+        if let Some(face) = self.state.faces.slot(face) {
+            let mut key = RouteKey {
+                face,
+                origin,
+                by_peer: true,
+            };
+            self.withdraw_route(name, key);
+            // A peer takes back what it has registered itself, and who is on this host takes back anything.
+            if !self.is_of_a_peer(request) {
+                key.by_peer = false;
+                self.withdraw_route(name, key);
+            }
         }
         Ok(ControlParameters {
             face_id: Some(face.0),

@@ -163,6 +163,8 @@ pub struct FaceStatus {
     pub out_bytes: u64,
     /// Bit 0 local fields, bit 1 reliability, bit 2 congestion marking.
     pub flags: u64,
+    /// Data from the face that a downstream has rejected since (this forwarder only).
+    pub rejected: Option<u64>,
     /// Pending Interests that the face waits for (this forwarder only).
     pub pending_in: u64,
     /// Pending Interests that the face was asked (this forwarder only).
@@ -188,6 +190,7 @@ impl FaceStatus {
             in_bytes: counters.in_bytes,
             out_bytes: counters.out_bytes,
             flags: flags(spec),
+            rejected: Some(counters.rejected),
             pending_in: counters.pending_in,
             pending_out: counters.pending_out,
             peer_names: spec.peer_names.clone(),
@@ -223,6 +226,7 @@ impl Dataset for FaceStatus {
             put(buf, types::N_OUT_BYTES, self.out_bytes);
             put(buf, types::FLAGS, self.flags);
             self.packets.put_dropped(buf);
+            put_some(buf, types::N_REJECTED, self.rejected);
             put(buf, types::N_PENDING_IN, self.pending_in);
             put(buf, types::N_PENDING_OUT, self.pending_out);
             for name in &self.peer_names {
@@ -255,6 +259,7 @@ impl Dataset for FaceStatus {
                 types::N_IN_BYTES => face.in_bytes = e.nonneg()?,
                 types::N_OUT_BYTES => face.out_bytes = e.nonneg()?,
                 types::FLAGS => face.flags = e.nonneg()?,
+                types::N_REJECTED => face.rejected = Some(e.nonneg()?),
                 types::N_PENDING_IN => face.pending_in = e.nonneg()?,
                 types::N_PENDING_OUT => face.pending_out = e.nonneg()?,
                 types::PEER_NAME => face.peer_names.push(text(e.value)),

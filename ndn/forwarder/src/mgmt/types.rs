@@ -132,6 +132,8 @@ pub const QUEUE_CAPACITY: u32 = 64790;
 pub const N_DROPPED_QUEUES_FULL: u32 = 64792;
 /// Face and general status, ours: packets not sent because too many waited already to be handed to their faces.
 pub const N_DROPPED_OUTPUTS_FULL: u32 = 64794;
+/// Face status, ours: Data from the face that a downstream has rejected since.
+pub const N_REJECTED: u32 = 64806;
 /// A number that makes a FaceQueryFilter unlike others. Not one of NFD's: even and above 31, thus passed over.
 pub const QUERY_NUMBER: u32 = 0xf520;
 /// General status, ours: a part of the memory account, with the three elements below in it.

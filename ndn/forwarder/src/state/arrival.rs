@@ -23,6 +23,19 @@ pub(crate) struct Arrival<'a> {
     pub(crate) name: &'a HashedName<'a>,
     /// Congestion mark that it came with.
     pub(crate) mark: Option<u64>,
+    /// Whether a downstream has rejected a Data of this name: said to whoever is asked.
+    pub(crate) rejected: bool,
+    /// The face that the rejected Data came from, to be asked after all others.
+    pub(crate) doubted: Option<FaceSlot>,
     /// Whether this downstream had asked before and asks again: only then has something been lost, perhaps.
     pub(crate) again: bool,
+}
+
+impl Arrival<'_> {
+    /// Leaves out the face whose Data was rejected, if there is another.
+    pub(crate) fn pass_over(&self, hops: &mut Hops) {
+        if hops.iter().any(|h| Some(h.face) != self.doubted) {
+            hops.retain(|h| Some(h.face) != self.doubted);
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
 use bytes::Bytes;
-use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, PitToken};
+use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -154,6 +154,30 @@ impl State {
             }
             self.send_nack(to, NackReason::None, interest, token);
         }
+    }
+
+    /// A downstream says that Data from this face did not verify: it is counted, and told once to whoever runs us.
+    pub(crate) fn blame(&mut self, liar: FaceSlot, downstream: FaceSlot, name: NameRef<'_>) {
+        self.count(liar, |c| c.rejected = c.rejected.saturating_add(1));
+        let downstream = self.faces.get(downstream).map(|face| face.id);
+        if let (Some(face), Some(downstream)) = (self.faces.get_mut(liar), downstream)
+            && !face.is_reported
+            && self.outputs.has_room(name.value().len())
+        {
+            face.is_reported = true;
+            self.outputs.push(Output::Rejected {
+                face: face.id,
+                downstream,
+                name: name.to_name(),
+            });
+        }
+    }
+
+    /// Takes one of the doubts that a downstream may cast on what is learned, if one is left.
+    pub(crate) fn take_doubt(&mut self, downstream: FaceSlot) -> bool {
+        let now = self.now;
+        let face = self.faces.get_mut(downstream);
+        face.is_some_and(|face| face.take_doubt(now))
     }
 
     /// Sends a Nack for an Interest, unless the link is one where Nacks have no place.

@@ -37,6 +37,7 @@ impl State {
         let from = self.faces.get(arrival.face).map(|f| f.id);
         let mut packet = NetPacket::interest(arrival.interest.clone()).with_pit_token(Some(token));
         packet.congestion_mark = arrival.mark;
+        packet.rejected = arrival.rejected;
         self.send(to, from, packet);
         true
     }
@@ -58,9 +59,9 @@ impl State {
         !name.starts_with(LOCALHOP) || self.faces.get(from).is_some_and(|f| f.is_local())
     }
 
-    /// The next hops that the FIB has for an Interest, the cheapest first, and whether it has any entry at all. Where a
-    /// hint leads to a face that may not announce the name itself, nor has a route for it, it is not asked: whoever made
-    /// the Interest would choose who answers.
+    /// The next hops that the FIB has for an Interest, the cheapest first but one whose Data was rejected last, and
+    /// whether it has any entry at all. Where a hint leads to a face that may not announce the name itself, nor has a
+    /// route for it, it is not asked: whoever made the Interest would choose who answers.
     pub(crate) fn next_hops(&self, arrival: &Arrival<'_>) -> (Hops, bool) {
         let mut all: &[NextHop] = &[];
         let mut by_hint = false;
@@ -96,10 +97,13 @@ impl State {
             face.is_some_and(|face| face.announces.has(name)) || has_route()
         };
         let eligible = all.iter().copied();
-        let hops = eligible
+        let mut hops: Hops = eligible
             .filter(|h| self.is_eligible(arrival.face, h.face, name))
             .filter(|h| !by_hint || may_answer(h))
             .collect();
+        if let Some(at) = hops.iter().position(|h| Some(h.face) == arrival.doubted) {
+            hops[at..].rotate_left(1);
+        }
         (hops, !all.is_empty())
     }
 

@@ -1,4 +1,4 @@
-//! Best route: one next hop at a time, the cheapest first.
+//! Best route: one next hop at a time, the cheapest first, but one whose Data was rejected last.
 
 use super::hooks::Strategy;
 use super::nack::process_nack;

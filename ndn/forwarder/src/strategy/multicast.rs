@@ -1,4 +1,5 @@
-//! Multicast: all next hops at once; each is asked again only after a growing pause.
+//! Multicast: all next hops at once; each is asked again only after a growing pause. One whose Data was rejected is left
+//! out at first, and asked with the others when the Interest comes again, or alone when they have refused.
 
 use super::hooks::Strategy;
 use super::nack::process_nack;
@@ -25,7 +26,11 @@ impl Multicast {
 impl Strategy for Multicast {
     fn after_receive_interest(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) {
         let now = fw.now;
-        for hop in fw.next_hops(arrival).0 {
+        let mut hops = fw.next_hops(arrival).0;
+        if !fw.pit.get(id).has_pending_out(now) {
+            arrival.pass_over(&mut hops);
+        }
+        for hop in hops {
             let asked = fw.pit.get_mut(id).out_mut(hop.face);
             if !arrival.again && asked.as_ref().is_some_and(|r| r.is_pending(now)) {
                 continue;
@@ -53,6 +58,12 @@ impl Strategy for Multicast {
         _from: FaceSlot,
         name: &HashedName<'_>,
     ) {
-        process_nack(fw, id, name, |_, _| false);
+        process_nack(fw, id, name, |fw, arrival| {
+            let (hops, _) = fw.next_hops(arrival);
+            let entry = fw.pit.get(id);
+            let left_out = hops.last().map(|h| h.face);
+            let left_out = left_out.filter(|&f| Some(f) == arrival.doubted && !entry.has_out(f));
+            left_out.is_some_and(|face| fw.send_interest(id, face, arrival))
+        });
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn process_nack(
     if entry.has_pending_out(fw.now) {
         return fw.break_deadlock(id);
     }
+    let (rejected, doubted) = (entry.rejected, entry.doubted);
     let waiting = entry.ins.iter().find(|r| r.expiry > fw.now).map(|r| r.face);
     let interest = Interest::parse(Bytes::copy_from_slice(entry.wire()));
     let sent = match (waiting, interest) {
@@ -27,6 +28,8 @@ pub(crate) fn process_nack(
                 interest: &interest,
                 name,
                 mark: None,
+                rejected,
+                doubted,
                 again: true,
             },
         ),

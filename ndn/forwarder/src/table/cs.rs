@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 mod entry;
 mod order;
 
+pub(crate) use entry::Origin;
 pub use order::CachePolicy;
 
 /// Data whose names have more components are not kept.
@@ -30,6 +31,17 @@ pub(crate) struct Query {
     pub(crate) must_be_fresh: bool,
     /// Now, nanoseconds.
     pub(crate) now: u64,
+}
+
+/// What a downstream that has rejected a Data may mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rejected {
+    /// None that is held.
+    Unknown,
+    /// The one held, from this face ([`Origin::from`]).
+    Held(u32),
+    /// One from before, as far as is known: the one held came since, because a downstream had rejected that.
+    Earlier,
 }
 
 /// The store.
@@ -195,6 +207,19 @@ impl ContentStore {
         }
     }
 
+    /// A downstream says that it has rejected a Data of this very name.
+    pub(crate) fn reject(&mut self, name: &HashedName<'_>, downstream: u32) -> Rejected {
+        let found = self.find_node(name.full(), name.value());
+        let Some(id) = found.filter(|&id| self.nodes.get(id).has_data()) else {
+            return Rejected::Unknown;
+        };
+        let origin = &mut self.tree.get_mut(id).origin;
+        match origin.is_rejected_by(downstream) {
+            true => Rejected::Held(origin.from),
+            false => Rejected::Earlier,
+        }
+    }
+
     /// Whether a Data of this very name is held.
     pub(crate) fn holds(&self, name: &HashedName<'_>) -> bool {
         self.find_node(name.full(), name.value())
@@ -270,7 +295,13 @@ impl ContentStore {
     }
 
     /// Keeps a Data of this name, fresh until `fresh_until` (nanoseconds); false when it is not admitted.
-    pub(crate) fn insert(&mut self, name: &HashedName<'_>, data: &Data, fresh_until: u64) -> bool {
+    pub(crate) fn insert(
+        &mut self,
+        name: &HashedName<'_>,
+        data: &Data,
+        fresh_until: u64,
+        origin: Origin,
+    ) -> bool {
         let n = name.len();
         let bytes = self.packet_bytes(data);
         if !self.admit
@@ -284,6 +315,7 @@ impl ContentStore {
         let id = found.unwrap_or_else(|| self.add_node(name, n));
         let copy = self.copies(data);
         let old = self.nodes.get_mut(id).put(data, copy, fresh_until);
+        self.tree.get_mut(id).origin = origin;
         self.bytes += bytes;
         match old {
             None => {
@@ -359,6 +391,7 @@ impl ContentStore {
                 child,
                 prev,
                 next,
+                ..
             } = self.tree.get(id);
             if child != NIL || node.has_data() {
                 break;

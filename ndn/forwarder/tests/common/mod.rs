@@ -56,6 +56,8 @@ pub fn token(bytes: &[u8]) -> Option<PitToken> {
 pub struct World {
     pub fw: Forwarder,
     pub now: Duration,
+    /// Faces whose Data was rejected, as the driver is told.
+    pub blamed: Vec<FaceId>,
 }
 
 impl World {
@@ -65,6 +67,7 @@ impl World {
         World {
             fw: Forwarder::new(config),
             now: Duration::from_secs(1000),
+            blamed: Vec::new(),
         }
     }
 
@@ -94,6 +97,7 @@ impl World {
         while let Some(output) = self.fw.poll_output() {
             match output {
                 Output::Send { face, packet } => sent.push((face, packet)),
+                Output::Rejected { face, .. } => self.blamed.push(face),
                 other => panic!("unexpected {other:?}"),
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -16,6 +16,7 @@ use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
 
+use super::chain::Few;
 use super::words;
 
 /// More than any chain of certificates takes.
@@ -60,6 +61,8 @@ pub(super) struct Checked {
     pub roots: Arc<RootCertStore>,
     /// Checks the certificates of those who connect.
     pub clients: Arc<dyn ClientCertVerifier>,
+    /// Checks those of whom we connect to.
+    pub servers: Arc<WebPkiServerVerifier>,
     certificate: PathBuf,
     key: CertifiedKey,
 }
@@ -96,10 +99,16 @@ impl Checked {
         let clients = clients.map_err(|error| {
             CredentialError::new(&files.ca, error.to_string(), "name the CA's certificate")
         })?;
+        let servers =
+            WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
+        let servers = servers.map_err(|error| {
+            CredentialError::new(&files.ca, error.to_string(), "name the CA's certificate")
+        })?;
         let checked = Self {
             provider,
             roots,
-            clients,
+            servers,
+            clients: Arc::new(Few(clients)),
             certificate: files.certificate.clone(),
             key,
         };
@@ -171,6 +180,13 @@ fn bad_certificate(file: &Path, error: &Error) -> CredentialError {
 fn read_roots(file: &Path) -> Result<RootCertStore, CredentialError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(file, "make a CA with trunkline keygen ca")? {
+        if !is_ca(&certificate) {
+            return Err(CredentialError::new(
+                file,
+                "holds a certificate that is no CA's, so who has its key could sign for others",
+                "name the file with the CA's certificate alone",
+            ));
+        }
         roots.add(certificate).map_err(|error| {
             CredentialError::new(
                 file,
@@ -180,6 +196,11 @@ fn read_roots(file: &Path) -> Result<RootCertStore, CredentialError> {
         })?;
     }
     Ok(roots)
+}
+
+/// Whether it may sign others (RFC 5280, basic constraints). What makes anchors of certificates doesn't ask.
+fn is_ca(certificate: &CertificateDer<'_>) -> bool {
+    x509_parser::parse_x509_certificate(certificate).is_ok_and(|(_, parsed)| parsed.is_ca())
 }
 
 fn read_certificates(

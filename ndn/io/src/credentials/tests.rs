@@ -61,6 +61,10 @@ fn what_is_wrong_is_said_with_the_file_and_the_way_out() {
         ),
         (with(&|f| f.ca = text.clone()), ["text: ", "keygen ca"]),
         (
+            with(&|f| f.ca = f.certificate.clone()),
+            ["a.crt: ", "no CA's"],
+        ),
+        (
             with(&|f| f.ca = authority.path("none")),
             ["none: ", "check the path"],
         ),
@@ -117,4 +121,38 @@ fn what_expires_soon_is_known() {
     };
     assert_eq!(within(2), None);
     assert!(within(4).is_some());
+}
+
+/// Each would cost checks of signatures, before anybody knows who the peer is.
+#[test]
+fn a_long_chain_is_not_verified() {
+    use rustls::client::danger::ServerCertVerifier;
+    use rustls::pki_types::{ServerName, UnixTime};
+
+    let authority = Authority::new();
+    let current = load(&authority.host(&["a"]))
+        .expect("credentials")
+        .0
+        .current();
+    let checked = &current.checked;
+    let own = checked.certified_key().cert[0].clone();
+    let name = ServerName::try_from("a").expect("a name");
+    let servers = Few(checked.servers.clone());
+    let now = UnixTime::now();
+    for (count, taken) in [
+        (0, true),
+        (chain::MOST_BETWEEN, true),
+        (chain::MOST_BETWEEN + 1, false),
+    ] {
+        let between = vec![own.clone(); count];
+        let client = checked.clients.verify_client_cert(&own, &between, now);
+        let server = servers.verify_server_cert(&own, &between, &name, &[], now);
+        assert_eq!((client.is_ok(), server.is_ok()), (taken, taken), "{count}");
+        if let Err(error) = client {
+            assert!(
+                error.to_string().contains("between its own and the CA's"),
+                "{error}"
+            );
+        }
+    }
 }

@@ -88,6 +88,10 @@ pub(crate) fn of_alert(alert: AlertDescription) -> String {
         AlertDescription::CertificateExpired => "certificate_expired: ours has expired",
         AlertDescription::CertificateUnknown => "certificate_unknown: it does not accept ours",
         AlertDescription::UnknownCA => "unknown_ca: ours is of another CA than the peer's",
+        // What rustls tells of a signature that is wrong.
+        AlertDescription::DecryptError => {
+            "decrypt_error: ours is of another CA of the same name, or its signature is wrong"
+        }
         AlertDescription::AccessDenied => "access_denied",
         AlertDescription::CertificateRequired => "certificate_required: we have shown none",
         AlertDescription::HandshakeFailure => "handshake_failure",

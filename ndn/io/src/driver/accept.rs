@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use ndn_forwarder::{FacePersistency, FaceSpec};
 
+use super::admission::{Full, network};
 use super::faces::spec;
 use super::slots::{FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
+use super::under_way::{Needs, Room};
 use super::{Core, Driver, FACE_BYTES};
 use crate::face::budget::Share;
 use crate::face::io::Side;
@@ -29,7 +31,8 @@ impl<C: Core> Driver<C> {
             let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
                 return;
             };
-            if listener.socket.has_handshakes() && !self.may_begin_handshake() {
+            let has_handshakes = listener.socket.has_handshakes();
+            if has_handshakes && !self.handshakes.under_way.takes_more(self.now) {
                 // They wait where they have waited so far, at the system.
                 return self.accept_later(at, ACCEPT_AGAIN);
             }
@@ -62,39 +65,59 @@ impl<C: Core> Driver<C> {
         }
     }
 
-    /// Makes a face for a peer, or lets it begin its handshake, if it may have one and there is memory for it.
+    /// Makes a face for a peer, or lets it begin its handshake, if its listener and the memory have room for it. A slow
+    /// handshake ends only where the peer gets its place.
     fn admit(&mut self, at: usize, peer: Accepted) {
-        let address = peer.address;
-        let mut cost = self.budgets.faces.share();
-        let crowded =
-            !peer.is_up && !self.handshakes.admits(address) && !self.end_a_slow_handshake(address);
-        let bytes = FACE_BYTES + peer.io.memory_bytes();
-        let is_paid = cost.grows(bytes) || (self.end_a_slow_handshake(None) && cost.grows(bytes));
-        let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
+        let Some(Slot::Listener(listener)) = self.slots.get(at) else {
             return;
         };
-        if !listener.admission.admits(address, &listener.config) {
-            return;
+        let address = peer.address;
+        let full = listener.admission.full(address, &listener.config);
+        let of_address = full == Some(Full::OfAddress);
+        let bytes = FACE_BYTES + peer.io.memory_bytes();
+        let mut cost = self.budgets.faces.share();
+        let needs = Needs {
+            listener: full.map(|_| at),
+            network: address.map(network).filter(|_| of_address),
+            bytes: bytes.saturating_sub(cost.allowance()),
+        };
+        let under_way = &self.handshakes.under_way;
+        let room = if peer.is_up {
+            under_way.room_for_face(self.now, needs)
+        } else {
+            under_way.room_for_handshake(self.now, address.map(network), needs)
+        };
+        match room {
+            Room::Free => {}
+            Room::InPlaceOf(slow) => self.end_slow_handshake(slow),
+            Room::None if needs.bytes == 0 => return self.refuse(at, false),
+            Room::None => {}
         }
-        if crowded {
-            listener.admission.refused += 1;
-            return;
+        // Where none makes room, it is counted here that there is too little memory.
+        if !cost.grows(bytes) {
+            return self.refuse(at, full.is_none());
         }
-        if !is_paid {
-            listener.admission.refused += 1;
-            if listener.complaints.allows(self.now) {
-                tracing::warn!(
-                    uri = %listener.config.uri,
-                    "a peer is refused: the memory for faces is used up; raise faces.capacity"
-                );
-            }
-            return;
+        if let Some(Slot::Listener(listener)) = self.slots.get_mut(at) {
+            listener.admission.came(address);
         }
-        listener.admission.came(address);
         if peer.is_up {
             self.accepted(at, peer, cost, false);
         } else {
-            self.begin_handshake(at, peer, cost);
+            self.begin_handshake(at, peer, cost, bytes);
+        }
+    }
+
+    /// A peer gets no face; `for_memory` where nothing but memory is missing.
+    fn refuse(&mut self, at: usize, for_memory: bool) {
+        let Some(Slot::Listener(listener)) = self.slots.get_mut(at) else {
+            return;
+        };
+        listener.admission.refused += 1;
+        if for_memory && listener.complaints.allows(self.now) {
+            tracing::warn!(
+                uri = %listener.config.uri,
+                "a peer is refused: the memory for faces is used up; raise faces.capacity"
+            );
         }
     }
 

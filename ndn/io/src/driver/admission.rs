@@ -19,19 +19,34 @@ pub(super) struct Admission {
     pub unproven: u64,
 }
 
+/// Which bound is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    /// As many faces as there may be.
+    OfListener,
+    /// As many as one address may have.
+    OfAddress,
+}
+
 impl Admission {
     /// Faces open now.
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// Whether a peer with this address may have a face; counted where it may not. Peers by Unix sockets have no
-    /// address.
-    pub fn admits(&mut self, address: Option<IpAddr>, config: &ListenConfig) -> bool {
+    /// What keeps a peer with this address from having a face, if anything does. Peers by Unix sockets have no address.
+    pub fn full(&self, address: Option<IpAddr>, config: &ListenConfig) -> Option<Full> {
         let network = address.map(network);
         let own = network.and_then(|network| self.by_network.get(&network));
-        let admitted = self.open < config.max_faces
-            && own.is_none_or(|own| *own < config.max_faces_of_one_address());
+        if own.is_some_and(|own| *own >= config.max_faces_of_one_address()) {
+            return Some(Full::OfAddress);
+        }
+        (self.open >= config.max_faces).then_some(Full::OfListener)
+    }
+
+    /// Whether a peer with this address may have a face; counted where it may not.
+    pub fn admits(&mut self, address: Option<IpAddr>, config: &ListenConfig) -> bool {
+        let admitted = self.full(address, config).is_none();
         self.refused += u64::from(!admitted);
         admitted
     }

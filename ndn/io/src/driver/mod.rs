@@ -23,6 +23,7 @@ mod output;
 pub(crate) mod shared;
 mod slots;
 mod timers;
+mod under_way;
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -125,6 +126,7 @@ pub(crate) struct Driver<C> {
     datagrams: Vec<(SocketAddr, Bytes)>,
     /// Log lines about Data too large for a face.
     too_large: RateLimit,
+    rejected: RateLimit,
     /// The forwarder asks for more than one round carries out.
     outputs_left: bool,
     stop: bool,
@@ -169,6 +171,7 @@ impl<C: Core> Driver<C> {
             packets: Vec::new(),
             datagrams: Vec::new(),
             too_large: RateLimit::default(),
+            rejected: RateLimit::default(),
             outputs_left: false,
             stop: false,
         })

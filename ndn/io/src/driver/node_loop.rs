@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ndn_forwarder::{FaceId, Forwarder, Output, Queues};
-use ndn_packet::Data;
+use ndn_packet::{Data, Name};
 
 use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
@@ -123,6 +123,11 @@ impl Driver<Forwarder> {
                 None => return,
                 Some(Output::Send { face, packet }) => self.send(face, packet),
                 Some(Output::TooLarge { face, data }) => self.too_large(face, &data),
+                Some(Output::Rejected {
+                    face,
+                    downstream,
+                    name,
+                }) => self.rejected(face, downstream, &name),
                 Some(Output::CreateFace(request)) => self.create_face(&request),
                 Some(Output::DestroyFace { face }) => self.destroy_face(face),
                 Some(Output::UpdateFace(update)) => self.update_face(&update),
@@ -146,6 +151,19 @@ impl Driver<Forwarder> {
                 bytes = data.wire().len(),
                 max_packet,
                 "Data is larger than the face takes and was answered by a Nack; publish it in smaller segments, or connect by a face that agrees to jumbo packets"
+            );
+        }
+    }
+
+    fn rejected(&mut self, face: FaceId, downstream: FaceId, name: &Name) {
+        if self.rejected.allows(self.now) {
+            let uri = self.core.face(face).map(|spec| spec.remote_uri.as_str());
+            tracing::warn!(
+                face = face.0,
+                uri,
+                downstream = downstream.0,
+                %name,
+                "Data from the face did not verify, says a downstream; more of this face is only counted, as `rejected` in the list of faces"
             );
         }
     }

@@ -34,12 +34,11 @@ pub(super) enum Slot {
 
 /// A peer that has connected and not proven yet who it is.
 pub(super) struct Arriving {
-    /// Later ones have greater numbers.
+    /// Its number among the handshakes under way.
     pub id: u64,
     pub peer: Accepted,
     /// Slot of the listener that it came in at.
     pub listener: usize,
-    pub since: Duration,
     /// It is in the list of those that may go on.
     pub ready: bool,
     /// What it takes, and its face will, of the memory for faces.

@@ -128,7 +128,7 @@ impl ChunkPool {
     }
 
     /// Chunks in use.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub fn live(&self) -> usize {
         self.shared.live.load(Ordering::Relaxed)
     }

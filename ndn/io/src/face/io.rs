@@ -59,6 +59,12 @@ pub(crate) trait StreamIo: Send {
     /// The connection has ended.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 
+    /// What the reads since the last call have cost beside the bytes they gave, in bytes that could be read meanwhile:
+    /// where it is much, the turn ends sooner.
+    fn take_read_cost(&mut self) -> usize {
+        0
+    }
+
     /// Writes as much of the queue as goes without waiting.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ fn no_memory_left() -> io::Error {
 /// What a face may still read in its turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// Bytes, about.
+    /// Bytes, about; what reading costs beside them is counted as bytes.
     pub bytes: usize,
     /// Bytes to read at once, at most.
     pub read: usize,
@@ -58,6 +58,8 @@ pub(crate) struct StreamFace {
     queue: SendQueue,
     reader: FrameReader,
     side: Side,
+    /// What its reads have cost beside their bytes and beyond its turn, in bytes: its next turns are shorter by that.
+    owed: usize,
     /// Bytes of one ring, where shared memory is wanted and possible.
     ring_bytes: Option<usize>,
     /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings, records of TLS.
@@ -87,6 +89,7 @@ impl StreamFace {
             // Where shared memory takes over, the bytes before the switch are to stay before it.
             queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
             reader: FrameReader::new(),
+            owed: 0,
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
             cost,
@@ -143,6 +146,9 @@ impl StreamFace {
         packets: &mut Vec<NetPacket>,
     ) -> io::Result<Progress> {
         let mut left = turn.burst;
+        let paid = self.owed.min(turn.bytes);
+        self.owed -= paid;
+        turn.bytes -= paid;
         loop {
             if !self.cut(now, buffers, &mut left, packets)? {
                 return Ok(Progress::Burst);
@@ -161,7 +167,10 @@ impl StreamFace {
                 return Ok(Progress::Drained);
             }
             self.reader.filled(n);
+            let beside = self.conn.take_read_cost();
             turn.bytes = turn.bytes.saturating_sub(n);
+            self.owed += beside.saturating_sub(turn.bytes);
+            turn.bytes = turn.bytes.saturating_sub(beside);
         }
     }
 

@@ -6,10 +6,10 @@
 
 mod conn;
 mod fd_passing;
-mod shm;
+pub(crate) mod shm;
 mod socket;
 mod tcp;
-mod tls;
+pub(crate) mod tls;
 mod udp;
 mod unix;
 

@@ -97,7 +97,11 @@ enum Word {
 impl Rings {
     fn map(file: BorrowedFd<'_>, capacity: usize, side: Side) -> io::Result<Self> {
         let map = Mapping::new(file, total_bytes(capacity))?;
-        Ok(Self {
+        Ok(Self::of(map, capacity, side))
+    }
+
+    fn of(map: Mapping, capacity: usize, side: Side) -> Self {
+        Self {
             map,
             capacity,
             side,
@@ -105,7 +109,7 @@ impl Rings {
             read: 0,
             peer_read: 0,
             peer_written: 0,
-        })
+        }
     }
 
     fn out_ring(&self) -> usize {
@@ -246,10 +250,24 @@ impl Rings {
     }
 }
 
+#[cfg(any(test, fuzzing))]
+impl Rings {
+    /// What a peer can do at any time: sets the head of a ring, or else its tail, to so much beyond what it should be.
+    pub(crate) fn lie(&self, ring: usize, head: bool, beyond: u64) {
+        let word = if head { Word::Head } else { Word::Tail };
+        let counter = self.map.counter(ring, word);
+        let told = counter.load(Ordering::Relaxed);
+        counter.store(told.wrapping_add(beyond), Ordering::Release);
+    }
+}
+
 /// The mapped file.
 struct Mapping {
     base: NonNull<u8>,
     len: usize,
+    /// Where Miri runs the tests: it knows no mapped files.
+    #[cfg(all(test, miri))]
+    _heap: std::sync::Arc<tests::Heap>,
 }
 
 // SAFETY: the mapping is plain memory owned by this value alone in this process; it may be
@@ -257,6 +275,7 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
+    #[cfg(not(all(test, miri)))]
     fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing
         // of ours; the file is sealed against shrinking, so every page stays backed.
@@ -272,6 +291,11 @@ impl Mapping {
         };
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at null"))?;
         Ok(Self { base, len })
+    }
+
+    #[cfg(all(test, miri))]
+    fn new(_: BorrowedFd<'_>, _: usize) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn counter(&self, ring: usize, word: Word) -> &AtomicU64 {
@@ -330,6 +354,7 @@ impl Mapping {
     }
 }
 
+#[cfg(not(all(test, miri)))]
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range is the one that was mapped, and no reference into it outlives self.
@@ -341,6 +366,44 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
+    /// Memory of the process in the place of a mapped file.
+    #[cfg(all(test, miri))]
+    pub(super) struct Heap {
+        base: NonNull<u8>,
+        layout: std::alloc::Layout,
+    }
+
+    #[cfg(all(test, miri))]
+    impl Heap {
+        fn mapping(self: &std::sync::Arc<Self>) -> Mapping {
+            Mapping {
+                base: self.base,
+                len: self.layout.size(),
+                _heap: self.clone(),
+            }
+        }
+    }
+
+    #[cfg(all(test, miri))]
+    impl Drop for Heap {
+        fn drop(&mut self) {
+            // SAFETY: it was allocated by this layout, and every mapping of it holds this value.
+            unsafe { std::alloc::dealloc(self.base.as_ptr(), self.layout) }
+        }
+    }
+
+    #[cfg(all(test, miri))]
+    fn pair(bytes: usize) -> (Rings, Rings) {
+        let layout = std::alloc::Layout::from_size_align(total_bytes(bytes), 4096).unwrap();
+        // SAFETY: its size is not zero.
+        let base = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).unwrap();
+        #[expect(clippy::arc_with_non_send_sync, reason = "as a mapping is sent")]
+        let heap = std::sync::Arc::new(Heap { base, layout });
+        let side = |side| Rings::of(heap.mapping(), bytes, side);
+        (side(Side::Connector), side(Side::Listener))
+    }
+
+    #[cfg(not(all(test, miri)))]
     fn pair(bytes: usize) -> (Rings, Rings) {
         let (file, connector) = create(bytes).unwrap();
         let listener = open(&file, bytes).unwrap();
@@ -369,6 +432,50 @@ mod tests {
         assert_eq!(&buf[..n], b"backwards");
     }
 
+    /// Two threads that sleep whenever they may and are woken by each other alone: no byte is read before it was written, and
+    /// no wake is lost.
+    #[test]
+    fn two_sides_that_sleep_lose_no_byte_and_no_wake() {
+        const BYTES: usize = if cfg!(miri) { 12_000 } else { 4_000_000 };
+        let (mut near, mut far) = pair(4096);
+        let writer = std::thread::current();
+        let (hand, handed) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 700];
+            let mut read = 0;
+            hand.send(()).unwrap();
+            while read < BYTES {
+                let count = far.read(&mut buffer).unwrap();
+                for (at, byte) in buffer[..count].iter().enumerate() {
+                    assert_eq!(*byte, (read + at) as u8);
+                }
+                read += count;
+                if far.must_wake_writer() {
+                    writer.unpark();
+                }
+                if count == 0 && far.sleep_for_bytes().unwrap() {
+                    std::thread::park();
+                }
+            }
+        });
+        handed.recv().unwrap();
+        let mut written = 0;
+        while written < BYTES {
+            let piece: Vec<u8> = (written..BYTES.min(written + 900))
+                .map(|at| at as u8)
+                .collect();
+            let taken = near.write(&[IoSlice::new(&piece)]).unwrap();
+            written += taken;
+            if near.must_wake_reader() {
+                reader.thread().unpark();
+            }
+            if taken == 0 && near.sleep_for_room().unwrap() {
+                std::thread::park();
+            }
+        }
+        reader.join().unwrap();
+    }
+
     #[test]
     fn a_sleeper_is_woken_once() {
         let (mut a, mut b) = pair(4096);
@@ -390,14 +497,15 @@ mod tests {
     #[test]
     fn a_lying_peer_is_found_out() {
         let (a, mut b) = pair(4096);
-        a.map.counter(0, Word::Head).store(5000, Ordering::Release);
+        a.lie(0, true, 5000);
         assert_eq!(b.read(&mut [0; 10]), Err(RingError));
         b.written = 4000;
-        a.map.counter(1, Word::Tail).store(4001, Ordering::Release);
+        a.lie(1, false, 4001);
         assert_eq!(b.write(&[IoSlice::new(&[0])]), Err(RingError));
     }
 
     #[test]
+    #[cfg(not(all(test, miri)))]
     fn unsealed_or_missized_memory_is_refused() {
         let plain = rustix::fs::memfd_create("t", MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&plain, total_bytes(4096) as u64).unwrap();

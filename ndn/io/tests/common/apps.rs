@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ndn_endpoint::Consumer;
 use ndn_io::App;
-use ndn_packet::{Data, Interest, NetKind, NetPacket, SigningKey};
+use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
 
 /// Answers every Interest with a Data made and signed there and then. What a segment holds
 /// follows from its number: see [`Source::content`].
@@ -74,11 +74,7 @@ impl<F: FnMut(u64, &[u8]) + Send> Reader<F> {
             self.bytes += content.len();
             (self.check)(segment, &content);
         }
-        while let Some(wire) = self.consumer.poll_interest(now) {
-            if let Ok(interest) = Interest::parse(wire) {
-                out.push(NetPacket::interest(interest));
-            }
-        }
+        out.extend(std::iter::from_fn(|| self.consumer.poll_interest(now)));
     }
 }
 

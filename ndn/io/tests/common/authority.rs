@@ -60,10 +60,22 @@ impl Authority {
 
     /// Puts another certificate, with another key, in the place of one.
     pub fn renew(&self, files: &Files, names: &[&str], from: i64, to: i64) {
+        self.renew_between(files, names, Duration::days(from), Duration::days(to));
+    }
+
+    /// A certificate for these names that expires so many seconds from now.
+    pub fn host_for_seconds(&self, names: &[&str], seconds: i64) -> Files {
+        let files = self.host(names);
+        let to = Duration::seconds(seconds);
+        self.renew_between(&files, names, Duration::days(-1), to);
+        files
+    }
+
+    fn renew_between(&self, files: &Files, names: &[&str], from: Duration, to: Duration) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("names");
-        params.not_before = OffsetDateTime::now_utc() + Duration::days(from);
-        params.not_after = OffsetDateTime::now_utc() + Duration::days(to);
+        params.not_before = OffsetDateTime::now_utc() + from;
+        params.not_after = OffsetDateTime::now_utc() + to;
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,

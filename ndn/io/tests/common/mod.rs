@@ -3,6 +3,7 @@
 
 pub mod apps;
 pub mod authority;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ndn_endpoint::rdr::Metadata;
 use ndn_endpoint::{Fetch, FetchConfig, Manifest, Outcome};
 use ndn_io::App;
-use ndn_packet::{Data, Interest, NetKind, NetPacket};
+use ndn_packet::{Data, NetKind, NetPacket};
 
 use super::RemoteError;
 use crate::handles::lock;
@@ -76,9 +76,7 @@ impl Running {
             return true;
         };
         self.fetch.want_up_to(wanted);
-        while let Some(wire) = self.fetch.poll_interest(now) {
-            out.extend(Interest::parse(wire).ok().map(NetPacket::interest));
-        }
+        out.extend(std::iter::from_fn(|| self.fetch.poll_interest(now)));
         let result = match self.fetch.failure() {
             Some(error) => Err(RemoteError::from(&error)),
             None if self.fetch.is_done() => Ok(Fetched::from(&self.fetch)),

@@ -47,6 +47,9 @@ pub mod types {
     pub const NON_DISCOVERY: u32 = 0x34c;
     /// Announcement of a prefix.
     pub const PREFIX_ANNOUNCEMENT: u32 = 0x350;
+    /// Whoever asks has had Data of this name that did not verify. Trunkline's own, in the range that is ignored when
+    /// unknown.
+    pub const REJECTED: u32 = 0x3a4;
     /// Greatest packet in bytes that the sender of this field takes. Trunkline's own: its number lies in the range that
     /// NDNLPv2 tells a receiver to ignore when unknown.
     pub const MAX_PACKET_SIZE: u32 = 0x3b0;

@@ -36,6 +36,8 @@ pub struct LpPacket {
     pub non_discovery: bool,
     /// Wire of the Data packet that announces a prefix.
     pub prefix_announcement: Option<Bytes>,
+    /// Whoever sent the Interest has had Data of this name that did not verify, and asks for other.
+    pub rejected: bool,
     /// Greatest packet in bytes that the sender of this header takes: how two faces agree to jumbo packets.
     pub max_packet_size: Option<u64>,
 }
@@ -55,6 +57,7 @@ impl Default for LpPacket {
             cache_policy_no_cache: false,
             non_discovery: false,
             prefix_announcement: None,
+            rejected: false,
             max_packet_size: None,
         }
     }
@@ -132,7 +135,8 @@ impl LpPacket {
             lp::CACHE_POLICY => self.cache_policy_no_cache = no_cache(e.value)?,
             lp::CONGESTION_MARK => self.congestion_mark = Some(e.nonneg()?),
             lp::NON_DISCOVERY if e.value.is_empty() => self.non_discovery = true,
-            lp::NON_DISCOVERY => {
+            lp::REJECTED if e.value.is_empty() => self.rejected = true,
+            lp::NON_DISCOVERY | lp::REJECTED => {
                 return Err(DecodeError::BadLength {
                     typ: e.typ,
                     len: e.value.len(),
@@ -197,6 +201,11 @@ impl LpPacket {
                 .prefix_announcement
                 .as_ref()
                 .map_or(0, |a| tlv::tlv_len(lp::PREFIX_ANNOUNCEMENT, a.len()))
+            + if self.rejected {
+                tlv::tlv_len(lp::REJECTED, 0)
+            } else {
+                0
+            }
             + number(lp::MAX_PACKET_SIZE, self.max_packet_size)
     }
 
@@ -269,6 +278,9 @@ impl LpPacket {
         if let Some(announcement) = &self.prefix_announcement {
             tlv::write_tlv(buf, lp::PREFIX_ANNOUNCEMENT, announcement);
         }
+        if self.rejected {
+            tlv::write_header(buf, lp::REJECTED, 0);
+        }
         if let Some(size) = self.max_packet_size {
             tlv::write_nonneg_tlv(buf, lp::MAX_PACKET_SIZE, size);
         }
@@ -326,6 +338,7 @@ fn field_bit(typ: u32) -> Option<u32> {
         lp::NON_DISCOVERY => 10,
         lp::PREFIX_ANNOUNCEMENT => 11,
         lp::MAX_PACKET_SIZE => 12,
+        lp::REJECTED => 13,
         _ => return None,
     };
     Some(1 << index)

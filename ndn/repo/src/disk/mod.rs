@@ -1,6 +1,8 @@
 //! What the repository asks of a disk, and no more: so few verbs that a test can stand in for the disk and lose, at any
 //! moment, whatever was written and not yet synced.
 
+#[cfg(fuzzing)]
+mod one_file;
 mod real;
 
 use std::fmt::Debug;
@@ -9,6 +11,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(fuzzing)]
+pub(crate) use one_file::OneFile;
 pub use real::RealDisk;
 
 /// What devices ask of memory and places that they are written from and to by themselves, in bytes.

@@ -12,9 +12,8 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig, VerifyPolicy};
-use ndn_packet::{Data, Interest, NackReason, Name, NameRef};
+use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetPacket};
 
 use super::disk_thread::{DiskThread, Job};
 use super::ending::{Ending, RefusalLog};
@@ -296,7 +295,7 @@ impl Process {
         }
     }
 
-    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+    pub fn poll_interest(&mut self, now: Duration) -> Option<NetPacket> {
         match &mut self.phase {
             Phase::Segments(consumer, _) => consumer.poll_interest(now),
             Phase::Single(exchange, _) => exchange.poll_interest(now),

@@ -460,7 +460,7 @@ impl Server {
     }
 
     /// The next Interest to send, if one may be sent now.
-    pub fn poll_interest(&mut self, now: Duration) -> Option<Bytes> {
+    pub fn poll_interest(&mut self, now: Duration) -> Option<NetPacket> {
         self.processes
             .values_mut()
             .find_map(|process| process.poll_interest(now))

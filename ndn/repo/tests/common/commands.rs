@@ -141,9 +141,11 @@ impl Bench {
     /// Answers the Interests of insertions; false where there are none.
     pub fn fetch(&mut self) -> bool {
         let mut is_busy = false;
-        while let Some(wire) = self.server.poll_interest(self.now) {
+        while let Some(packet) = self.server.poll_interest(self.now) {
             is_busy = true;
-            let interest = Interest::parse(wire).expect("an Interest");
+            let NetKind::Interest(interest) = packet.packet else {
+                panic!("not an Interest")
+            };
             self.asked.push(interest.name().to_name());
             if self.silent {
                 continue;

@@ -18,6 +18,8 @@ pub(super) struct Learned {
     face: Option<FaceSlot>,
     /// The life of that face slot in which it answered.
     life: u32,
+    /// A face whose Data was rejected, in that life of its slot: it does not take over from another by answering.
+    doubted: Option<(FaceSlot, u32)>,
     /// An Interest sent to that face went unanswered.
     pub(super) suspect: bool,
     /// When an Interest under the prefix was last flooded, nanoseconds.
@@ -124,6 +126,7 @@ impl LearnedTable {
             hash,
             face: None,
             life: 0,
+            doubted: None,
             suspect: false,
             flooded_at: 0,
         });
@@ -151,9 +154,21 @@ impl LearnedTable {
             self.get(prefix)
         };
         if let Some(known) = known {
+            let knows_better = !known.suspect && known.face.is_some_and(|other| other != face);
+            if knows_better && known.doubted == Some((face, life)) {
+                return;
+            }
             known.face = Some(face);
             known.life = life;
             known.suspect = false;
+        }
+    }
+
+    /// A Data from this face was rejected: another that answers under the prefix takes its place.
+    pub(super) fn doubt(&mut self, prefix: &HashedName<'_>, face: FaceSlot) {
+        let life = self.life(face);
+        if let Some(known) = self.get(prefix) {
+            known.doubted = Some((face, life));
         }
     }
 
@@ -238,6 +253,30 @@ mod tests {
         );
         with("/b", |n| table.forget_if(n, 2));
         assert_eq!(table.memory().entries, 1);
+    }
+
+    #[test]
+    fn who_is_doubted_takes_over_from_nobody_who_answers() {
+        let mut table = LearnedTable::new(10, 1 << 20);
+        with("/a", |n| table.doubt(n, 1));
+        assert_eq!(table.memory().entries, 0, "nothing is learned by a doubt");
+        learn(&mut table, "/a", 1);
+        with("/a", |n| table.doubt(n, 1));
+        assert_eq!(face(&mut table, "/a"), Some(1), "until another answers");
+        learn(&mut table, "/a", 2);
+        learn(&mut table, "/a", 1);
+        assert_eq!(face(&mut table, "/a"), Some(2));
+        with("/a", |n| table.get(n).expect("known").suspect = true);
+        learn(&mut table, "/a", 1);
+        assert_eq!(face(&mut table, "/a"), Some(1), "2 has stayed silent");
+        learn(&mut table, "/a", 2);
+        table.forget_face(1);
+        learn(&mut table, "/a", 1);
+        assert_eq!(
+            face(&mut table, "/a"),
+            Some(1),
+            "the next face in that slot"
+        );
     }
 
     #[test]

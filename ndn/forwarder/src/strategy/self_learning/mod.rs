@@ -16,6 +16,11 @@
 //! A retransmission goes to the learned face once more, since a packet may just have been lost; the next one is
 //! flooded.
 //!
+//! An Interest that tells of a rejected Data goes past the face that this came from, if there is another: where that face
+//! is the learned one, to all others, and what one of them answers is learned. Until then, and if none does, others'
+//! Interests follow the learned face as before, so that a false claim takes nothing from anybody. Each downstream may
+//! have so few of these floods ([`State::take_doubt`]) that they cost little; one more is sent as any Interest.
+//!
 //! While a flood waits, the Interest of a second downstream goes to the first one's face: the only one that the flood
 //! has left out, and the producer may be behind it. Without that, forwarders that flood the same name at the same time
 //! wait for each other until the Interests' lifetime is over.
@@ -91,6 +96,28 @@ impl SelfLearning {
         (retransmissions <= 1 && candidates.iter().any(|h| h.face == face)).then_some(face)
     }
 
+    /// The face that an Interest goes to alone, or `None` to flood it, when it tells that Data from `doubted` was rejected.
+    fn past_doubted(
+        &mut self,
+        fw: &mut State,
+        arrival: &Arrival<'_>,
+        learned: Option<FaceSlot>,
+        doubted: FaceSlot,
+        candidates: &Hops,
+    ) -> Option<FaceSlot> {
+        let prefix = arrival.name.without_last(1);
+        if learned != Some(doubted) {
+            self.learned.doubt(&prefix, doubted);
+            return learned;
+        }
+        let has_other = candidates.iter().any(|h| h.face != doubted);
+        if !has_other || !fw.take_doubt(arrival.face) {
+            return learned;
+        }
+        self.learned.doubt(&prefix, doubted);
+        None
+    }
+
     /// Sends the Interest to all candidates; false when there are none that can be sent to.
     fn flood(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>, candidates: &Hops) -> bool {
         let mut sent = 0;
@@ -126,8 +153,15 @@ impl Strategy for SelfLearning {
         if !is_new && self.suppression.holds_back(fw, id, arrival) {
             return;
         }
-        let candidates = candidates(fw, arrival);
-        if let Some(face) = self.learned_face(fw, id, arrival, &candidates)
+        let mut candidates = candidates(fw, arrival);
+        let mut learned = self.learned_face(fw, id, arrival, &candidates);
+        if let Some(doubted) = arrival.doubted {
+            learned = self.past_doubted(fw, arrival, learned, doubted, &candidates);
+            if is_new {
+                arrival.pass_over(&mut candidates);
+            }
+        }
+        if let Some(face) = learned
             && fw.send_interest(id, face, arrival)
         {
             if let Some(record) = fw.pit.get_mut(id).out_mut(face) {

@@ -39,7 +39,7 @@ impl Default for Entry {
     }
 }
 
-/// Where a node hangs in the tree; read only by searches below a prefix, and when nodes come and go.
+/// What of a node most searches do not read: where it hangs in the tree, and where its Data came from.
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) parent: u32,
@@ -47,6 +47,32 @@ pub(super) struct Branch {
     pub(super) child: u32,
     pub(super) prev: u32,
     pub(super) next: u32,
+    pub(super) origin: Origin,
+}
+
+/// Where a Data came from. Faces by their short numbers; 0 is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The face that it came from.
+    pub(crate) from: u32,
+    /// The downstream that had rejected the Data before it, or that was the last to be given it after such a reject;
+    /// [`Origin::GIVEN_AGAIN`] when it was given it a second time.
+    pub(crate) rejecter: u32,
+}
+
+impl Origin {
+    const GIVEN_AGAIN: u32 = 1 << 31;
+
+    /// A downstream has rejected a Data of this name: whether this is the one. If the Data came in answer to a reject,
+    /// the downstream may not have had it, or may have lost it on the way and asks again: it is given it once more.
+    pub(super) fn is_rejected_by(&mut self, downstream: u32) -> bool {
+        if self.rejecter == 0 || self.rejecter == downstream | Self::GIVEN_AGAIN {
+            return true;
+        }
+        let again = self.rejecter == downstream;
+        self.rejecter = downstream | if again { Self::GIVEN_AGAIN } else { 0 };
+        false
+    }
 }
 
 impl Default for Branch {
@@ -56,6 +82,7 @@ impl Default for Branch {
             child: NIL,
             prev: NIL,
             next: NIL,
+            origin: Origin::default(),
         }
     }
 }

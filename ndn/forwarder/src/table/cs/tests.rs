@@ -23,7 +23,9 @@ fn data(name: &Name, content: &[u8]) -> Data {
 fn put(cs: &mut ContentStore, uri: &str, content: &[u8], fresh_until: u64) -> Data {
     let name: Name = uri.parse().unwrap();
     let data = data(&name, content);
-    with(&name, |n| cs.insert(n, &data, fresh_until));
+    with(&name, |n| {
+        cs.insert(n, &data, fresh_until, Origin::default())
+    });
     data
 }
 
@@ -126,7 +128,7 @@ fn small_packets_do_not_keep_the_buffer_they_came_in() {
     let chunk = Bytes::from(buffer);
     let mut cs = ContentStore::new(1 << 20, 4096, CachePolicy::Lru);
     let data = Data::parse(chunk.slice(..wire.len())).unwrap();
-    with(&name, |n| cs.insert(n, &data, 0));
+    with(&name, |n| cs.insert(n, &data, 0, Origin::default()));
     drop(data);
     assert!(chunk.is_unique());
 }
@@ -244,7 +246,7 @@ proptest! {
                         .content(&[op; 50])
                         .sign(&SigningKey::DigestSha256);
                     let data = Data::parse(packet.clone()).unwrap();
-                    with(&name, |n| cs.insert(n, &data, time));
+                    with(&name, |n| cs.insert(n, &data, time, Origin::default()));
                     naive.0.retain(|(n, ..)| *n != name);
                     naive.0.push((name, packet, time));
                 }

@@ -84,6 +84,10 @@ pub(crate) struct Entry {
     pub(crate) retransmissions: u32,
     /// Interval within which retransmissions are not forwarded, nanoseconds.
     pub(crate) suppression: u64,
+    /// A downstream has rejected a Data of this name.
+    pub(crate) rejected: bool,
+    /// The face that the rejected Data came from, to be asked after all others.
+    pub(crate) doubted: Option<FaceSlot>,
     /// The downstreams; [`Pit`](super::Pit) alone adds and drops them.
     pub(crate) ins: SmallVec<[InRecord; 2]>,
     /// The upstreams asked; [`Pit`](super::Pit) alone adds and drops them.

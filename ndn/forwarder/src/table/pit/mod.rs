@@ -291,6 +291,8 @@ impl Pit {
         entry.has_sibling = has_sibling;
         entry.retransmissions = 0;
         entry.suppression = 0;
+        entry.rejected = false;
+        entry.doubted = None;
         self.index.insert(hash, id);
         self.len += 1;
         if interest.can_be_prefix() && !has_digest {

@@ -1,4 +1,12 @@
 //! The handshake: rustls's, over a socket that must not wait, and bounded in bytes.
+//!
+//! rustls is shown one record after the other, and none behind the peer's last message of the handshake: those are for
+//! [`Records`]. It would take a KeyUpdate there, and keep its own answer to itself as what it sends is sealed elsewhere.
+//!
+//! ```text
+//! | shown to rustls, not used up | shown next: one record | not shown yet |
+//! 0                            shown                              incoming.len()
+//! ```
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -9,7 +17,7 @@ use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
 use rustls::{ClientConfig, ServerConfig};
 
-use super::records::Records;
+use super::records::{HEADER, Records};
 use super::wire::Wire;
 use crate::credentials::words;
 
@@ -24,12 +32,14 @@ pub(super) struct Handshake {
     side: Side,
     /// What has come and is not used up.
     incoming: Vec<u8>,
+    /// Bytes of it that rustls has been shown.
+    shown: usize,
+    /// Where the record begins that is the next to be shown, or whose beginning has been.
+    next: usize,
     /// Bytes that have come in all.
     received: usize,
     /// What is to be sent.
     outgoing: Vec<u8>,
-    /// What the peer has sent behind its last message of the handshake, decrypted.
-    early: Vec<u8>,
 }
 
 enum Side {
@@ -42,8 +52,7 @@ pub(super) struct Done {
     pub records: Records,
     /// The names that the peer has proven to have.
     pub names: Vec<String>,
-    /// What has come behind the handshake: decrypted, and as it was received.
-    pub plain: Vec<u8>,
+    /// What has come behind the handshake, as it was received.
     pub sealed: Vec<u8>,
 }
 
@@ -71,9 +80,10 @@ impl Handshake {
         Self {
             side,
             incoming: Vec::new(),
+            shown: 0,
+            next: 0,
             received: 0,
             outgoing: Vec::new(),
-            early: Vec::new(),
         }
     }
 
@@ -120,7 +130,6 @@ impl Handshake {
         Ok(Done {
             records: records?,
             names,
-            plain: self.early,
             sealed: self.incoming,
         })
     }
@@ -132,10 +141,24 @@ impl Handshake {
         }
     }
 
-    /// Has rustls do what it can with what has come.
+    /// Has rustls do what it can with what has come, up to the end of the handshake.
     fn process(&mut self) -> Result<(), rustls::Error> {
-        while matches!(self.process_one()?, Step::Again) {}
-        Ok(())
+        loop {
+            while matches!(self.process_one()?, Step::Again) {}
+            if !self.is_handshaking() || !self.show_more() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Shows rustls one record more, or as much of it as has come; false where that is nothing new.
+    fn show_more(&mut self) -> bool {
+        let before = self.shown;
+        match record_end(&self.incoming, self.next) {
+            Some(end) => (self.shown, self.next) = (end, end),
+            None => self.shown = self.incoming.len(),
+        }
+        self.shown > before
     }
 
     fn process_one(&mut self) -> Result<Step, rustls::Error> {
@@ -143,14 +166,16 @@ impl Handshake {
             side,
             incoming,
             outgoing,
-            early,
             ..
         } = self;
+        let shown = &mut incoming[..self.shown];
         let (discard, step) = match side {
-            Side::Client(client) => handle(client.process_tls_records(incoming), outgoing, early),
-            Side::Server(server) => handle(server.process_tls_records(incoming), outgoing, early),
+            Side::Client(client) => handle(client.process_tls_records(shown), outgoing),
+            Side::Server(server) => handle(server.process_tls_records(shown), outgoing),
         };
         self.incoming.drain(..discard);
+        self.shown -= discard;
+        self.next = self.next.saturating_sub(discard);
         step
     }
 
@@ -193,7 +218,6 @@ impl Handshake {
 fn handle<D>(
     status: UnbufferedStatus<'_, '_, D>,
     outgoing: &mut Vec<u8>,
-    early: &mut Vec<u8>,
 ) -> (usize, Result<Step, rustls::Error>) {
     let UnbufferedStatus { discard, state } = status;
     let state = match state {
@@ -207,19 +231,19 @@ fn handle<D>(
             data.done();
             Ok(Step::Again)
         }
-        ConnectionState::ReadTraffic(mut traffic) => {
-            while let Some(record) = traffic.next_record() {
-                match record {
-                    Ok(record) => early.extend_from_slice(record.payload),
-                    Err(error) => return (discard, Err(error)),
-                }
-            }
-            Ok(Step::Again)
-        }
         ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => Ok(Step::Blocked),
         _ => Err(rustls::Error::General("closed by the peer".to_owned())),
     };
     (discard, step)
+}
+
+/// Where the record that begins at `from` ends, if it is there whole. What is no record is for rustls to refuse.
+fn record_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let [_, _, _, high, low, ..] = *bytes.get(from..)? else {
+        return None;
+    };
+    let end = from + HEADER + usize::from(u16::from_be_bytes([high, low]));
+    (end <= bytes.len()).then_some(end)
 }
 
 fn encode(

@@ -9,7 +9,7 @@
 //! | 23 | 3 3 | length (2) | sealed: content, its type, zeros | tag (16) |
 //! ```
 //! Messages beside data: KeyUpdate (the peer's next records have new keys), NewSessionTicket (passed over: nothing is
-//! resumed), alerts. Few of them may follow each other without data in between.
+//! resumed), alerts. Few of them may follow each other without data in between, and KeyUpdates without much of it.
 
 use std::io;
 
@@ -34,6 +34,9 @@ const MAX_EXPANSION: usize = 256;
 pub(super) const MAX_RECORD: usize = HEADER + MAX_CONTENT + MAX_EXPANSION;
 /// Records without data that may follow each other.
 const MAX_IDLE: u32 = 32;
+/// Bytes of data that a peer's KeyUpdates may be ahead of, each counted as a whole record of it: making keys costs about
+/// as much as opening that, whatever little data goes between.
+const MAX_AHEAD: usize = 32 * MAX_CONTENT;
 
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
@@ -79,6 +82,8 @@ pub(super) struct Records {
     received: u64,
     /// Records without data since the last one with some.
     idle: u32,
+    /// Bytes of data that the peer's KeyUpdates are ahead of.
+    ahead: usize,
     /// Bytes of a ticket that are still to come.
     skip: usize,
     /// The peer asks for new keys of ours.
@@ -163,6 +168,7 @@ impl Records {
             opener: opener(suite, opening)?,
             received,
             idle: 0,
+            ahead: 0,
             skip: 0,
             must_rekey: false,
         })
@@ -194,6 +200,7 @@ impl Records {
         match opened.typ {
             ContentType::ApplicationData if !opened.payload.is_empty() && self.skip == 0 => {
                 self.idle = 0;
+                self.ahead = self.ahead.saturating_sub(opened.payload.len());
                 return Ok(Content::Data(opened.payload));
             }
             ContentType::ApplicationData if self.skip == 0 => {}
@@ -239,6 +246,13 @@ impl Records {
                         error,
                     })?;
                     self.received = received;
+                    self.ahead += MAX_CONTENT;
+                    if self.ahead > MAX_AHEAD {
+                        return Err(bad(
+                            AlertDescription::UnexpectedMessage,
+                            "the peer renews its keys all the time",
+                        ));
+                    }
                     self.must_rekey |= body[0] == 1;
                     rest = &[];
                 }

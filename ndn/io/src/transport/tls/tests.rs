@@ -1,9 +1,19 @@
+use super::open::{RECORD_COST, SMALL_READ};
+use super::records::{Bad, Content, MAX_CONTENT, Records};
 use super::*;
+use crate::config::LinkOptions;
 use crate::credentials::CredentialFiles;
 use crate::face::budget::Budget;
+use crate::face::budgets::Budgets;
+use crate::face::io::Side;
+use crate::face::reader::ReadBuffers;
+use crate::face::stream::{Progress, StreamFace, Turn};
+use crate::rate_limit::PeerLines;
 use bytes::Bytes;
 use proptest::prelude::*;
 use socket2::{Domain, Type};
+use std::io::IoSlice;
+use std::sync::Arc;
 
 /// Two connections to each other, both open.
 fn pair() -> [TlsConn; 2] {
@@ -126,6 +136,81 @@ fn what_was_changed_on_the_way_is_refused_and_the_peer_told() {
     a.wire.readable = true;
     let told = a.read(&mut [0; 100]).expect_err("an end").to_string();
     assert!(told.contains("bad_record_mac"), "{told}");
+}
+
+/// Bytes of a turn.
+const TURN: usize = 256 << 10;
+
+/// Reads a peer's records in turns, as the loop does; how many packets came in each.
+fn turns(mut from: TlsConn, mut to: TlsConn, bytes: &[u8], record: usize) -> Vec<usize> {
+    let mut sealed = Vec::new();
+    for part in bytes.chunks(record) {
+        sealed.extend(records(&mut from).seal(part.into()).expect("sealed"));
+    }
+    let n = from.wire.write(&[IoSlice::new(&sealed)], false);
+    assert_eq!(n.expect("sent"), sealed.len(), "the socket takes all");
+    to.wire.readable = true;
+    let budgets = Budgets::of_one_face(usize::MAX);
+    let mut buffers = ReadBuffers::new(&budgets.receive_buffers);
+    let options = LinkOptions::default();
+    let lines = Arc::new(PeerLines::default());
+    let mut face = StreamFace::new(Box::new(to), Side::Listener, &options, &budgets, lines);
+    let mut packets = Vec::new();
+    let mut all = Vec::new();
+    loop {
+        let mut turn = Turn {
+            bytes: TURN,
+            read: TURN,
+            burst: 1024,
+        };
+        let progress = face.receive(Duration::ZERO, &mut buffers, &mut turn, &mut packets);
+        let is_over = progress.expect("open") == Progress::Drained;
+        face.end_turn(&buffers, !is_over);
+        all.push(packets.drain(..).count());
+        if is_over {
+            return all;
+        }
+    }
+}
+
+#[test]
+fn a_turn_is_over_sooner_where_records_are_small() {
+    let interests = |n: u32| -> Vec<u8> {
+        let one = |nonce| {
+            let name: ndn_packet::Name = "/a/name".parse().expect("a name");
+            ndn_packet::Interest::builder(&name).nonce(nonce).build()
+        };
+        (0..n).flat_map(|nonce| one(nonce).to_vec()).collect()
+    };
+    let bytes = interests(340);
+    let [from, to] = pair();
+    assert_eq!(turns(from, to, &bytes, MAX_CONTENT), [340]);
+    let [from, to] = pair();
+    let by_turn = turns(from, to, &bytes, 1);
+    assert_eq!(by_turn.iter().sum::<usize>(), 340);
+    // As many octets, each in a record: they take as many turns as the work that they are, and none opens more of them
+    // than are read at once.
+    let turns = bytes.len() * RECORD_COST / TURN;
+    assert!(turns > 10 && by_turn.len() > turns, "{by_turn:?}");
+    let most = SMALL_READ / (records::HEADER + 1 + 1 + 16) * 340 / bytes.len() + 1;
+    assert!(by_turn.iter().all(|n| *n <= most), "{by_turn:?}, {most}");
+}
+
+#[test]
+fn keys_that_are_renewed_all_the_time_end_the_connection() {
+    let [mut a, mut b] = pair();
+    let renew = |a: &mut TlsConn, b: &mut TlsConn, data: usize| -> Result<(), Bad> {
+        let mut told = records(a).rekey().expect("keys");
+        records(b).open(&mut told)?;
+        let mut data = records(a).seal(vec![0; data][..].into()).expect("sealed");
+        records(b).open(&mut data).map(drop)
+    };
+    // As often as there is a whole record of data for each.
+    for _ in 0..100 {
+        renew(&mut a, &mut b, MAX_CONTENT).expect("good");
+    }
+    let renewed = (0..100).take_while(|_| renew(&mut a, &mut b, 1).is_ok());
+    assert_eq!(renewed.count(), 32);
 }
 
 proptest! {

@@ -33,6 +33,11 @@ fn vectors_of_ndn_cxx() {
         ..LpPacket::default()
     };
     both_ways(&non_discovery, "6404 fd034c00");
+    let rejected = LpPacket {
+        rejected: true,
+        ..LpPacket::bare(hex("0505 0703080141"))
+    };
+    both_ways(&rejected, "640d fd03a400 5007 0505 0703080141");
     both_ways(&LpPacket::default(), "6400");
     let with_acks = "642e 520100 530101 fd034408 0000000000000001 fd034408 0000000000000003
         fd034408 0000000000000002 5002 03e8";
@@ -67,12 +72,13 @@ fn all_fields() {
         cache_policy_no_cache: true,
         non_discovery: true,
         prefix_announcement: Some(hex("0600")),
+        rejected: true,
         max_packet_size: Some(66560),
     };
     both_ways(
         &packet,
-        "6455 5108 0000000000000001 520101 5302012c 6202a0a1 fd032005 fd03210196 fd032c02 0100 fd033004 00011170
-         fd033405 fd03350101 fd034001 01 fd034c00 fd035002 0600 fd03b004 00010400 5007 05050703080141",
+        "6459 5108 0000000000000001 520101 5302012c 6202a0a1 fd032005 fd03210196 fd032c02 0100 fd033004 00011170
+         fd033405 fd03350101 fd034001 01 fd034c00 fd035002 0600 fd03a400 fd03b004 00010400 5007 05050703080141",
     );
 }
 
@@ -160,6 +166,7 @@ fn what_is_refused() {
         ("6403 510101", BadLength { typ: 0x51, len: 1 }),
         ("6402 6200", BadLength { typ: 0x62, len: 0 }),
         ("6405 fd034c0101", BadLength { typ: 0x34c, len: 1 }),
+        ("6405 fd03a40101", BadLength { typ: 0x3a4, len: 1 }),
         ("6404 fd033400", Missing("CachePolicyType")),
         ("6403 530100", Invalid("FragIndex or FragCount")),
         ("6403 520101", Invalid("FragIndex or FragCount")),
@@ -179,6 +186,7 @@ fn what_is_refused() {
             },
         ),
         ("6407 500105 fd034c00", OutOfOrder(0x34c)),
+        ("6408 fd03a400 fd03a400", OutOfOrder(0x3a4)),
         ("6404 500105", Truncated),
     ] {
         assert_eq!(decode(wire), Err(error), "{wire}");

@@ -27,6 +27,8 @@ pub use reader::{FileReader, manifest_digests};
 pub use writer::{FileWriter, PutOptions, Staged};
 
 pub(crate) use manifest::Facts;
+#[cfg(fuzzing)]
+pub(crate) use manifest::SegmentEntry;
 pub(crate) use recover::{partial_upload, recover, remove_unreferenced};
 pub(crate) use reservation::Streams;
 pub(crate) use segments::DIGEST_BYTES;

@@ -8,6 +8,8 @@
 mod commit;
 mod compact;
 mod extent;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod insert;
 mod kept;
 mod log;

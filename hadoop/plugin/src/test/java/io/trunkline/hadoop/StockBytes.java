@@ -62,6 +62,24 @@ public final class StockBytes {
       Token<BlockTokenIdentifier> token,
       long blockBytes,
       long newGenstamp) {
+    ExtendedBlock block = new ExtendedBlock(POOL, BLOCK, blockBytes, GENSTAMP);
+    return writeHeader(block, dataNodes, left, stage, client, token, newGenstamp);
+  }
+
+  /** Header of a write of some block to a single DataNode. */
+  public static byte[] writeHeader(ExtendedBlock block, Token<BlockTokenIdentifier> token) {
+    BlockConstructionStage stage = BlockConstructionStage.PIPELINE_SETUP_CREATE;
+    return writeHeader(block, 1, 1, stage, "client", token, 0);
+  }
+
+  private static byte[] writeHeader(
+      ExtendedBlock block,
+      int dataNodes,
+      int left,
+      BlockConstructionStage stage,
+      String client,
+      Token<BlockTokenIdentifier> token,
+      long newGenstamp) {
     DatanodeInfo[] targets = new DatanodeInfo[left];
     StorageType[] types = new StorageType[left];
     String[] ids = new String[left];
@@ -80,7 +98,7 @@ public final class StockBytes {
     try {
       new Sender(new DataOutputStream(out))
           .writeBlock(
-              new ExtendedBlock(POOL, BLOCK, blockBytes, GENSTAMP),
+              block,
               StorageType.DISK,
               token,
               client,

@@ -13,8 +13,8 @@ import org.apache.hadoop.hdfs.client.HdfsClientConfigKeys;
  * <pre>
  *                                   writes by name               reads by name
  *   nothing                         as they are                  as they are
- *   block tokens                    secured by the token         no, stock TCP
- *   and SASL or encryption          the same, with the resolver  no, stock TCP
+ *   block tokens                    secured by the token         secured by the token
+ *   and SASL or encryption          the same, with the resolver  the same
  *   SASL or encryption, no tokens   no, stock TCP                no, stock TCP
  * </pre>
  */
@@ -112,13 +112,13 @@ public final class DataProtection {
   }
 
   /**
-   * Why blocks may not be read by name.
+   * Why blocks may not be read by name that have no token.
    *
    * @param conf the process's own configuration
-   * @return the key that forbids it and what named data lacks; empty when nothing forbids it
+   * @return the key that forbids it; empty when nothing does
    */
   public static String againstReads(Configuration conf) {
     String protection = of(conf);
-    return protection.isEmpty() ? "" : protection + ", named data does not check who reads";
+    return protection.isEmpty() ? "" : protection + ", and the block has no token";
   }
 }

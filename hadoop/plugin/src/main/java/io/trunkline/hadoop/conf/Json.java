@@ -18,6 +18,9 @@ public final class Json {
   private static final JsonFactory FACTORY = new JsonFactory();
   private static final int MAX_DEPTH = 16;
 
+  /** Longest name, with those of the objects that it lies in: each value within keeps them anew. */
+  private static final int MAX_NAME_CHARS = 200;
+
   private Json() {}
 
   /** Writes the fields of an object. */
@@ -78,7 +81,11 @@ public final class Json {
       throw new IOException("JSON objects lie too deep in one another");
     }
     while (json.nextToken() != JsonToken.END_OBJECT) {
-      String name = prefix + json.currentName();
+      String own = json.currentName();
+      if (own != null && prefix.length() + own.length() > MAX_NAME_CHARS) {
+        throw new IOException("JSON object with a name of more than " + MAX_NAME_CHARS + " chars");
+      }
+      String name = prefix + own;
       JsonToken value = json.nextToken();
       if (value == null) {
         throw new IOException("JSON object has no end");

@@ -30,6 +30,7 @@ record Answer(String id, State state, String why, String what, long leaseMs) {
   }
 
   private static final String ID = "[A-Za-z0-9._:~-]{1,320}";
+  private static final double MIN_LEASE_S = 0.001;
   private static final double MAX_LEASE_S = 86_400;
 
   /**
@@ -45,7 +46,7 @@ record Answer(String id, State state, String why, String what, long leaseMs) {
     String state = values.getOrDefault("state", "");
     try {
       double leaseS = Double.parseDouble(values.getOrDefault("lease_s", ""));
-      if (id.matches(ID) && leaseS > 0 && leaseS <= MAX_LEASE_S) {
+      if (id.matches(ID) && leaseS >= MIN_LEASE_S && leaseS <= MAX_LEASE_S) {
         return new Answer(
             id,
             State.valueOf(state.toUpperCase(Locale.ROOT)),

@@ -89,7 +89,18 @@ public final class Names {
    * @throws IOException when it is no key
    */
   public static String segments(String version, byte[] key) throws IOException {
-    return key == null ? version : version + "/32=%" + PERCENT.formatHex(NativeSecurity.keyId(key));
+    return key == null ? version : sealed(version, NativeSecurity.keyId(key));
+  }
+
+  /**
+   * What segments lie below that are sealed.
+   *
+   * @param version the block's versioned name
+   * @param keyId names the key
+   * @return {@code <version>/32=<key id>}
+   */
+  public static String sealed(String version, byte[] keyId) {
+    return version + "/32=%" + PERCENT.formatHex(keyId);
   }
 
   /**

@@ -269,6 +269,25 @@ public final class Native {
       long node, String name, byte[][] manifest, int timeoutMs) throws IOException;
 
   /**
+   * Asks for what the segments of a guarded block are sealed with.
+   *
+   * @param node the node's handle
+   * @param version URI of the block's versioned name
+   * @param identifier that of a block token
+   * @param password the token's; it does not leave this process
+   * @param key its first element becomes the key's id, as it stands in names, its second one the
+   *     key
+   * @param timeoutMs how long to wait, in milliseconds
+   * @return JSON as of {@link #blockMetadata}; null when nobody answered in time, or nobody gives
+   *     the key to who has this token
+   * @throws IOException when the name is no name, the token is none, the answer is not of who knows
+   *     the token, or the node is closed
+   */
+  public static native String contentKey(
+      long node, String version, byte[] identifier, byte[] password, byte[][] key, int timeoutMs)
+      throws IOException;
+
+  /**
    * Publishes one Data packet until {@link #unpublish}; the name is registered toward the router.
    *
    * @param node the node's handle
@@ -296,19 +315,24 @@ public final class Native {
    * @param blocksPrefix URI of {@code /<root>/blocks}
    * @param segmentBytes data bytes a segment
    * @param maxOpenFiles most replicas whose files are kept open
+   * @param guarded whether segments are served sealed, and nothing else but their keys to who
+   *     proves to have a block token
    * @return the source's handle
    * @throws IOException when the name is no name or the node is closed
    */
   public static native long blockSourceOpen(
-      long node, String blocksPrefix, int segmentBytes, int maxOpenFiles) throws IOException;
+      long node, String blocksPrefix, int segmentBytes, int maxOpenFiles, boolean guarded)
+      throws IOException;
 
   /**
    * Waits for the next replica that somebody asked for and whose files are not known.
    *
    * @param source the source's handle
    * @param timeoutMs how long to wait, in milliseconds
-   * @return {@code "<pool> <block> <genstamp>"}, genstamp -1 when metadata is asked; null when the
-   *     time passed
+   * @return {@code "<pool> <block> <genstamp>"}, genstamp -1 when metadata is asked; where blocks
+   *     are guarded with {@code " write"} behind when the key of its write is wanted, {@code " key
+   *     <serial>"} for what is made with that block key (serial number without a sign), {@code "
+   *     token <identifier in hex>"} for both, if that token may read; null when the time passed
    * @throws IOException when the source is closed
    */
   public static native String blockSourceNext(long source, int timeoutMs) throws IOException;
@@ -325,6 +349,41 @@ public final class Native {
    */
   public static native void blockSourceAnswer(
       long source, String request, String blockPath, String metaPath, long length, long genstamp);
+
+  /**
+   * Answers a request of {@link #blockSourceNext} where blocks are guarded; refused as by {@link
+   * #blockSourceAnswer} with null. The library checks that who asks for a key has the password.
+   *
+   * @param source the source's handle
+   * @param request the request as it came
+   * @param blockPath path of the block file
+   * @param metaPath path of its checksum file
+   * @param length length of the replica in bytes
+   * @param genstamp generation stamp of the replica
+   * @param writeKey key of its write, null when it is not known
+   * @param writeSegmentBytes data bytes of the write's segments
+   * @param writeSegments how many segments of the block the write has sealed, from the first one on
+   * @param writeDigest SHA-256 over their digests
+   * @param serial serial number of the block key that {@code secret} is made with
+   * @param secret made for this pool and block; null for none
+   * @param password the token's, null when none was asked about
+   * @throws IOException when an argument is out of bounds
+   */
+  public static native void blockSourceAnswerGuarded(
+      long source,
+      String request,
+      String blockPath,
+      String metaPath,
+      long length,
+      long genstamp,
+      byte[] writeKey,
+      int writeSegmentBytes,
+      long writeSegments,
+      byte[] writeDigest,
+      int serial,
+      byte[] secret,
+      byte[] password)
+      throws IOException;
 
   /**
    * Forgets what was answered for a block: it is being appended to, moved or deleted.

@@ -8,6 +8,7 @@ import io.trunkline.hadoop.ndn.read.NamedReplicas;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.transport.NotServed;
+import io.trunkline.hadoop.wire.BlockToken;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -100,17 +101,15 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
       return null;
     }
     try {
-      String forbidden = DataProtection.againstReads(conf);
+      BlockToken secret = token();
+      String forbidden = secret == null ? DataProtection.againstReads(conf) : "";
       if (!forbidden.isEmpty()) {
         throw new NotServed(Fallback.SECURED_OTHER, forbidden);
-      }
-      if (guarded()) {
-        throw new NotServed(Fallback.SECURED_OTHER, "the block is read with a token");
       }
       if (shortCircuit()) {
         throw new NotServed(Fallback.SHORT_CIRCUIT, "");
       }
-      return NamedReplicas.open(settings, pool, block, genstamp, visibleLength);
+      return NamedReplicas.open(settings, pool, block, genstamp, visibleLength, secret);
     } catch (NotServed e) {
       TransferStats.get()
           .fallback(
@@ -123,18 +122,20 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
     }
   }
 
-  /** The client gets a token with every block, an empty one where tokens are off. */
-  private boolean guarded() {
+  /** The client gets a token with every block, an empty one where tokens are off: then null. */
+  private BlockToken token() throws NotServed {
     if (token.length == 0) {
-      return false;
+      return null;
     }
     Token<TokenIdentifier> parsed = new Token<>();
     try {
       parsed.readFields(new DataInputStream(new ByteArrayInputStream(token)));
     } catch (IOException e) {
-      return true;
+      throw new NotServed(Fallback.SECURED_OTHER, "the block's token is malformed");
     }
-    return parsed.getIdentifier().length > 0;
+    return parsed.getIdentifier().length == 0
+        ? null
+        : new BlockToken(parsed.getIdentifier(), parsed.getPassword());
   }
 
   /** Which replicas are local is not said here, so a client set up for local reads keeps them. */

@@ -26,11 +26,13 @@ public enum Fallback {
   NO_ROOM("no_room", "too many blocks are written at once"),
   /** The operation carries a block token, or the DataNode wants one, and not both. */
   BLOCK_TOKEN("block_token", "one side has block tokens and the other one has not"),
-  /** Where data transfer is protected, only writes with a token to several replicas go by name. */
+  /**
+   * Where data is protected, only reads, and writes to several replicas, go with a token by name.
+   */
   SECURED_OTHER(
       "secured_other",
-      "where data transfer is protected, only writes with a block token to several replicas go by"
-          + " name"),
+      "where data transfer is protected, only reads and writes to several replicas go by name, with"
+          + " a block token"),
   /** Stock code does a handshake of its own, as nothing tells it that it need not. */
   NO_RESOLVER("no_resolver", "Hadoop makes a handshake of its own on every connection"),
   /** The connection to the DataNode's plug-in could not be made secure. */
@@ -43,6 +45,8 @@ public enum Fallback {
   NO_METADATA("no_metadata", "no finalized replica is found by name"),
   /** The replica that answered is another one than was asked for. */
   OTHER_REPLICA("other_replica", "the replica found by name is not the one asked for"),
+  /** No DataNode gives the key of the block's segments to who has this token. */
+  NO_CONTENT_KEY("no_content_key", "no DataNode gives the block's content key"),
   /** The digests of the replica's segments cannot be had, or it has no checksums. */
   NO_MANIFEST("no_manifest", "the digests of the replica's segments are not found by name"),
   /** Short-circuit reads are configured. */

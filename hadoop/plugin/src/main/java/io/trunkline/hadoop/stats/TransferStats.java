@@ -56,6 +56,10 @@ public final class TransferStats {
     SECURED_CONNECTIONS,
     /** Connections that this JVM's DataNodes closed as they could not be made secure. */
     HANDSHAKES_REFUSED,
+    /** Requests for a block's key whose token this JVM's DataNodes did not accept. */
+    READERS_REFUSED,
+    /** Replicas that were read on under another key, as DataNodes did not know theirs any more. */
+    KEYS_RENEWED,
     /** Data connections that this JVM opened by UCX to write a block. */
     UCX_WRITES,
     /** Data connections that this JVM opened by UCX to read blocks. */

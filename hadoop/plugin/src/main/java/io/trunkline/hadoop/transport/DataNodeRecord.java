@@ -24,9 +24,15 @@ public record DataNodeRecord(
 
   private static final int MAX_BYTES = 4096;
 
-  /** An IP address in figures: what a stranger answers is never looked up in a name service. */
+  private static final String OCTET = "(25[0-5]|2[0-4]\\d|[01]?\\d?\\d)";
+
+  /**
+   * An IP address in figures: what a stranger answers is never looked up in a name service. {@link
+   * java.net.InetAddress} does so with four numbers when one is above 255, and with colons behind a
+   * dot.
+   */
   private static final Pattern FIGURES =
-      Pattern.compile("|(\\d{1,3}\\.){3}\\d{1,3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*(%\\w+)?");
+      Pattern.compile("|(" + OCTET + "\\.){3}" + OCTET + "|[0-9a-fA-F]*:[0-9a-fA-F:.]*(%\\w+)?");
 
   /**
    * A record of a DataNode that takes connections as they come.

@@ -70,7 +70,8 @@ final class RecordWire {
                   record.served(),
                   record.address(),
                   record.port(),
-                  reason + "...")
+                  reason + "...",
+                  record.secured())
               .encode();
     }
     return ByteBuffer.allocate(HEAD_BYTES + json.length)

@@ -55,10 +55,12 @@ public final class PacketFramer {
       hand(sink, in.array(), at);
       return true;
     }
-    if (collected.length < length) {
-      collected = Arrays.copyOf(collected, length);
-    }
     int part = Math.min(length - collectedLength, in.remaining());
+    if (collected.length < collectedLength + part) {
+      // By what has come: a head alone may announce any length.
+      int room = Math.max(collectedLength + part, 2 * collected.length);
+      collected = Arrays.copyOf(collected, Math.min(length, room));
+    }
     in.get(collected, collectedLength, part);
     collectedLength += part;
     if (collectedLength < length) {

@@ -7,37 +7,47 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.RecordingProxy;
+import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.TrunklineTrustedChannelResolver;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
-import java.io.File;
+import io.trunkline.hadoop.transport.DataNodeRecord;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketException;
 import java.net.URI;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.hdfs.DFSTestUtil;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
-import org.apache.hadoop.minikdc.MiniKdc;
-import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier.AccessMode;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.security.token.Token;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Stock clusters with block tokens, SASL and encryption: writes go by name, and stay secured. */
+/** Stock clusters with block tokens, SASL and encryption: what goes by name stays secured. */
 @Timeout(300)
 class SecuredClustersTest {
   private static final byte[] DATA = TestCluster.data(1, 20 << 20);
@@ -69,8 +79,10 @@ class SecuredClustersTest {
     assertEquals(0, cluster.count(Counter.HANDSHAKES_REFUSED));
     assertEquals(0, cluster.allFallbacks());
     cluster.check("/put", DATA, 3);
-    assertEquals(0, cluster.count(Counter.NAMED_READS));
-    assertTrue(cluster.count(Fallback.SECURED_OTHER) > 0, "reads go by TCP, and that is counted");
+    assertEquals(3, cluster.count(Counter.NAMED_READS));
+    assertEquals(DATA.length, cluster.count(Counter.BYTES_READ));
+    assertEquals(0, cluster.count(Counter.READERS_REFUSED));
+    assertEquals(0, cluster.allFallbacks());
   }
 
   /** What else HDFS does to files, by whatever way. */
@@ -161,7 +173,8 @@ class SecuredClustersTest {
         try (var in = fs.open(new Path("/unaware"))) {
           assertArrayEquals(DATA, in.readAllBytes());
         }
-        assertEquals(0, cluster.count(Counter.NAMED_READS));
+        assertEquals(DATA.length, cluster.count(Counter.BYTES_READ));
+        assertEquals(0, cluster.allFallbacks());
       }
     }
   }
@@ -198,15 +211,17 @@ class SecuredClustersTest {
         assertEquals(0, cluster.allFallbacks());
         assertEquals(3, cluster.count(Counter.NAMED_WRITES));
         assertTrue(tap.passed() > 3L * DATA.length, tap.passed() + " bytes");
+        cluster.check("/sealed", DATA, 3);
+        assertEquals(DATA.length, cluster.count(Counter.BYTES_READ));
+        assertEquals(0, cluster.allFallbacks());
         for (int at = 0; at < DATA.length; at += 4_000_037) {
           assertFalse(tap.saw(Arrays.copyOfRange(DATA, at, at + 12)), "bytes at " + at);
         }
-        cluster.check("/sealed", DATA, 3);
       }
     }
   }
 
-  /** Without the resolver stock code makes its own handshake, and all goes by TCP. */
+  /** Without the resolver stock code makes its own handshake, and all writes go by TCP. */
   @Test
   void encryptionWithoutTheResolver() throws Exception {
     Configuration conf = encrypted();
@@ -216,6 +231,7 @@ class SecuredClustersTest {
       cluster.check("/stock", DATA, 3);
       assertEquals(0, cluster.count(Counter.NAMED_WRITES));
       assertTrue(cluster.count(Fallback.NO_RESOLVER) > 0);
+      assertEquals(DATA.length, cluster.count(Counter.BYTES_READ), "reads need none");
     }
   }
 
@@ -275,37 +291,100 @@ class SecuredClustersTest {
     }
   }
 
+  /**
+   * A client without the jar, a DataNode without it, and one whose plug-in is older: whoever speaks
+   * to them does so by stock TCP. The DataNodes take nothing there that is not encrypted.
+   */
+  @Test
+  void whoHasNoPluginOrAnOlderOne() throws Exception {
+    byte[] data = Arrays.copyOf(DATA, 1_000_003);
+    Configuration[] overlays = new Configuration[3];
+    for (int i = 0; i < overlays.length; i++) {
+      overlays[i] = new Configuration(false);
+      overlays[i].set("trunkline.transport", i == 0 ? "ndn,tcp" : "tcp");
+    }
+    try (TestCluster cluster = new TestCluster(encrypted(), 3, overlays);
+        NdnNode node = NdnNode.acquire(Settings.from(cluster.fs().getConf()), null)) {
+      InetSocketAddress older = cluster.mini().getDataNodes().get(2).getXferAddress();
+      byte[] record = new DataNodeRecord(Preamble.VERSION - 1, true, "", 1, "", true).encode();
+      Native.publishStatic(node.handle(), node.names().dataNode(older).get(0), record, 60_000);
+
+      Configuration bare = new HdfsConfiguration();
+      for (String property :
+          new String[] {
+            "hadoop.rpc.socket.factory.class.default",
+            "dfs.client.replica.accessor.builder.classes",
+            "dfs.trustedchannel.resolver.class"
+          }) {
+        assertFalse(bare.getTrimmed(property, "").contains("trunkline"), property);
+      }
+      try (FileSystem stock = FileSystem.newInstance(cluster.fs().getUri(), bare)) {
+        try (FSDataOutputStream out = stock.create(new Path("/bare"))) {
+          out.write(data);
+        }
+        try (FSDataInputStream in = stock.open(new Path("/bare"))) {
+          assertArrayEquals(data, in.readAllBytes());
+        }
+      }
+      assertEquals(0, cluster.count(Counter.NAMED_WRITES));
+      assertEquals(0, cluster.count(Counter.NAMED_READS));
+      cluster.check("/bare", data, 3);
+      assertEquals(data.length, cluster.count(Counter.BYTES_READ), "written by whoever it was");
+
+      boolean all = false;
+      for (int i = 0; i < 40 && !all; i++) {
+        cluster.write("/mixed" + i, data);
+        cluster.check("/mixed" + i, data, 3);
+        all =
+            cluster.count(Fallback.NO_PLUGIN) > 0
+                && cluster.count(Fallback.OTHER_VERSION) > 0
+                && cluster.count(Counter.NAMED_RECEIVES) > 0;
+      }
+      assertTrue(all, "the order of a pipeline is chance");
+      assertEquals(0, cluster.count(Fallback.HANDSHAKE));
+      assertEquals(0, cluster.count(Fallback.READ_FAILED));
+      for (DataNode dataNode : cluster.mini().getDataNodes()) {
+        takesNothingInPlain(dataNode, "/bare", cluster);
+      }
+    }
+  }
+
+  /** Not even a write that the token permits. */
+  private static void takesNothingInPlain(DataNode dataNode, String path, TestCluster cluster)
+      throws Exception {
+    ExtendedBlock block = DFSTestUtil.getAllBlocks(cluster.fs(), new Path(path)).get(0).getBlock();
+    ExtendedBlock other = new ExtendedBlock(block);
+    other.setBlockId(block.getBlockId() + (1L << 40));
+    Token<BlockTokenIdentifier> token =
+        dataNode
+            .getBlockPoolTokenSecretManager()
+            .generateToken(
+                other,
+                EnumSet.of(AccessMode.WRITE),
+                new StorageType[] {StorageType.DISK},
+                new String[] {"storage0"});
+    int port = dataNode.getXferAddress().getPort();
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket.setSoTimeout(20_000);
+      socket.getOutputStream().write(StockBytes.writeHeader(other, token));
+      assertEquals(-1, socket.getInputStream().read(), "it hangs up");
+    } catch (SocketException e) {
+      // By a reset, as it has not read all.
+      assertFalse(dataNode.getFSDataset().contains(other));
+    }
+    assertFalse(dataNode.getFSDataset().contains(other));
+  }
+
   @ParameterizedTest
   @CsvSource({"authentication, false", "integrity, false", "privacy, false", "privacy, true"})
   void kerberos(String qop, boolean encrypted) throws Exception {
-    File directory = Files.createTempDirectory("kdc").toFile();
-    MiniKdc kdc = new MiniKdc(MiniKdc.createConf(), directory);
-    kdc.start();
-    try {
-      File keytab = new File(directory, "hdfs.keytab");
-      kdc.createPrincipal(keytab, "hdfs/localhost", "HTTP/localhost");
+    try (TestKdc kdc = new TestKdc()) {
       Configuration conf = encrypted ? encrypted() : tokens();
-      conf.set(
-          "dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
-      conf.set("hadoop.security.authentication", "kerberos");
-      for (String daemon : new String[] {"namenode", "datanode"}) {
-        conf.set("dfs." + daemon + ".kerberos.principal", "hdfs/localhost@" + kdc.getRealm());
-        conf.set("dfs." + daemon + ".keytab.file", keytab.getPath());
-      }
-      conf.set("dfs.web.authentication.kerberos.principal", "HTTP/localhost@" + kdc.getRealm());
-      conf.set("dfs.web.authentication.kerberos.keytab", keytab.getPath());
-      conf.set("dfs.data.transfer.protection", qop);
-      // Web pages without TLS.
-      conf.setBoolean("ignore.secure.ports.for.testing", true);
-      UserGroupInformation.setConfiguration(conf);
+      kdc.secure(conf, qop);
       try (TestCluster cluster = new TestCluster(conf, 3)) {
         putGoesByName(cluster);
         allElseWorks(cluster);
       }
-    } finally {
-      UserGroupInformation.reset();
-      UserGroupInformation.setConfiguration(new Configuration());
-      kdc.stop();
     }
   }
 }

@@ -28,6 +28,7 @@ import org.apache.hadoop.hdfs.DFSTestUtil;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.hdfs.MiniDFSCluster.DataNodeProperties;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
@@ -37,20 +38,36 @@ import org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin;
 final class TestCluster implements AutoCloseable {
   static final int BLOCK_BYTES = 8 << 20;
 
-  private final MiniDFSCluster mini;
+  private final Path base;
+  private MiniDFSCluster mini;
   private final Map<Counter, Long> counters = new EnumMap<>(Counter.class);
   private final Map<Fallback, Long> fallbacks = new EnumMap<>(Fallback.class);
 
   TestCluster(Configuration conf, int dataNodes, Configuration... overlays) throws IOException {
     Path parent = Files.createDirectories(Path.of("target", "dfs").toAbsolutePath());
-    Path base = Files.createTempDirectory(parent, "cluster");
+    base = Files.createTempDirectory(parent, "cluster");
+    mini = start(conf, dataNodes, true, overlays);
+    reset();
+  }
+
+  private MiniDFSCluster start(
+      Configuration conf, int dataNodes, boolean format, Configuration... overlays)
+      throws IOException {
     MiniDFSCluster.Builder builder =
-        new MiniDFSCluster.Builder(conf, base.toFile()).numDataNodes(dataNodes);
+        new MiniDFSCluster.Builder(conf, base.toFile()).numDataNodes(dataNodes).format(format);
     if (overlays.length > 0) {
       builder.dataNodeConfOverlays(overlays);
     }
-    mini = builder.build();
-    mini.waitActive();
+    MiniDFSCluster started = builder.build();
+    started.waitActive();
+    return started;
+  }
+
+  /** Stops all of it, and starts it with the same files and another configuration. */
+  void restart(Configuration conf, Configuration... overlays) throws IOException {
+    int dataNodes = mini.getDataNodes().size();
+    mini.shutdown();
+    mini = start(conf, dataNodes, false, overlays);
     reset();
   }
 
@@ -68,6 +85,10 @@ final class TestCluster implements AutoCloseable {
     conf.setInt("dfs.client.socket-timeout", 20_000);
     conf.setInt("dfs.namenode.heartbeat.recheck-interval", 500);
     conf.setInt("dfs.heartbeat.interval", 1);
+    // A copy that the NameNode ordered and that failed is ordered again after this, not after five
+    // minutes: on a busy machine it orders one to a DataNode that has the block and is yet to say
+    // so.
+    conf.setInt("dfs.namenode.reconstruction.pending.timeout-sec", 5);
     conf.setInt("trunkline.ndn.pull.timeout.ms", 6000);
     return conf;
   }
@@ -159,12 +180,11 @@ final class TestCluster implements AutoCloseable {
   }
 
   /** Stops the DataNode at a place of the pipeline that a stream writes to. */
-  void stopInPipeline(FSDataOutputStream out, int place) throws Exception {
+  DataNodeProperties stopInPipeline(FSDataOutputStream out, int place) throws Exception {
     DatanodeInfo[] pipeline = ((DFSOutputStream) out.getWrappedStream()).getPipeline();
     for (int i = 0; i < mini.getDataNodes().size(); i++) {
       if (mini.getDataNodes().get(i).getXferPort() == pipeline[place].getXferPort()) {
-        mini.stopDataNode(i);
-        return;
+        return mini.stopDataNode(i);
       }
     }
     throw new AssertionError("no DataNode at " + place);

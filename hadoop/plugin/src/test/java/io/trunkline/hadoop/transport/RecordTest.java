@@ -103,6 +103,13 @@ class RecordTest {
   }
 
   @Test
+  void aShorterReasonLeavesTheRestAsItIs() throws IOException {
+    DataNodeRecord wordy = new DataNodeRecord(4, true, "127.0.0.1", 4567, "x".repeat(900), true);
+    DataNodeRecord read = DataNodeRecord.decode(RecordWire.answer(RecordWire.answer(wordy, 7), 7));
+    assertTrue(read.secured() && read.served() && read.version() == 4, read::toString);
+  }
+
+  @Test
   void answersToOthersAreLeftAlone() throws IOException {
     byte[] answer = RecordWire.answer(RECORD, 7).array();
     assertNull(RecordWire.answer(ByteBuffer.wrap(answer), 8));

@@ -59,7 +59,7 @@ class WireTest {
   void secureHelloRoundTripsAtEveryCut() throws IOException {
     byte[] message = new byte[SecureHello.MESSAGE_BYTES];
     message[3] = 7;
-    SecureHello hello = new SecureHello("identifier".getBytes(), message);
+    SecureHello hello = new SecureHello("identifier".getBytes(), "10.0.0.1:9866 dn1:9866", message);
     byte[] bytes = hello.encode();
     for (int cut = 0; cut < bytes.length; cut++) {
       ByteBuffer in = ByteBuffer.wrap(bytes, 0, cut);
@@ -72,15 +72,20 @@ class WireTest {
     SecureHello read = SecureHello.decode(in);
     assertEquals(bytes.length, in.position());
     assertArrayEquals(hello.identifier(), read.identifier());
+    assertEquals(hello.address(), read.address());
     assertArrayEquals(message, read.message());
   }
 
   @Test
   void secureHelloRefusesStrangers() {
-    byte[] hello = new SecureHello(new byte[10], new byte[SecureHello.MESSAGE_BYTES]).encode();
+    byte[] hello =
+        new SecureHello(new byte[10], "dn1:9866", new byte[SecureHello.MESSAGE_BYTES]).encode();
     assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(NAMED.encode())));
     assertEquals(SecureHello.Kind.OTHER, SecureHello.look(ByteBuffer.wrap(new byte[] {'G'})));
-    for (int[] change : new int[][] {{4, 2}, {4, 5}, {5, 1}, {6, 0x7F}, {6, 0x10}, {7, 0}}) {
+    for (int[] change :
+        new int[][] {
+          {4, 2}, {4, 4}, {5, 1}, {6, 0x7F}, {6, 0x10}, {7, 0}, {8, 2}, {9, 0}, {20, 0x1F}, {20, -1}
+        }) {
       byte[] bytes = Arrays.copyOf(hello, 40_000);
       bytes[change[0]] = (byte) change[1];
       if (change[0] == 6 && change[1] == 0x10) {
@@ -97,8 +102,8 @@ class WireTest {
   @Test
   void thePrologueHoldsBothVersions() throws IOException {
     Welcome welcome = Welcome.draw();
-    byte[] prologue = SecureHello.prologue(welcome, new byte[] {1, 2});
-    byte[] hello = new SecureHello(new byte[] {1, 2}, new byte[48]).encode();
+    byte[] prologue = SecureHello.prologue(welcome, new byte[] {1, 2}, "dn1:9866");
+    byte[] hello = new SecureHello(new byte[] {1, 2}, "dn1:9866", new byte[48]).encode();
     byte[] expected =
         ByteBuffer.allocate(Welcome.BYTES + hello.length - 48)
             .put(welcome.encode())
@@ -113,7 +118,7 @@ class WireTest {
         new byte[][] {{0}, {'T', 'R', 'X'}, "GET / HTTP/1.1".getBytes(), StockBytes.heartbeat()}) {
       assertThrows(IOException.class, () -> Preamble.decode(ByteBuffer.wrap(stranger)));
     }
-    for (int[] change : new int[][] {{4, 2}, {4, 5}, {5, 2}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
+    for (int[] change : new int[][] {{4, 2}, {4, 4}, {5, 2}, {6, 0x7F}, {7, 0}, {61, 0x7F}}) {
       byte[] bytes = Arrays.copyOf(NAMED.encode(), 2000);
       bytes[change[0] == 61 ? NAMED.encode().length - 4 : change[0]] = (byte) change[1];
       assertThrows(
@@ -373,7 +378,7 @@ class WireTest {
     byte[] packet = StockBytes.packet(0, 0, false, new byte[100]);
     ByteBuffer record = ByteBuffer.allocate(packet.length + 7);
     record.put((byte) 1).putShort((short) (packet.length - 104)).putInt(5).put(packet);
-    byte[] hello = new SecureHello(new byte[20], new byte[48]).encode();
+    byte[] hello = new SecureHello(new byte[20], "dn1:9866", new byte[48]).encode();
     byte[][] seeds = {named, hello, SEALED.encode(), header, packet, record.array(), new byte[64]};
     for (int round = 0; round < 40_000; round++) {
       byte[] bytes = seeds[random.nextInt(seeds.length)].clone();

@@ -5,8 +5,12 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.util.EnumSet;
+import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.security.token.block.BlockPoolTokenSecretManager;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier.AccessMode;
 import org.apache.hadoop.io.WritableUtils;
 
 /**
@@ -14,6 +18,9 @@ import org.apache.hadoop.io.WritableUtils;
  * keys that it shares with the NameNode.
  */
 final class BlockTokens {
+  /** Of the tokens whose passwords are secrets of the DataNodes. No user can have this name. */
+  static final String RESERVED_USER = "trunkline content key";
+
   private final BlockPoolTokenSecretManager secrets;
 
   /**
@@ -29,18 +36,98 @@ final class BlockTokens {
    * The password of a token.
    *
    * @param identifier the token's identifier, from whoever it may be
-   * @return the password
+   * @return the password, the caller's to wipe
    * @throws IOException when it is no identifier, has expired, or is of keys that are not known
    */
   byte[] password(byte[] identifier) throws IOException {
+    try {
+      return secrets.retrievePassword(parse(identifier));
+    } catch (RuntimeException e) {
+      throw new IOException("block token: " + e.getMessage(), e);
+    }
+  }
+
+  /** What an identifier says, from whoever it may be. */
+  static BlockTokenIdentifier identifier(byte[] identifier) throws IOException {
     refuseHuge(identifier);
     BlockTokenIdentifier token = new BlockTokenIdentifier();
     try {
       token.readFields(new DataInputStream(new ByteArrayInputStream(identifier)));
-      return secrets.retrievePassword(token);
     } catch (RuntimeException e) {
       throw new IOException("block token: " + e.getMessage(), e);
     }
+    return token;
+  }
+
+  /**
+   * Who may read a block, as the token says.
+   *
+   * @param password the token's
+   * @param serial serial number of the block key that it was made with
+   */
+  record Reader(byte[] password, int serial) {
+    @Override
+    public String toString() {
+      return "Reader(block key " + serial + ")";
+    }
+  }
+
+  /**
+   * Checks a token as stock code does it before it sends a block. Whoever brings the identifier has
+   * still to show that it has the password.
+   *
+   * @param identifier the token's identifier, from whoever it may be
+   * @param block what is to be read
+   * @return the password, and the key that it was made with
+   * @throws IOException when it is no identifier, has expired, is of keys that are not known, of
+   *     another block, or does not permit to read
+   */
+  Reader reader(byte[] identifier, ExtendedBlock block) throws IOException {
+    try {
+      BlockTokenIdentifier token = parse(identifier);
+      byte[] password = secrets.retrievePassword(token);
+      secrets.checkAccess(token, null, block, AccessMode.READ);
+      return new Reader(password, token.getKeyId());
+    } catch (RuntimeException e) {
+      throw new IOException("block token: " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * What all DataNodes that hold a block can make of one of the block keys, and nobody else: the
+   * password of a token that no NameNode issues, and that permits nothing.
+   *
+   * @param pool block pool
+   * @param block block id
+   * @param serial serial number of the block key
+   * @return the secret
+   * @throws IOException when the key is not known
+   */
+  byte[] secret(String pool, long block, int serial) throws IOException {
+    BlockTokenIdentifier nobodys =
+        new BlockTokenIdentifier(
+            RESERVED_USER,
+            pool,
+            block,
+            EnumSet.noneOf(AccessMode.class),
+            new StorageType[0],
+            new String[0],
+            false);
+    nobodys.setKeyId(serial);
+    nobodys.setExpiryDate(Long.MAX_VALUE);
+    try {
+      return secrets.retrievePassword(nobodys);
+    } catch (RuntimeException e) {
+      throw new IOException("block key " + serial + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static BlockTokenIdentifier parse(byte[] identifier) throws IOException {
+    BlockTokenIdentifier token = identifier(identifier);
+    if (RESERVED_USER.equals(token.getUserId()) || token.getExpiryDate() == Long.MAX_VALUE) {
+      throw new IOException("block token is none that a NameNode issues");
+    }
+    return token;
   }
 
   /**

@@ -90,14 +90,26 @@ final class BodyPuller implements Closeable {
     this.opener = opener;
     this.pullTimeoutMs = pullTimeoutMs;
     this.readTimeoutMs = readTimeoutMs;
-    boolean published = op.token() == null || preamble.key() != null;
-    if (published && op.stage() == BlockConstructionStage.PIPELINE_SETUP_CREATE) {
+    if (op.token() == null) {
+      askAhead();
+    }
+  }
+
+  /**
+   * Stock code wants what follows the header: by then it has looked at the block token, which may
+   * be one for another block. Nothing is asked for in its name before.
+   */
+  void permitted() {
+    if (op.token() != null && preamble.key() != null) {
       askAhead();
     }
   }
 
   /** A new block begins with segment 0: it can be asked for before the first record has come. */
   private void askAhead() {
+    if (op.stage() != BlockConstructionStage.PIPELINE_SETUP_CREATE) {
+      return;
+    }
     try {
       source(ControlRecord.BLOCK_SEGMENT, 0);
     } catch (IOException e) {

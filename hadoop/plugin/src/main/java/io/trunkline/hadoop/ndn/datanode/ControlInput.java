@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.ReadableByteChannel;
+import java.util.Arrays;
 
 /**
  * The control connection as a DataNode reads it: buffered, with the stock read timeout, and with a
@@ -94,6 +95,11 @@ final class ControlInput {
   /** The bytes that have come; whoever takes some moves the position. */
   ByteBuffer buffer() {
     return buffer;
+  }
+
+  /** What was taken held secrets: the write's key, or its token. */
+  void wipeTaken() {
+    Arrays.fill(bytes, 0, buffer.position(), (byte) 0);
   }
 
   /**

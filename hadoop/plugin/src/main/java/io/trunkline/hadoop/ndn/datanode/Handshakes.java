@@ -7,6 +7,7 @@ import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.util.LogLimit;
 import java.io.IOException;
+import java.util.Arrays;
 import org.apache.hadoop.security.token.SecretManager.InvalidToken;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,6 +28,7 @@ final class Handshakes implements NamedInput.Security {
   private static final int MAX_SHOWN = 200;
 
   private final BlockTokens tokens;
+  private final OwnAddresses own;
   private final Welcome welcome;
   private final AnswerOutput out;
   private final Known known;
@@ -35,12 +37,14 @@ final class Handshakes implements NamedInput.Security {
    * For one connection.
    *
    * @param tokens knows passwords, null where there are no tokens
+   * @param own which DataNode this is
    * @param welcome what this end has said first
    * @param out takes the answer, and all that follows it
    * @param known told once of who is no stranger any more
    */
-  Handshakes(BlockTokens tokens, Welcome welcome, AnswerOutput out, Known known) {
+  Handshakes(BlockTokens tokens, OwnAddresses own, Welcome welcome, AnswerOutput out, Known known) {
     this.tokens = tokens;
+    this.own = own;
     this.welcome = welcome;
     this.out = out;
     this.known = known;
@@ -62,8 +66,11 @@ final class Handshakes implements NamedInput.Security {
       if (tokens == null) {
         throw new IOException("this DataNode has no block tokens");
       }
-      SecureSession session =
-          SecureSession.server(welcome, tokens.password(hello.identifier()), hello.identifier());
+      if (!own.include(hello.address())) {
+        // Passed on by whoever stands in the place of that one, or an address that was translated.
+        throw new IOException("it is for " + hello.address() + ", which is not this DataNode");
+      }
+      SecureSession session = session(hello);
       try {
         session.hear(hello.message());
         out.secure(session.say(), session);
@@ -86,11 +93,20 @@ final class Handshakes implements NamedInput.Security {
     }
   }
 
+  private SecureSession session(SecureHello hello) throws IOException {
+    byte[] password = tokens.password(hello.identifier());
+    try {
+      return SecureSession.server(welcome, password, hello.identifier(), hello.address());
+    } finally {
+      Arrays.fill(password, (byte) 0);
+    }
+  }
+
   /**
    * What stock code says of a token has the token's own texts in it, which anybody may have
    * written.
    */
-  private static String shown(String message) {
+  static String shown(String message) {
     String line = String.valueOf(message).replaceAll("\\p{Cntrl}", " ");
     return line.length() <= MAX_SHOWN ? line : line.substring(0, MAX_SHOWN) + "…";
   }

@@ -11,6 +11,8 @@ final class LivePull implements SegmentSource {
   private static final long NO_LAST = -1;
 
   private final long pull;
+  private final boolean stream;
+  private final WriteKeys.Write noted;
 
   /**
    * Begins to pull.
@@ -20,10 +22,14 @@ final class LivePull implements SegmentSource {
    * @param stream whether it is the writer's stream, or else the block
    * @param first first segment
    * @param key what segments are sealed with, null when they are not
+   * @param noted takes note of the segments that come, null when nobody wants to know
    * @throws IOException when the plane is down
    */
-  LivePull(NdnNode node, String prefix, boolean stream, long first, WriteKey key)
+  LivePull(
+      NdnNode node, String prefix, boolean stream, long first, WriteKey key, WriteKeys.Write noted)
       throws IOException {
+    this.stream = stream;
+    this.noted = noted;
     pull =
         Native.pullOpen(
             node.handle(),
@@ -52,18 +58,23 @@ final class LivePull implements SegmentSource {
       int digestAt,
       int timeoutMs)
       throws IOException {
-    return Native.pullTakePiece(
-        pull,
-        segment,
-        header,
-        to,
-        off + piece.sumsAt(),
-        piece.sumsLength(),
-        off + piece.dataAt(),
-        piece.dataLength(),
-        digests,
-        digestAt,
-        timeoutMs);
+    boolean came =
+        Native.pullTakePiece(
+            pull,
+            segment,
+            header,
+            to,
+            off + piece.sumsAt(),
+            piece.sumsLength(),
+            off + piece.dataAt(),
+            piece.dataLength(),
+            digests,
+            digestAt,
+            timeoutMs);
+    if (came && noted != null) {
+      noted.took(stream, piece.header(), digests, digestAt, to, off + piece.sumsAt());
+    }
+    return came;
   }
 
   @Override

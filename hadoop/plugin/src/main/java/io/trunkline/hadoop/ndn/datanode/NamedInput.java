@@ -5,6 +5,7 @@ import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.ndn.write.Inflow;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
@@ -26,7 +27,7 @@ import java.util.function.LongSupplier;
  * together again from control records and pulled bodies.
  *
  * <pre>
- *   HELLO --handshake, or none--> PREAMBLE ---> HEADER ---> RECORD
+ *   HELLO --handshake, or none--> PREAMBLE ---> HEADER ---> PERMITTED ---> RECORD
  *   RECORD <---> BY_NAME, READ_AHEAD or INLINE
  * </pre>
  *
@@ -85,6 +86,8 @@ final class NamedInput extends InputStream {
     HELLO,
     PREAMBLE,
     HEADER,
+    /** Stock code has the header; what it reads next it reads because the header may go on. */
+    PERMITTED,
     RECORD,
     /** A body is due that is to be pulled. */
     BY_NAME,
@@ -95,11 +98,14 @@ final class NamedInput extends InputStream {
   }
 
   /** What there is once it is known which block is written. */
-  private record Write(Inflow inflow, ControlRecords records, BodyPuller puller) {
+  private record Write(Inflow inflow, ControlRecords records, BodyPuller puller, WriteKey key) {
     void close() {
       puller.close();
       inflow.close();
       records.close();
+      if (key != null) {
+        key.wipe();
+      }
     }
   }
 
@@ -214,6 +220,10 @@ final class NamedInput extends InputStream {
           }
         }
         case HEADER -> readHeader();
+        case PERMITTED -> {
+          write.puller().permitted();
+          state = State.RECORD;
+        }
         case RECORD -> {
           if (!readRecord()) {
             return -1;
@@ -297,6 +307,7 @@ final class NamedInput extends InputStream {
     if (preamble.key() != null && session == null) {
       throw new IOException("preamble with a key on a connection that is not secure");
     }
+    control.wipeTaken();
     security.known();
     state = State.HEADER;
     return true;
@@ -329,6 +340,7 @@ final class NamedInput extends InputStream {
       throw new IOException("connection to the plug-in carries no write");
     }
     WriteOp op = OpHeader.parseWrite(control.buffer());
+    control.wipeTaken();
     if (op.header().length > OpHeader.MAX_NAMED_BYTES) {
       // Clients of ours send none; passed on, it would be held against the next DataNode.
       throw new IOException("op header of " + op.header().length + " bytes");
@@ -350,7 +362,7 @@ final class NamedInput extends InputStream {
     answers.begin();
     Inflow inflow = Inflow.open(op, preamble, answers);
     ControlRecords records = new ControlRecords(control, inflow);
-    write = new Write(inflow, records, pullers.make(op, preamble, records));
+    write = new Write(inflow, records, pullers.make(op, preamble, records), preamble.key());
     if (closed) {
       // Whoever closed may have come before there was anything to end.
       close();
@@ -358,7 +370,7 @@ final class NamedInput extends InputStream {
     }
     stats.add(Counter.NAMED_RECEIVES);
     give(op.header(), op.header().length);
-    state = State.RECORD;
+    state = State.PERMITTED;
   }
 
   /** Returns false when the connection ends where a record would begin. */

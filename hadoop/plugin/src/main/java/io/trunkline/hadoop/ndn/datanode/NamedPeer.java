@@ -31,16 +31,18 @@ final class NamedPeer extends TransportPeer {
    * @param socket an accepted connection, with a channel
    * @param settings the settings
    * @param nodes the forwarders
-   * @param resolver told of blocks that are written to, null where none is read by name
+   * @param replicas told of blocks that are written to, null where none is read by name
    * @param tokens knows the passwords of block tokens, null where there are none
+   * @param own which DataNode this is
    * @throws IOException when the connection has gone already
    */
   NamedPeer(
       Socket socket,
       Settings settings,
       NodesByCategory nodes,
-      ReplicaResolver resolver,
-      BlockTokens tokens)
+      ServedReplicas replicas,
+      BlockTokens tokens,
+      OwnAddresses own)
       throws IOException {
     super(socket.getRemoteSocketAddress(), socket.getLocalSocketAddress(), settings.statsFile());
     socket.setTcpNoDelay(true);
@@ -58,21 +60,19 @@ final class NamedPeer extends TransportPeer {
             new ControlInput(stock.getInputStream(), socket.getChannel()),
             nodes.reads().names(),
             (op, preamble, records) -> {
-              if (resolver != null) {
-                resolver.forget(op.pool(), op.block());
-              }
+              WriteKeys.Write noted = replicas == null ? null : replicas.begins(op, preamble);
               NdnNode node = nodes.of(op);
               return new BodyPuller(
                   op,
                   preamble,
                   records,
                   (prefix, stream, first) ->
-                      new LivePull(node, prefix, stream, first, preamble.key()),
+                      new LivePull(node, prefix, stream, first, preamble.key(), noted),
                   settings.pullTimeoutMs(),
                   () -> readTimeoutMs);
             },
             out,
-            new Handshakes(tokens, welcome, out, this::becomeKnown),
+            new Handshakes(tokens, own, welcome, out, this::becomeKnown),
             System::nanoTime);
   }
 

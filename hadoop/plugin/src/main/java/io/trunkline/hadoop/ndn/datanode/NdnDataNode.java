@@ -26,6 +26,7 @@ public final class NdnDataNode implements AutoCloseable {
   private final DataNode dataNode;
   private final Settings settings;
   private final NodesByCategory nodes;
+  private final OwnAddresses own;
   private Acceptor acceptor;
   private InetSocketAddress address;
 
@@ -33,7 +34,7 @@ public final class NdnDataNode implements AutoCloseable {
   private boolean secured;
 
   /** Null where no block is read by name. */
-  private ReplicaResolver resolver;
+  private ServedReplicas replicas;
 
   private Announcer announcer;
 
@@ -41,6 +42,7 @@ public final class NdnDataNode implements AutoCloseable {
     this.dataNode = dataNode;
     this.settings = settings;
     this.nodes = new NodesByCategory(settings);
+    this.own = new OwnAddresses(dataNode::getDatanodeId, this::furtherAddresses);
   }
 
   /**
@@ -71,9 +73,10 @@ public final class NdnDataNode implements AutoCloseable {
       BlockTokens tokens = null;
       if (secured) {
         tokens = new BlockTokens(dataNode.getBlockPoolTokenSecretManager());
+        replicas = new GuardedReplicas(nodes.reads(), dataNode, tokens);
         logSecured();
       } else {
-        resolver = new ReplicaResolver(nodes.reads(), dataNode);
+        replicas = new ReplicaResolver(nodes.reads(), dataNode);
       }
       acceptor = acceptor(tokens, xceivers);
       address = acceptor.address();
@@ -81,23 +84,18 @@ public final class NdnDataNode implements AutoCloseable {
     } else {
       LOG.info("named data is off on this DataNode: {}", refusal);
     }
-    announcer =
-        new Announcer(
-            nodes.reads().names(),
-            dataNode::getDatanodeId,
-            this::furtherAddresses,
-            publisher(record(refusal).encode()));
+    announcer = new Announcer(nodes.reads().names(), own, publisher(record(refusal).encode()));
   }
 
   private Acceptor acceptor(BlockTokens tokens, XceiverStarter xceivers) throws IOException {
     return new Acceptor(
         settings.dataNodeAddress(),
-        accepted -> new NamedPeer(accepted.socket(), settings, nodes, resolver, tokens),
+        accepted -> new NamedPeer(accepted.socket(), settings, nodes, replicas, tokens, own),
         new PeerHandoff(TransportNames.NDN, xceivers));
   }
 
   private void logSecured() {
-    LOG.info("named data: writes are secured by their block tokens; blocks are not read by name");
+    LOG.info("named data: writes and reads are secured by block tokens");
     String missing = DataProtection.againstSecuredWrites(dataNode.getConf());
     if (!missing.isEmpty()) {
       LOG.warn("named data: this DataNode passes writes on by stock TCP: {}", missing);
@@ -107,7 +105,7 @@ public final class NdnDataNode implements AutoCloseable {
   /** Where the stock port takes connections at every address, a client may know any of them. */
   private Set<String> furtherAddresses() {
     boolean anywhere = dataNode.getXferAddress().getAddress().isAnyLocalAddress();
-    return anywhere ? Announcer.ofThisHost() : Set.of();
+    return anywhere ? OwnAddresses.ofThisHost() : Set.of();
   }
 
   private Announcer.Publisher publisher(byte[] record) {
@@ -145,8 +143,8 @@ public final class NdnDataNode implements AutoCloseable {
     if (acceptor != null) {
       acceptor.close();
     }
-    if (resolver != null) {
-      resolver.close();
+    if (replicas != null) {
+      replicas.close();
     }
     nodes.close();
   }

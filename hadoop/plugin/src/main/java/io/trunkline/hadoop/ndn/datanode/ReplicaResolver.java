@@ -2,23 +2,19 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
+import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.util.LogLimit;
-import java.io.File;
+import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
-import org.apache.hadoop.hdfs.protocol.BlockLocalPathInfo;
-import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
-import org.apache.hadoop.hdfs.server.common.HdfsServerConstants.ReplicaState;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
-import org.apache.hadoop.hdfs.server.datanode.Replica;
-import org.apache.hadoop.hdfs.server.datanode.fsdataset.FsDatasetSpi;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Tells the native library where the DataNode's finalized replicas lie, when somebody asks for one
- * by name. The library reads the files by itself.
+ * by name in a cluster without block tokens. The library reads the files by itself.
  */
-final class ReplicaResolver implements AutoCloseable {
+final class ReplicaResolver implements ServedReplicas {
   private static final Logger LOG = LoggerFactory.getLogger(ReplicaResolver.class);
   private static final LogLimit GUARDED = new LogLimit();
   private static final int WAIT_MS = 500;
@@ -42,7 +38,8 @@ final class ReplicaResolver implements AutoCloseable {
             node.handle(),
             node.names().blocks(),
             node.settings().segmentBytes(),
-            node.settings().dataNodeOpenReplicas());
+            node.settings().dataNodeOpenReplicas(),
+            false);
     loop = new RequestLoop(() -> Native.blockSourceNext(source, WAIT_MS), this::answer, PAUSE_MS);
   }
 
@@ -57,25 +54,14 @@ final class ReplicaResolver implements AutoCloseable {
       Native.blockSourceAnswer(source, request, null, null, 0, 0);
     } else {
       Native.blockSourceAnswer(
-          source, request, files.block, files.meta, files.length, files.genstamp);
+          source, request, files.block(), files.meta(), files.length(), files.genstamp());
     }
   }
 
-  private record ReplicaFiles(String block, String meta, long length, long genstamp) {}
-
-  /** Finds a replica that is finalized before and after its files were looked up. */
   private ReplicaFiles find(String request) throws IOException {
     String[] parts = request.split(" ");
     if (parts.length != 3) {
       throw new IOException("not \"pool block genstamp\"");
-    }
-    long block = Long.parseLong(parts[1]);
-    long genstamp = Long.parseLong(parts[2]);
-    // Anybody may ask for any pool. Stock code keeps a lock for ever, and writes a warning, for
-    // each pool that it is asked about and does not know.
-    FsDatasetSpi<?> dataset = dataNode.getFSDataset();
-    if (dataset == null || !dataNode.isBPServiceAlive(parts[0])) {
-      return null;
     }
     // The NameNode says whether a pool's blocks need tokens; this DataNode's configuration may not.
     if (dataNode.getBlockPoolTokenSecretManager().isBlockPoolRegistered(parts[0])) {
@@ -87,35 +73,14 @@ final class ReplicaResolver implements AutoCloseable {
       }
       return null;
     }
-    Replica replica = finalized(dataset, parts[0], block);
-    if (replica == null || genstamp >= 0 && genstamp != replica.getGenerationStamp()) {
-      return null;
-    }
-    long length = replica.getNumBytes();
-    ExtendedBlock extended =
-        new ExtendedBlock(parts[0], block, length, replica.getGenerationStamp());
-    BlockLocalPathInfo paths = dataset.getBlockLocalPathInfo(extended);
-    Replica after = finalized(dataset, parts[0], block);
-    if (after == null
-        || after.getGenerationStamp() != replica.getGenerationStamp()
-        || after.getNumBytes() != length
-        || !new File(paths.getBlockPath()).isFile()) {
-      return null;
-    }
-    return new ReplicaFiles(
-        paths.getBlockPath(), paths.getMetaPath(), length, replica.getGenerationStamp());
+    long block = Long.parseLong(parts[1]);
+    return ReplicaFiles.find(dataNode, parts[0], block, Long.parseLong(parts[2]));
   }
 
-  /** The one public way to a replica's state is marked as deprecated, without another in place. */
-  @SuppressWarnings("deprecation")
-  private static Replica finalized(FsDatasetSpi<?> dataset, String pool, long block) {
-    Replica replica = dataset.getReplica(pool, block);
-    return replica != null && replica.getState() == ReplicaState.FINALIZED ? replica : null;
-  }
-
-  /** A block is about to be written to: what was answered for it holds no more. */
-  void forget(String pool, long block) {
-    Native.blockSourceInvalidate(source, pool, block);
+  @Override
+  public WriteKeys.Write begins(WriteOp op, Preamble preamble) {
+    Native.blockSourceInvalidate(source, op.pool(), op.block());
+    return null;
   }
 
   @Override

@@ -142,7 +142,7 @@ public final class NdnTransport implements Transport {
       throws NotServed, IOException {
     SecureSession session;
     try {
-      session = SecureClient.handshake(control, welcome, token, HANDSHAKE_MS);
+      session = SecureClient.handshake(control, welcome, token, dial.dataNode(), HANDSHAKE_MS);
     } catch (IOException e) {
       control.close();
       if (dial.abandoned()) {
@@ -153,7 +153,7 @@ public final class NdnTransport implements Transport {
     }
     try {
       BooleanSupplier trusted = dial.secured();
-      Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight, trusted);
+      Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight, true);
       StockExit exit = new StockExit(() -> stock(dial), true, trusted, node.health(), dial.peer());
       TransferStats.get().add(Counter.SECURED_CONNECTIONS);
       return new TapChannel(

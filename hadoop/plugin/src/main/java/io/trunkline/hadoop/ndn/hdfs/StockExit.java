@@ -16,13 +16,15 @@ import org.apache.hadoop.hdfs.protocol.datatransfer.InvalidEncryptionKeyExceptio
  * The way of a connection to a plug-in that turns out to carry no write by name.
  *
  * <p>Where stock code was not told that the connection is secure, it has done for its protection
- * what it does at the stock port, and goes on there. Where it was told, it has left its handshake
- * out, and what it writes may not go to the stock port, neither in plain nor, as the handshake
- * needs a key that only stock code can get, protected by us. Nothing that the header can say leads
- * here then: whether the write can be served was decided before stock code was told, and what
- * cannot be published goes inline on the secure connection. What is left, such as a header that is
- * too long, fails in the one way that a writer answers by connecting to the same DataNode again;
- * and that connection goes to the stock port, as the DataNode is left alone for a while.
+ * what it does at the stock port, and goes on there: with a handshake of its own, or, where the
+ * cluster has block tokens alone, with a header that is too long for the secure connection. Where
+ * it was told, it has left its handshake out, and what it writes may not go to the stock port,
+ * neither in plain nor, as the handshake needs a key that only stock code can get, protected by us.
+ * Nothing that the header can say leads here then: whether the write can be served was decided
+ * before stock code was told, and what cannot be published goes inline on the secure connection.
+ * What is left, such as a header that is too long, fails in the one way that a writer answers by
+ * connecting to the same DataNode again; and that connection goes to the stock port, as the
+ * DataNode is left alone for a while.
  */
 final class StockExit implements NamedWrites.Exit {
   private final TapConnection.Connector stock;

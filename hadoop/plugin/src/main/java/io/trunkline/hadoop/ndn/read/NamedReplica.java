@@ -12,11 +12,12 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hdfs.ReplicaAccessor;
 
 /**
  * A finalized replica that is read by name. A cache on the way or any DataNode that holds it
- * answers; the library has verified the checksums of what it hands out.
+ * answers; the library has verified the checksums of what it hands out, and opened what is sealed.
  *
  * <p>A failure is no ChecksumException, on which the client would report the replica of a DataNode
  * that may have had no part in it: by TCP it will find out which one is bad.
@@ -24,12 +25,16 @@ import org.apache.hadoop.hdfs.ReplicaAccessor;
 final class NamedReplica extends ReplicaAccessor {
   private static final long NONE = -1;
 
+  /** So long nothing comes before the block's key is asked for anew, in milliseconds. */
+  private static final int RENEW_MS = 1000;
+
   private final NdnNode node;
   private final String pool;
   private final long block;
-  private final ReplicaMetadata metadata;
   private final long visibleLength;
-  private final SegmentReader segments;
+  private FoundReplica found;
+  private ReplicaMetadata metadata;
+  private SegmentReader segments;
   private final TransferStats stats = TransferStats.get();
   private final byte[] header = new byte[SegmentHeader.BYTES];
 
@@ -47,21 +52,27 @@ final class NamedReplica extends ReplicaAccessor {
    * @param node the forwarder; given back when the replica is closed
    * @param pool block pool
    * @param block block id
-   * @param metadata what is known of the replica
+   * @param found what is known of the replica
    * @param visibleLength end of what will be read
    */
-  NamedReplica(
-      NdnNode node, String pool, long block, ReplicaMetadata metadata, long visibleLength) {
+  NamedReplica(NdnNode node, String pool, long block, FoundReplica found, long visibleLength) {
     this.node = node;
     this.pool = pool;
     this.block = block;
-    this.metadata = metadata;
     this.visibleLength = visibleLength;
-    this.segments =
+    readAs(found);
+  }
+
+  private void readAs(FoundReplica replica) {
+    found = replica;
+    metadata = found.metadata();
+    current = NONE;
+    segments =
         new SegmentReader(
             node,
-            node.names().version(pool, block, metadata.genstamp()),
+            found.prefix(),
             metadata.manifest(),
+            found.key(),
             Math.max(0, visibleLength - 1) / metadata.segmentBytes());
   }
 
@@ -83,7 +94,7 @@ final class NamedReplica extends ReplicaAccessor {
     }
     long at = pos;
     while (to.hasRemaining() && at < visibleLength) {
-      load(at / metadata.segmentBytes());
+      load(at);
       int inSegment = (int) (at % metadata.segmentBytes());
       int count =
           (int) Math.min(Math.min(to.remaining(), visibleLength - at), dataLength - inSegment);
@@ -94,8 +105,9 @@ final class NamedReplica extends ReplicaAccessor {
     return (int) (at - pos);
   }
 
-  private void load(long segment) throws IOException {
-    if (segment == current) {
+  /** Gets the segment that a byte lies in. */
+  private void load(long at) throws IOException {
+    if (at / metadata.segmentBytes() == current) {
       return;
     }
     current = NONE;
@@ -103,15 +115,17 @@ final class NamedReplica extends ReplicaAccessor {
       body = new byte[SegmentHeader.MAX_BODY_BYTES];
     }
     try {
-      fetch(segment);
+      fetch(at);
     } catch (IOException e) {
       if (e instanceof InterruptedIOException && !(e instanceof SocketTimeoutException)) {
         throw e;
       }
-      Failure failure = e instanceof SocketTimeoutException ? Failure.SILENT : Failure.BAD;
+      // With a key it may be that DataNodes do not know it any more, and are well.
+      boolean silent = e instanceof SocketTimeoutException && found.renewal() == null;
+      Failure failure = silent ? Failure.SILENT : Failure.BAD;
       long pauseMs =
           node.health().failed(id(), failure, id() + " could not be read by name").leftMs();
-      MetadataCache.forget(node, pool, block, metadata.genstamp());
+      found.forget().run();
       stats.fallback(
           TransportNames.NDN,
           node.settings().transportAfter(TransportNames.NDN),
@@ -121,11 +135,12 @@ final class NamedReplica extends ReplicaAccessor {
       throw e;
     }
     node.health().succeeded(id());
-    current = segment;
+    current = at / metadata.segmentBytes();
   }
 
-  private void fetch(long segment) throws IOException {
-    int length = segments.get(segment, header, body);
+  private void fetch(long at) throws IOException {
+    int length = await(at);
+    long segment = at / metadata.segmentBytes();
     SegmentHeader got = SegmentHeader.decode(header, length);
     long start = segment * metadata.segmentBytes();
     long expected = Math.min(metadata.segmentBytes(), metadata.length() - start);
@@ -138,6 +153,42 @@ final class NamedReplica extends ReplicaAccessor {
     dataLength = got.dataLength();
     dataAt = length - dataLength;
     stats.add(Counter.SEGMENTS_READ);
+  }
+
+  /** Waits for the segment that a byte lies in, under whatever key DataNodes have. */
+  private int await(long at) throws IOException {
+    int limitMs = node.settings().pullTimeoutMs();
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
+    int waitMs = found.renewal() == null ? limitMs : Math.min(RENEW_MS, limitMs);
+    while (true) {
+      int length = segments.get(at / metadata.segmentBytes(), header, body, waitMs);
+      if (length >= 0) {
+        return length;
+      }
+      if (System.nanoTime() - deadline >= 0) {
+        stats.add(Counter.PULL_TIMEOUTS);
+        throw new SocketTimeoutException(
+            found.prefix()
+                + "/seg="
+                + at / metadata.segmentBytes()
+                + ": no Data within "
+                + limitMs
+                + " ms");
+      }
+      renew();
+    }
+  }
+
+  private void renew() throws IOException {
+    FoundReplica renewed = found.renewal() == null ? null : found.renewal().renewed();
+    if (renewed != null && !renewed.prefix().equals(found.prefix())) {
+      segments.close();
+      found.wipe();
+      readAs(renewed);
+      stats.add(Counter.KEYS_RENEWED);
+    } else if (renewed != null) {
+      renewed.wipe();
+    }
   }
 
   private String id() {
@@ -154,6 +205,7 @@ final class NamedReplica extends ReplicaAccessor {
     if (!closed) {
       closed = true;
       segments.close();
+      found.wipe();
       StatsFile.changed(node.settings().statsFile());
       node.close();
     }

@@ -57,7 +57,9 @@ record ReplicaMetadata(
         || metadata.checksumType > DataChecksum.Type.CRC32C.id) {
       throw new IOException("block metadata is out of bounds: " + metadata);
     }
-    if (manifest != null && manifest.length != metadata.segments() * ControlRecord.DIGEST_BYTES) {
+    if (manifest != null
+        && (manifest.length % ControlRecord.DIGEST_BYTES != 0
+            || manifest.length / ControlRecord.DIGEST_BYTES != metadata.segments())) {
       throw new IOException("block manifest does not fit: " + metadata);
     }
     return metadata;

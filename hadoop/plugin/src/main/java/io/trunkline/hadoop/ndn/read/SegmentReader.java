@@ -6,11 +6,11 @@ import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.UnverifiedException;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.net.SocketTimeoutException;
 import java.util.concurrent.TimeUnit;
 
 /** Pulls the segments of one finalized block, ahead of a reader that goes forward. */
@@ -24,10 +24,12 @@ final class SegmentReader implements AutoCloseable {
   private static final int MAX_FAILURES = 3;
 
   private static final long NONE = 0;
+  private static final int NOT_YET = -1;
 
   private final NdnNode node;
   private final String prefix;
   private final byte[] manifest;
+  private final byte[] key;
   private final long last;
   private long pull = NONE;
   private long next;
@@ -36,12 +38,14 @@ final class SegmentReader implements AutoCloseable {
    * A reader.
    *
    * @param node the forwarder
-   * @param prefix the block's versioned name
-   * @param manifest the digests of its segments
+   * @param prefix what the block's segments lie below
+   * @param manifest the digests of its segments; null where they are sealed
+   * @param key what they are sealed with, null where they are not
    * @param last last segment that will be asked for
    */
-  SegmentReader(NdnNode node, String prefix, byte[] manifest, long last) {
+  SegmentReader(NdnNode node, String prefix, byte[] manifest, WriteKey key, long last) {
     this.manifest = manifest;
+    this.key = key == null ? null : key.bytes();
     this.node = node;
     this.prefix = prefix;
     this.last = last;
@@ -53,11 +57,11 @@ final class SegmentReader implements AutoCloseable {
    * @param segment its number
    * @param header where its 24-byte header goes
    * @param to where checksums and data go
-   * @return length of checksums and data
-   * @throws IOException when it does not come in time
+   * @param limitMs how long to wait for it, in milliseconds
+   * @return length of checksums and data; below 0 when the time has passed
+   * @throws IOException when it cannot be had
    */
-  int get(long segment, byte[] header, byte[] to) throws IOException {
-    int limitMs = node.settings().pullTimeoutMs();
+  int get(long segment, byte[] header, byte[] to, int limitMs) throws IOException {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
     int failures = 0;
     while (true) {
@@ -82,9 +86,7 @@ final class SegmentReader implements AutoCloseable {
         throw new InterruptedIOException(prefix + "/seg=" + segment + ": interrupted");
       }
       if (System.nanoTime() - deadline >= 0) {
-        TransferStats.get().add(Counter.PULL_TIMEOUTS);
-        throw new SocketTimeoutException(
-            prefix + "/seg=" + segment + ": no Data within " + limitMs + " ms");
+        return NOT_YET;
       }
     }
   }
@@ -102,7 +104,7 @@ final class SegmentReader implements AutoCloseable {
               node.settings().windowSegments(),
               false,
               last,
-              null,
+              key,
               0);
       next = segment;
     }
@@ -114,7 +116,7 @@ final class SegmentReader implements AutoCloseable {
         0,
         to.length,
         manifest,
-        (int) segment * ControlRecord.DIGEST_BYTES,
+        manifest == null ? 0 : (int) segment * ControlRecord.DIGEST_BYTES,
         SLICE_MS);
   }
 

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.secure;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /**
  * Opens the records of a secure connection, wherever the reads that bring them were cut. One thread
@@ -97,8 +98,7 @@ public final class RecordReader {
   public int take(byte[] to, int off, int length) {
     int count = Math.min(length, end - at);
     System.arraycopy(plain, at, to, off, count);
-    at += count;
-    return count;
+    return taken(count);
   }
 
   /**
@@ -110,6 +110,12 @@ public final class RecordReader {
   public int take(ByteBuffer to) {
     int count = Math.min(to.remaining(), end - at);
     to.put(plain, at, count);
+    return taken(count);
+  }
+
+  /** A token or a key may have been among it. */
+  private int taken(int count) {
+    Arrays.fill(plain, at, at + count, (byte) 0);
     at += count;
     return count;
   }

@@ -1,10 +1,12 @@
 package io.trunkline.hadoop.ndn.secure;
 
+import io.trunkline.hadoop.ndn.wire.DataNodeAddress;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.wire.BlockToken;
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -21,19 +23,27 @@ public final class SecureClient {
    * @param channel a connection that blocks
    * @param welcome what the plug-in has said on it
    * @param token the secret that both ends have; its identifier is sent as it is
+   * @param dataNode the data-transfer address of the DataNode that is meant: no other one answers
    * @param limitMs how long it may take, in milliseconds
    * @return the session
    * @throws IOException when the other end has not the token's password, or says nothing in time
    */
   public static SecureSession handshake(
-      SocketChannel channel, Welcome welcome, BlockToken token, int limitMs) throws IOException {
+      SocketChannel channel,
+      Welcome welcome,
+      BlockToken token,
+      InetSocketAddress dataNode,
+      int limitMs)
+      throws IOException {
     if (token.identifier().length > BlockToken.MAX_IDENTIFIER_BYTES) {
       throw new IOException("block token of " + token.identifier().length + " bytes");
     }
-    SecureSession session = SecureSession.client(welcome, token.password(), token.identifier());
+    String address = DataNodeAddress.of(dataNode);
+    SecureSession session =
+        SecureSession.client(welcome, token.password(), token.identifier(), address);
     try {
       ByteBuffer hello =
-          ByteBuffer.wrap(new SecureHello(token.identifier(), session.say()).encode());
+          ByteBuffer.wrap(new SecureHello(token.identifier(), address, session.say()).encode());
       while (hello.hasRemaining()) {
         channel.write(hello);
       }
@@ -59,7 +69,7 @@ public final class SecureClient {
       socket.setSoTimeout((int) leftMs);
       int count = socket.getInputStream().read(message, have, message.length - have);
       if (count < 0) {
-        throw new EOFException("the plug-in refuses the block token, its log says why");
+        throw new EOFException("the plug-in refuses the handshake, its log says why");
       }
       have += count;
     }

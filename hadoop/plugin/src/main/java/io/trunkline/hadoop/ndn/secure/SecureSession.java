@@ -33,12 +33,13 @@ public final class SecureSession implements AutoCloseable {
    * @param welcome what the other end has said first
    * @param password the token's
    * @param identifier the token's
+   * @param address the DataNode that is meant, as in {@link SecureHello#address}
    * @return the session, whose handshake this end begins
    * @throws IOException when there is no password
    */
-  public static SecureSession client(Welcome welcome, byte[] password, byte[] identifier)
-      throws IOException {
-    return open(false, welcome, password, identifier);
+  public static SecureSession client(
+      Welcome welcome, byte[] password, byte[] identifier, String address) throws IOException {
+    return open(false, welcome, password, identifier, address);
   }
 
   /**
@@ -47,17 +48,19 @@ public final class SecureSession implements AutoCloseable {
    * @param welcome what this end has said first
    * @param password the token's
    * @param identifier the token's
+   * @param address the DataNode that is meant, as in {@link SecureHello#address}
    * @return the session, whose handshake the other end begins
    * @throws IOException when there is no password
    */
-  public static SecureSession server(Welcome welcome, byte[] password, byte[] identifier)
-      throws IOException {
-    return open(true, welcome, password, identifier);
+  public static SecureSession server(
+      Welcome welcome, byte[] password, byte[] identifier, String address) throws IOException {
+    return open(true, welcome, password, identifier, address);
   }
 
   private static SecureSession open(
-      boolean server, Welcome welcome, byte[] password, byte[] identifier) throws IOException {
-    byte[] prologue = SecureHello.prologue(welcome, identifier);
+      boolean server, Welcome welcome, byte[] password, byte[] identifier, String address)
+      throws IOException {
+    byte[] prologue = SecureHello.prologue(welcome, identifier, address);
     return new SecureSession(NativeSecurity.sessionOpen(server, password, prologue));
   }
 

@@ -10,7 +10,7 @@ import java.util.HexFormat;
  * carries a block token, the first that go through the secure channel:
  *
  * <pre>
- *   magic "TRKL" (4) | version 3 (1) | flags (1) | name length (2)
+ *   magic "TRKL" (4) | version (1) | flags (1) | name length (2)
  *   | URI of the block's versioned name | stream nonce (8) | data bytes a segment (4)
  *   | key (16), with flag 1
  * </pre>
@@ -31,7 +31,7 @@ public record Preamble(String name, long nonce, int segmentBytes, WriteKey key) 
    * Of this layout, of {@link ControlRecord} and of {@link AnswerFrame}: who speaks another one is
    * not understood. A DataNode's record says which one it speaks.
    */
-  public static final byte VERSION = 4;
+  public static final byte VERSION = 5;
 
   /** A key follows. */
   private static final byte SEALED = 1;
@@ -111,6 +111,12 @@ public record Preamble(String name, long nonce, int segmentBytes, WriteKey key) 
     }
     byte[] uri = new byte[length];
     view.get(uri);
+    for (byte next : uri) {
+      // A URI has none of these; a line end would forge lines of the log.
+      if (next <= ' ' || next == 0x7F) {
+        throw new IOException("preamble with a name that is no URI");
+      }
+    }
     long nonce = view.getLong();
     int segmentBytes = view.getInt();
     if (segmentBytes < 1 || segmentBytes > SegmentHeader.MAX_BODY_BYTES) {

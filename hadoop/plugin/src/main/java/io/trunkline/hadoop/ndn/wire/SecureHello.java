@@ -3,13 +3,15 @@ package io.trunkline.hadoop.ndn.wire;
 import io.trunkline.hadoop.wire.BlockToken;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 
 /**
  * What a client sends after the {@link Welcome} where the write carries a block token:
  *
  * <pre>
  *   magic "TRKS" (4) | version of the {@link Preamble} (1) | zero (1) | identifier length (2)
- *   | the token's identifier | first message of the handshake (48)
+ *   | address length (2) | the token's identifier | the {@link DataNodeAddress}
+ *   | first message of the handshake (48)
  * </pre>
  *
  * The plug-in answers with the second message (48). The handshake is Noise_NNpsk0 with the token's
@@ -17,10 +19,14 @@ import java.nio.ByteBuffer;
  * From there on both directions are records: length (2), then so many bytes, at most {@link
  * #MAX_RECORD_BYTES}. They carry the {@link Preamble} and all that follows it.
  *
+ * <p>The address is the one that the client wants to reach. All DataNodes of a cluster know the
+ * password, so that without it a program in the place of one could have another one answer.
+ *
  * @param identifier that of the token
+ * @param address the DataNode that is meant
  * @param message first message of the handshake
  */
-public record SecureHello(byte[] identifier, byte[] message) {
+public record SecureHello(byte[] identifier, String address, byte[] message) {
   /** "TRKS". */
   static final int MAGIC = 0x54524B53;
 
@@ -36,7 +42,11 @@ public record SecureHello(byte[] identifier, byte[] message) {
   /** Longest record, without its length. */
   public static final int MAX_RECORD_BYTES = MAX_PLAIN_BYTES + SEAL_BYTES;
 
-  private static final int FIXED_BYTES = 8;
+  private static final int FIXED_BYTES = 10;
+
+  /** Longest hello, in bytes. */
+  public static final int MAX_BYTES =
+      FIXED_BYTES + BlockToken.MAX_IDENTIFIER_BYTES + DataNodeAddress.MAX_BYTES + MESSAGE_BYTES;
 
   /** What may be told by the first bytes of a connection. */
   public enum Kind {
@@ -71,22 +81,24 @@ public record SecureHello(byte[] identifier, byte[] message) {
    *
    * @param welcome what the plug-in has said
    * @param identifier that of the token
+   * @param address the DataNode that is meant
    * @return the prologue
    */
-  public static byte[] prologue(Welcome welcome, byte[] identifier) {
-    return ByteBuffer.allocate(Welcome.BYTES + FIXED_BYTES + identifier.length)
-        .put(welcome.encode())
-        .put(head(identifier))
-        .array();
+  public static byte[] prologue(Welcome welcome, byte[] identifier, String address) {
+    byte[] head = head(identifier, address);
+    return ByteBuffer.allocate(Welcome.BYTES + head.length).put(welcome.encode()).put(head).array();
   }
 
-  private static byte[] head(byte[] identifier) {
-    return ByteBuffer.allocate(FIXED_BYTES + identifier.length)
+  private static byte[] head(byte[] identifier, String address) {
+    byte[] meant = address.getBytes(StandardCharsets.US_ASCII);
+    return ByteBuffer.allocate(FIXED_BYTES + identifier.length + meant.length)
         .putInt(MAGIC)
         .put(Preamble.VERSION)
         .put((byte) 0)
         .putShort((short) identifier.length)
+        .putShort((short) meant.length)
         .put(identifier)
+        .put(meant)
         .array();
   }
 
@@ -96,7 +108,7 @@ public record SecureHello(byte[] identifier, byte[] message) {
    * @return its bytes
    */
   public byte[] encode() {
-    byte[] head = head(identifier);
+    byte[] head = head(identifier, address);
     return ByteBuffer.allocate(head.length + message.length).put(head).put(message).array();
   }
 
@@ -116,6 +128,7 @@ public record SecureHello(byte[] identifier, byte[] message) {
     byte version = view.get();
     byte zero = view.get();
     int length = view.getShort() & 0xFFFF;
+    int addressLength = view.getShort() & 0xFFFF;
     if (magic != MAGIC || version != Preamble.VERSION || zero != 0) {
       throw new IOException(
           "handshake of version " + version + ", this side knows " + Preamble.VERSION);
@@ -123,13 +136,23 @@ public record SecureHello(byte[] identifier, byte[] message) {
     if (length == 0 || length > BlockToken.MAX_IDENTIFIER_BYTES) {
       throw new IOException("handshake with a token identifier of " + length + " bytes");
     }
-    if (view.remaining() < length + MESSAGE_BYTES) {
+    if (addressLength == 0 || addressLength > DataNodeAddress.MAX_BYTES) {
+      throw new IOException("handshake with an address of " + addressLength + " bytes");
+    }
+    if (view.remaining() < length + addressLength + MESSAGE_BYTES) {
       return null;
     }
     byte[] identifier = new byte[length];
+    byte[] address = new byte[addressLength];
     byte[] message = new byte[MESSAGE_BYTES];
-    view.get(identifier).get(message);
+    view.get(identifier).get(address).get(message);
+    for (byte b : address) {
+      // Others would not come out of the text as they went in, and so not match the prologue.
+      if (b < ' ' || b > '~') {
+        throw new IOException("handshake with an address that is no text");
+      }
+    }
     in.position(view.position());
-    return new SecureHello(identifier, message);
+    return new SecureHello(identifier, new String(address, StandardCharsets.US_ASCII), message);
   }
 }

@@ -90,6 +90,20 @@ public final class Welcome {
     byte[] bytes = new byte[BYTES];
     // What another version says after its first bytes is not waited for.
     read(socket, bytes, 0, FIXED_BYTES, deadline);
+    refuseOthers(bytes);
+    read(socket, bytes, FIXED_BYTES, BYTES, deadline);
+    socket.setSoTimeout(timeoutMs);
+    return new Welcome(bytes);
+  }
+
+  /** Reads one that has come whole; {@link #BYTES} long. */
+  static Welcome decode(byte[] bytes) throws IOException {
+    refuseOthers(bytes);
+    return new Welcome(bytes);
+  }
+
+  /** By the first bytes, {@link #FIXED_BYTES} of them. */
+  private static void refuseOthers(byte[] bytes) throws IOException {
     ByteBuffer said = ByteBuffer.wrap(bytes);
     if (said.getInt() != MAGIC) {
       throw new IOException("no plug-in listens there");
@@ -99,9 +113,6 @@ public final class Welcome {
       throw new IOException(
           "the plug-in speaks version " + version + ", this side " + Preamble.VERSION);
     }
-    read(socket, bytes, FIXED_BYTES, BYTES, deadline);
-    socket.setSoTimeout(timeoutMs);
-    return new Welcome(bytes);
   }
 
   private static void read(Socket socket, byte[] to, int from, int end, long deadline)

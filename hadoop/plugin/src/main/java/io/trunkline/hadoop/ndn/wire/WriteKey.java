@@ -24,10 +24,15 @@ public final class WriteKey {
   /**
    * For the native library, and for the secure connection.
    *
-   * @return its bytes, not a copy
+   * @return its bytes, not a copy; zeros once it has been wiped
    */
   public byte[] bytes() {
     return bytes;
+  }
+
+  /** Its write is over: nothing opens by it any more. */
+  public void wipe() {
+    Arrays.fill(bytes, (byte) 0);
   }
 
   @Override

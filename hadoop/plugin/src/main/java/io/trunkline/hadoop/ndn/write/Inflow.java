@@ -7,6 +7,7 @@ import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 
 /**
  * A write that comes in by name. The DataNode's input leaves the record of each packet here before
@@ -173,6 +174,11 @@ public final class Inflow implements AutoCloseable {
   public void close() {
     closed = true;
     relayTo(null);
+    if (op.token() != null) {
+      // Stock code has taken its own copy of the header by now, or will not any more.
+      op.token().wipe();
+      Arrays.fill(op.header(), (byte) 0);
+    }
     if (OF_THREAD.get() == this) {
       OF_THREAD.remove();
     }

@@ -11,6 +11,7 @@ import io.trunkline.hadoop.tap.WriteHandler;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
+import java.util.Arrays;
 
 /**
  * Makes named writes of what stock code writes to a DataNode's plug-in. Where it is no write by
@@ -69,6 +70,7 @@ public final class NamedWrites implements TapListener {
   private static void put(Preamble preamble, TapOutput out) {
     byte[] first = preamble.encode();
     out.reserve(first.length).put(first);
+    Arrays.fill(first, (byte) 0);
   }
 
   @Override

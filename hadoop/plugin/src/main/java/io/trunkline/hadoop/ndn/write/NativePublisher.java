@@ -210,6 +210,9 @@ final class NativePublisher implements Publisher {
           Native.producerClose(producer, linger);
         }
       }
+      if (preamble.key() != null) {
+        preamble.key().wipe();
+      }
     }
     StatsFile.changed(node.settings().statsFile());
     node.close();

@@ -16,8 +16,7 @@ public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay, Plan.
   record Produce(Preamble preamble, Publisher publisher) implements Plan {}
 
   /**
-   * Nothing is published: bodies go on the connection, which is secure, and on which stock code
-   * relies.
+   * Nothing is published: bodies go on the connection, which is secure.
    *
    * @param preamble names the block
    */

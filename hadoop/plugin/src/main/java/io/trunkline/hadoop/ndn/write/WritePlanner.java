@@ -15,7 +15,6 @@ import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.util.Nonces;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
-import java.util.function.BooleanSupplier;
 import org.apache.hadoop.util.DataChecksum;
 
 /** Decides how writes to one DataNode's plug-in travel. */
@@ -27,8 +26,8 @@ public final class WritePlanner implements Planner {
   private final String peer;
   private final PacketsInFlight inFlight;
 
-  /** Whether stock code relies on the connection's secure channel; null where it has none. */
-  private final BooleanSupplier trusted;
+  /** Whether the connection has a secure channel. */
+  private final boolean secured;
 
   private final TransferStats stats = TransferStats.get();
 
@@ -42,25 +41,28 @@ public final class WritePlanner implements Planner {
    */
   public WritePlanner(
       Settings settings, TrafficCategory category, String peer, PacketsInFlight inFlight) {
-    this(settings, category, peer, inFlight, null);
+    this(settings, category, peer, inFlight, false);
   }
 
   /**
-   * A planner for a connection that may have a secure channel.
+   * A planner for a connection that may have a secure channel. Stock code's header says by being
+   * there that stock code does not protect what it writes: had it made a handshake of its own, the
+   * tap would see that in its place. So what is not published stays on the secure channel, whether
+   * stock code was told of it or the cluster has block tokens alone.
    *
    * @param settings the settings
    * @param category what the writes are
    * @param peer names the DataNode in logs
    * @param inFlight what HDFS leaves unacknowledged
-   * @param trusted whether stock code relies on the secure channel; null where there is none
+   * @param secured whether the connection has a secure channel
    */
   public WritePlanner(
       Settings settings,
       TrafficCategory category,
       String peer,
       PacketsInFlight inFlight,
-      BooleanSupplier trusted) {
-    this.trusted = trusted;
+      boolean secured) {
+    this.secured = secured;
     this.settings = settings;
     this.category = category;
     this.peer = peer;
@@ -69,7 +71,6 @@ public final class WritePlanner implements Planner {
 
   @Override
   public Plan plan(WriteOp op) {
-    boolean secured = trusted != null;
     if (!op.mirrored() && !secured) {
       return PLAIN;
     }
@@ -104,7 +105,7 @@ public final class WritePlanner implements Planner {
     WriteKey key;
     try {
       // A new one for each write: segment numbers begin anew, and none is sealed twice.
-      key = trusted == null ? null : new WriteKey(NativeSecurity.keyDraw());
+      key = secured ? new WriteKey(NativeSecurity.keyDraw()) : null;
     } catch (IOException e) {
       node.close();
       return plain(op, Fallback.NODE_DOWN, e.getMessage());
@@ -139,10 +140,8 @@ public final class WritePlanner implements Planner {
     return plan;
   }
 
-  /** The stock port is no way for a connection that stock code does not protect any more. */
+  /** The stock port is no way for what stock code does not protect. */
   private Plan plain(WriteOp op) {
-    return trusted != null && trusted.getAsBoolean()
-        ? new Plan.Inline(preamble(op, settings.segmentBytes(), null))
-        : PLAIN;
+    return secured ? new Plan.Inline(preamble(op, settings.segmentBytes(), null)) : PLAIN;
   }
 }

@@ -54,6 +54,10 @@ class AnnouncerTest {
     return new DatanodeID(ip, host, "uuid", 9866, 9864, 9865, 9867);
   }
 
+  private OwnAddresses own(String... further) {
+    return new OwnAddresses(id::get, () -> Set.of(further));
+  }
+
   private Set<String> next(int count) throws InterruptedException {
     Set<String> next = new HashSet<>();
     while (next.size() < count) {
@@ -66,8 +70,7 @@ class AnnouncerTest {
 
   @Test
   void everyNameByWhichAClientMayKnowIt() throws Exception {
-    try (Announcer announcer =
-        new Announcer(NAMES, id::get, () -> Set.of("10.0.0.7", "192.0.2.7"), publisher)) {
+    try (Announcer announcer = new Announcer(NAMES, own("10.0.0.7", "192.0.2.7"), publisher)) {
       id.set(known("10.0.0.7", "Worker7.example.org"));
       assertEquals(
           Set.of(
@@ -86,7 +89,7 @@ class AnnouncerTest {
   void whatFailsIsTriedAgain() throws Exception {
     refusals.set(2);
     id.set(known("10.0.0.7", "localhost"));
-    try (Announcer announcer = new Announcer(NAMES, id::get, Set::of, publisher)) {
+    try (Announcer announcer = new Announcer(NAMES, own(), publisher)) {
       assertEquals(Set.of("+/hadoop/datanodes/10.0.0.7/9866"), next(1), "localhost is every host");
     }
   }

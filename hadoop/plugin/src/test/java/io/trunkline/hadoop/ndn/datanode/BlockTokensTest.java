@@ -1,11 +1,14 @@
 package io.trunkline.hadoop.ndn.datanode;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Random;
@@ -38,16 +41,17 @@ class BlockTokensTest {
 
   static Token<BlockTokenIdentifier> token(BlockTokenSecretManager keys, int replicas)
       throws IOException {
+    return token(keys, replicas, AccessMode.WRITE);
+  }
+
+  private static Token<BlockTokenIdentifier> token(
+      BlockTokenSecretManager keys, int replicas, AccessMode mode) throws IOException {
     StorageType[] types = new StorageType[replicas];
     String[] ids = new String[replicas];
     Arrays.fill(types, StorageType.DISK);
     Arrays.fill(ids, "DS-8a4c1f0e-7f4d-4f5c-9d0e-0123456789ab");
     return keys.generateToken(
-        "somebody",
-        new ExtendedBlock(POOL, 1073741825L, 0, 1001),
-        EnumSet.of(AccessMode.WRITE),
-        types,
-        ids);
+        "somebody", new ExtendedBlock(POOL, 1073741825L, 0, 1001), EnumSet.of(mode), types, ids);
   }
 
   @ParameterizedTest
@@ -72,6 +76,107 @@ class BlockTokensTest {
     byte[] expired = token(brief, 3).getIdentifier();
     assertThrows(IOException.class, () -> of(brief).password(expired));
     assertThrows(IOException.class, () -> of(brief).password(new byte[0]));
+  }
+
+  private static ExtendedBlock block(long id) {
+    return new ExtendedBlock(POOL, id, 0, 1001);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoHasATokenThatReadsMayRead(boolean protobuf) throws IOException {
+    BlockTokenSecretManager keys = keys(protobuf);
+    Token<BlockTokenIdentifier> token = token(keys, 3, AccessMode.READ);
+    BlockTokens.Reader reader = of(keys).reader(token.getIdentifier(), block(1073741825L));
+    assertArrayEquals(token.getPassword(), reader.password());
+    assertEquals(token.decodeIdentifier().getKeyId(), reader.serial());
+    assertEquals("Reader(block key " + reader.serial() + ")", reader.toString());
+  }
+
+  @Test
+  void nobodyElseMay() throws IOException {
+    BlockTokenSecretManager keys = keys(false);
+    byte[] reads = token(keys, 3, AccessMode.READ).getIdentifier();
+    byte[] writes = token(keys, 3, AccessMode.WRITE).getIdentifier();
+    ExtendedBlock block = block(1073741825L);
+    assertThrows(IOException.class, () -> of(keys).reader(writes, block));
+    assertThrows(IOException.class, () -> of(keys).reader(reads, block(1073741826L)));
+    assertThrows(
+        IOException.class,
+        () -> of(keys).reader(reads, new ExtendedBlock("BP-2", 1073741825L, 0, 1001)));
+    assertThrows(IOException.class, () -> of(keys(false)).reader(reads, block));
+    BlockTokenSecretManager brief =
+        new BlockTokenSecretManager(600_000, -1000, 0, 1, POOL, null, false);
+    byte[] expired = token(brief, 3, AccessMode.READ).getIdentifier();
+    assertThrows(IOException.class, () -> of(brief).reader(expired, block));
+    for (byte[] none : new byte[][] {new byte[0], {-1}, {-128, 1, 2}}) {
+      assertThrows(IOException.class, () -> of(keys).reader(none, block));
+    }
+  }
+
+  @Test
+  void secretsAreOfOneBlockAndKey() throws IOException {
+    BlockTokenSecretManager keys = keys(false);
+    int serial = token(keys, 1).decodeIdentifier().getKeyId();
+    byte[] secret = of(keys).secret(POOL, 7, serial);
+    assertArrayEquals(secret, of(keys).secret(POOL, 7, serial));
+    assertFalse(Arrays.equals(secret, of(keys).secret(POOL, 8, serial)));
+    assertThrows(IOException.class, () -> of(keys).secret(POOL, 7, serial + 100));
+    assertThrows(IOException.class, () -> of(keys).secret("BP-2", 7, serial));
+
+    // A DataNode that has been sent the keys makes the same of them.
+    BlockTokenSecretManager dataNodes =
+        new BlockTokenSecretManager(600_000, 600_000, POOL, null, true);
+    addKeys(dataNodes, keys);
+    assertArrayEquals(secret, of(dataNodes).secret(POOL, 7, serial));
+  }
+
+  /** The method has another parameter in later versions of Hadoop. */
+  private static void addKeys(BlockTokenSecretManager to, BlockTokenSecretManager from) {
+    for (Method method : BlockTokenSecretManager.class.getMethods()) {
+      if (method.getName().equals("addKeys")) {
+        Object[] args = new Object[method.getParameterCount()];
+        args[0] = from.exportKeys();
+        if (args.length > 1) {
+          args[1] = false;
+        }
+        try {
+          method.invoke(to, args);
+          return;
+        } catch (ReflectiveOperationException e) {
+          throw new AssertionError(e);
+        }
+      }
+    }
+  }
+
+  /** Whoever could show it as a token would be told what DataNodes make keys of. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whatSecretsAreMadeOfIsNoToken(boolean protobuf) throws IOException {
+    BlockTokenSecretManager keys = keys(protobuf);
+    int serial = token(keys, 1).decodeIdentifier().getKeyId();
+    for (boolean reserved : new boolean[] {true, false}) {
+      for (boolean forEver : new boolean[] {true, false}) {
+        BlockTokenIdentifier token =
+            new BlockTokenIdentifier(
+                reserved ? BlockTokens.RESERVED_USER : "somebody",
+                POOL,
+                7,
+                EnumSet.of(AccessMode.READ),
+                new StorageType[0],
+                new String[0],
+                protobuf);
+        token.setKeyId(serial);
+        token.setExpiryDate(forEver ? Long.MAX_VALUE : System.currentTimeMillis() + 600_000);
+        if (reserved || forEver) {
+          assertThrows(IOException.class, () -> of(keys).reader(token.getBytes(), block(7)));
+          assertThrows(IOException.class, () -> of(keys).password(token.getBytes()));
+        } else {
+          of(keys).reader(token.getBytes(), block(7));
+        }
+      }
+    }
   }
 
   private static byte[] legacy(int user, int modes, int types, int storages, int handshake)

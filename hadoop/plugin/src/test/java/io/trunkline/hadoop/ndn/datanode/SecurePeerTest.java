@@ -15,6 +15,7 @@ import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.secure.SealedWire;
 import io.trunkline.hadoop.ndn.secure.SecureClient;
 import io.trunkline.hadoop.ndn.secure.SecureSession;
+import io.trunkline.hadoop.ndn.wire.DataNodeAddress;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.SegmentCut.Piece;
@@ -42,9 +43,11 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.protocol.DatanodeID;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
@@ -61,6 +64,13 @@ import org.junit.jupiter.api.Timeout;
 class SecurePeerTest {
   private static final int PACKETS = 24;
 
+  /** The DataNode that the peer is of, and how a client says that it means this one. */
+  private static final OwnAddresses OWN =
+      new OwnAddresses(() -> new DatanodeID("10.0.0.1", "dn1", "u", 9866, 1, 2, 3), Set::of);
+
+  private static final InetSocketAddress MEANT = new InetSocketAddress("10.0.0.1", 9866);
+  private static final String SAID = DataNodeAddress.of(MEANT);
+
   private final TransferStats stats = TransferStats.get();
   private final Settings settings = Settings.from(new Configuration(false));
   private final BlockTokenSecretManager keys = BlockTokensTest.keys(false);
@@ -71,6 +81,7 @@ class SecurePeerTest {
   private SocketChannel client;
   private Welcome welcome;
   private NamedPeer peer;
+  private InetSocketAddress meant = MEANT;
   private Token<BlockTokenIdentifier> token;
 
   @BeforeEach
@@ -99,7 +110,7 @@ class SecurePeerTest {
   private void connect(BlockTokens tokens, long turned) throws IOException {
     proxy = new RecordingProxy((InetSocketAddress) server.getLocalAddress(), turned);
     client = SocketChannel.open(proxy.address());
-    peer = new NamedPeer(server.accept().socket(), settings, nodes, null, tokens);
+    peer = new NamedPeer(server.accept().socket(), settings, nodes, null, tokens, OWN);
     welcome = Welcome.await(client, 10_000);
   }
 
@@ -109,12 +120,12 @@ class SecurePeerTest {
 
   private TapChannel tap(BlockToken with) throws IOException {
     return tap(
-        with, new WritePlanner(settings, null, "peer", new PacketsInFlight(80, 65536), () -> true));
+        with, new WritePlanner(settings, null, "peer", new PacketsInFlight(80, 65536), true));
   }
 
   private TapChannel tap(BlockToken with, Planner planner) throws IOException {
     CompletableFuture<Boolean> secured = CompletableFuture.supplyAsync(peer::hasSecureChannel);
-    SealedWire wire = new SealedWire(SecureClient.handshake(client, welcome, with, 10_000));
+    SealedWire wire = new SealedWire(SecureClient.handshake(client, welcome, with, MEANT, 10_000));
     assertTrue(secured.join());
     NamedWrites named =
         new NamedWrites(
@@ -347,7 +358,8 @@ class SecurePeerTest {
                 throw new IllegalStateException(e);
               }
             });
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, with, 10_000));
+    assertThrows(
+        IOException.class, () -> SecureClient.handshake(client, welcome, with, meant, 10_000));
     refused.get(20, TimeUnit.SECONDS);
     assertEquals(before + 1, stats.value(Counter.HANDSHAKES_REFUSED));
   }
@@ -391,8 +403,38 @@ class SecurePeerTest {
               }
             });
     assertThrows(
-        IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 10_000));
+        IOException.class, () -> SecureClient.handshake(client, welcome, of(token), MEANT, 10_000));
     liar.get(20, TimeUnit.SECONDS);
+  }
+
+  /** Who stands in the place of a DataNode has another one answer: that one knows the password. */
+  @Test
+  void aHandshakeThatIsPassedOnToAnotherDataNodeIsRefused() throws Exception {
+    for (String host : new String[] {"10.0.0.2", "192.0.2.1"}) {
+      meant = new InetSocketAddress(host, 9866);
+      handshakeFails(BlockTokensTest.of(keys), of(token));
+      peer.close();
+      proxy.close();
+    }
+    meant = new InetSocketAddress("10.0.0.1", 9867);
+    handshakeFails(BlockTokensTest.of(keys), of(token));
+  }
+
+  /**
+   * Who passes it on may say something else than the client did; the handshake is of what it said.
+   */
+  @Test
+  void theDataNodeThatIsMeantCannotBeChangedOnTheWay() throws Exception {
+    long before = stats.value(Counter.HANDSHAKES_REFUSED);
+    connect(BlockTokensTest.of(keys), -1);
+    try (SecureSession session =
+        SecureSession.client(
+            welcome, token.getPassword(), token.getIdentifier(), "10.0.0.2:9866")) {
+      byte[] hello = new SecureHello(token.getIdentifier(), SAID, session.say()).encode();
+      client.write(ByteBuffer.wrap(hello));
+      refused(InvalidToken.class);
+    }
+    assertEquals(before + 1, stats.value(Counter.HANDSHAKES_REFUSED));
   }
 
   /** What somebody else once said to the DataNode opens nothing. */
@@ -402,8 +444,8 @@ class SecurePeerTest {
     connect(tokens, -1);
     byte[] recorded;
     try (SecureSession session =
-        SecureSession.client(welcome, token.getPassword(), token.getIdentifier())) {
-      recorded = new SecureHello(token.getIdentifier(), session.say()).encode();
+        SecureSession.client(welcome, token.getPassword(), token.getIdentifier(), SAID)) {
+      recorded = new SecureHello(token.getIdentifier(), SAID, session.say()).encode();
     }
     client.close();
     peer.close();
@@ -419,8 +461,8 @@ class SecurePeerTest {
   void whoSaysMoreThanAHandshakeIsRefused() throws Exception {
     connect(BlockTokensTest.of(keys), -1);
     try (SecureSession session =
-        SecureSession.client(welcome, token.getPassword(), token.getIdentifier())) {
-      byte[] hello = new SecureHello(token.getIdentifier(), session.say()).encode();
+        SecureSession.client(welcome, token.getPassword(), token.getIdentifier(), SAID)) {
+      byte[] hello = new SecureHello(token.getIdentifier(), SAID, session.say()).encode();
       client.write(ByteBuffer.wrap(Arrays.copyOf(hello, hello.length + 1)));
       CompletableFuture<Void> ended =
           CompletableFuture.runAsync(
@@ -452,7 +494,8 @@ class SecurePeerTest {
   @Test
   void whoSaysNothingIsNotWaitedFor() throws Exception {
     connect(BlockTokensTest.of(keys), -1);
-    assertThrows(IOException.class, () -> SecureClient.handshake(client, welcome, of(token), 50));
+    assertThrows(
+        IOException.class, () -> SecureClient.handshake(client, welcome, of(token), MEANT, 50));
   }
 
   @Test
@@ -475,7 +518,7 @@ class SecurePeerTest {
   /** Whatever bit is turned on the way, not a byte is delivered that was not written. */
   @Test
   void aConnectionThatIsTamperedWithEnds() throws Exception {
-    int hello = new SecureHello(token.getIdentifier(), new byte[48]).encode().length;
+    int hello = new SecureHello(token.getIdentifier(), SAID, new byte[48]).encode().length;
     for (int at : new int[] {0, 1, 2, 40, 1500}) {
       connect(BlockTokensTest.of(keys), hello + at);
       byte[] stock = stock(1, token);

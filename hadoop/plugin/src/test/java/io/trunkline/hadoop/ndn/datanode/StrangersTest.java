@@ -69,15 +69,15 @@ class StrangersTest {
   @Test
   void aPeerThatNeverComesToThePointIsLeft() {
     byte[] wire = new Preamble("/hadoop/blocks/" + "x".repeat(900), 1, 512).encode();
-    assertEquals(3, readsBeforeItIsLeft(wire, new Handshakes(null, null, null, () -> {})));
+    assertEquals(3, readsBeforeItIsLeft(wire, new Handshakes(null, null, null, null, () -> {})));
   }
 
   /** Whom nothing is known of has less time. */
   @Test
   void aPeerThatNeverEndsItsHandshakeIsLeftSooner() {
-    byte[] wire = new SecureHello(new byte[4000], new byte[48]).encode();
+    byte[] wire = new SecureHello(new byte[4000], "a:1", new byte[48]).encode();
     BlockTokens tokens = BlockTokensTest.of(BlockTokensTest.keys(false));
-    assertEquals(1, readsBeforeItIsLeft(wire, new Handshakes(tokens, null, null, () -> {})));
+    assertEquals(1, readsBeforeItIsLeft(wire, new Handshakes(tokens, null, null, null, () -> {})));
   }
 
   /** Neither a refused connection nor a lack of threads ends the listener or makes others wait. */

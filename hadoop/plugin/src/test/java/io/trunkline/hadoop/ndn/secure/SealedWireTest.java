@@ -65,8 +65,8 @@ class SealedWireTest {
     }
     byte[] password = {1, 2, 3};
     Welcome welcome = Welcome.draw();
-    client = SecureSession.client(welcome, password, new byte[] {4});
-    server = SecureSession.server(welcome, password, new byte[] {4});
+    client = SecureSession.client(welcome, password, new byte[] {4}, "a:1");
+    server = SecureSession.server(welcome, password, new byte[] {4}, "a:1");
     server.hear(client.say());
     client.hear(server.say());
   }

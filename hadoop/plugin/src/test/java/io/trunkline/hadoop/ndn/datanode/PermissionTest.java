@@ -1,0 +1,176 @@
+package io.trunkline.hadoop.ndn.datanode;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.ndn.NativeSecurity;
+import io.trunkline.hadoop.ndn.secure.SecureSession;
+import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SecureHello;
+import io.trunkline.hadoop.ndn.wire.Welcome;
+import io.trunkline.hadoop.ndn.wire.WriteKey;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.util.Arrays;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
+import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
+import org.apache.hadoop.security.token.Token;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is done for a write before stock code has looked at its token, and what is left of it. */
+@Timeout(60)
+class PermissionTest {
+  private static final byte[] PASSWORD = {1, 2, 3};
+  private static final byte[] IDENTIFIER = {4, 5};
+  private static final String ADDRESS = "10.0.0.1:9866";
+
+  private final PublishedSegments network = new PublishedSegments();
+  private final Welcome welcome = Welcome.draw();
+  private final ByteArrayOutputStream later = new ByteArrayOutputStream();
+  private final byte[] header =
+      StockBytes.writeHeader(
+          3,
+          3,
+          BlockConstructionStage.PIPELINE_SETUP_CREATE,
+          "client",
+          new Token<BlockTokenIdentifier>(IDENTIFIER, PASSWORD, null, null),
+          128L << 20);
+
+  private SecureSession client;
+  private WriteKey key;
+
+  @BeforeEach
+  void handshake() throws IOException {
+    NativeLibrary.load(Settings.from(new Configuration(false)).nativeLibrary());
+    client = SecureSession.client(welcome, PASSWORD, IDENTIFIER, ADDRESS);
+    key = new WriteKey(NativeSecurity.keyDraw());
+  }
+
+  private void seal(byte[] bytes) throws IOException {
+    ByteBuffer record = ByteBuffer.allocate(2 + SecureHello.MAX_RECORD_BYTES);
+    client.seal(bytes, 0, bytes.length, record);
+    later.write(record.array(), 0, record.position());
+  }
+
+  /** The client's bytes; all but its hello are made when the handshake has been answered. */
+  private final InputStream wire =
+      new InputStream() {
+        private InputStream part;
+        private boolean answered;
+
+        @Override
+        public int read(byte[] to, int off, int length) throws IOException {
+          if (part == null) {
+            part =
+                new ByteArrayInputStream(
+                    new SecureHello(IDENTIFIER, ADDRESS, client.say()).encode());
+          }
+          int count = part.read(to, off, length);
+          if (count < 0 && !answered) {
+            answered = true;
+            part = new ByteArrayInputStream(later.toByteArray());
+            count = part.read(to, off, length);
+          }
+          return count;
+        }
+
+        @Override
+        public int read() {
+          throw new AssertionError();
+        }
+      };
+
+  private final NamedInput.Security security =
+      new NamedInput.Security() {
+        @Override
+        public boolean required() {
+          return true;
+        }
+
+        @Override
+        public SecureSession answer(SecureHello hello) throws IOException {
+          SecureSession server = SecureSession.server(welcome, PASSWORD, IDENTIFIER, ADDRESS);
+          server.hear(hello.message());
+          client.hear(server.say());
+          String name = PublishedSegments.PREAMBLE.name();
+          seal(new Preamble(name, 99, StockBytes.SEGMENT, key).encode());
+          seal(header);
+          return server;
+        }
+      };
+
+  private BodyPuller puller;
+
+  private NamedInput input() {
+    return new NamedInput(
+        new ControlInput(wire, Channels.newChannel(InputStream.nullInputStream())),
+        PublishedSegments.NAMES,
+        (op, preamble, records) -> {
+          key = preamble.key();
+          puller =
+              new BodyPuller(
+                  op,
+                  preamble,
+                  records,
+                  (prefix, stream, first) -> network.source(prefix, piece -> true),
+                  300,
+                  () -> 0);
+          return puller;
+        },
+        new NamedInput.Answers() {
+          @Override
+          public void begin() {}
+
+          @Override
+          public void ask(long seqno) {}
+        },
+        security,
+        System::nanoTime);
+  }
+
+  /** A token may be one for another block, or to read: nobody is to be asked in its name then. */
+  @Test
+  void nothingIsPulledBeforeTheTokenHasBeenLookedAt() throws Exception {
+    try (NamedInput in = input()) {
+      assertTrue(in.secured());
+      assertArrayEquals(header, in.readNBytes(header.length));
+      assertEquals(0, network.opened.size(), network.opened + " before stock code was asked");
+      // It reads on, so it has found the token good.
+      assertEquals(-1, in.read());
+      assertEquals(1, network.opened.size());
+    }
+    assertEquals(network.opened, network.closed);
+  }
+
+  @Test
+  void nothingIsPulledForATokenThatIsRefused() throws Exception {
+    try (NamedInput in = input()) {
+      assertTrue(in.secured());
+      in.readNBytes(header.length);
+    }
+    assertEquals(0, network.opened.size());
+  }
+
+  @Test
+  void keysAreWipedWhenTheWriteIsOver() throws Exception {
+    byte[] bytes;
+    try (NamedInput in = input()) {
+      assertTrue(in.secured());
+      in.readNBytes(header.length);
+      bytes = key.bytes();
+      assertTrue(!Arrays.equals(new byte[WriteKey.BYTES], bytes));
+    }
+    assertArrayEquals(new byte[WriteKey.BYTES], bytes);
+  }
+}

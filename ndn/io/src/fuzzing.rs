@@ -1,0 +1,180 @@
+//! What the fuzz targets of `ndn/io/fuzz` drive, of parts that nothing else outside this crate reaches.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+
+use crate::FaceUri;
+use crate::face::chunk::{BufferBudget, READING_BYTES};
+use crate::face::hello::Hello;
+use crate::face::reader::{CHUNK_BYTES, FrameReader, Next, ReadBuffers};
+use crate::transport::shm::{self, Rings};
+
+/// Frames above this are passed over.
+const LIMIT: usize = 800;
+const RING_BYTES: usize = 4096;
+
+/// The frames of a byte stream. The first two bytes say how reads and turns cut it, which changes nothing; what is held
+/// between turns is the beginning of one frame at most.
+pub fn stream(bytes: &[u8]) {
+    let [cut, turns, stream @ ..] = bytes else {
+        return;
+    };
+    let whole = frames(stream, CHUNK_BYTES, 0);
+    assert_eq!(frames(stream, 1 + usize::from(*cut), *turns), whole);
+}
+
+#[derive(Debug, PartialEq)]
+struct Read {
+    frames: Vec<Bytes>,
+    oversize: usize,
+    is_stream: bool,
+}
+
+fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
+    let budget = BufferBudget::new(READING_BYTES + 4 * CHUNK_BYTES);
+    let mut buffers = ReadBuffers::new(&budget);
+    let mut reader = FrameReader::new();
+    let mut read = Read {
+        frames: Vec::new(),
+        oversize: 0,
+        is_stream: true,
+    };
+    let (mut rest, mut turn) = (stream, 0);
+    'all: while !rest.is_empty() {
+        let spare = reader.spare(&buffers.pool, cut);
+        let count = spare.len().min(rest.len());
+        assert!(count > 0, "a reader that wants more has room");
+        spare[..count].copy_from_slice(&rest[..count]);
+        rest = &rest[count..];
+        reader.filled(count);
+        loop {
+            match reader.next(LIMIT, &mut buffers) {
+                Ok(Next::Frame(frame)) => {
+                    assert!(frame.len() <= LIMIT);
+                    // Copied, as a content store would not: the chunk is to be seen to be free again.
+                    read.frames.push(Bytes::copy_from_slice(&frame));
+                }
+                Ok(Next::Oversize) => read.oversize += 1,
+                Ok(Next::More) => break,
+                Err(_) => {
+                    reader.clear();
+                    read.is_stream = false;
+                    break 'all;
+                }
+            }
+        }
+        if turns >> (turn % 8) & 1 != 0 {
+            reader.end_turn(&buffers.pool, false);
+        }
+        turn += 1;
+        assert!(buffers.pool.live() <= 2, "{} chunks", buffers.pool.live());
+    }
+    drop(reader);
+    assert_eq!((buffers.pool.live(), budget.holders()), (0, 0));
+    read
+}
+
+/// What two faces tell each other in an idle packet: it is read as it was written.
+pub fn hello(bytes: &[u8]) {
+    if let Ok(hello) = Hello::decode(&Bytes::copy_from_slice(bytes)) {
+        let again = Bytes::from(hello.encode());
+        assert_eq!(Hello::decode(&again), Ok(hello));
+    }
+}
+
+/// Records of TLS behind the handshake.
+pub fn tls(bytes: &[u8]) {
+    crate::transport::tls::fuzzing::records(bytes);
+}
+
+/// A face's URI: what is shown of it is read as the same.
+pub fn uri(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(uri) = text.parse::<FaceUri>() {
+        let shown = uri.to_string();
+        let again = shown
+            .parse::<FaceUri>()
+            .expect("what is shown is a face URI");
+        assert_eq!(again.to_string(), shown);
+    }
+}
+
+/// Both ends of a pair of rings, and a peer that writes anything into the memory that they share. Each step: what, how much.
+/// Until the peer lies every byte comes through once and in order; afterwards nothing more is read or written than there is
+/// room for, or the end says that the peer has lied.
+pub fn rings(bytes: &[u8]) {
+    let (file, mut near) = shm::create(RING_BYTES).expect("shared memory");
+    let mut far = shm::open(&file, RING_BYTES).expect("what was made");
+    let (mut there, mut back) = (Model::default(), Model::default());
+    let mut honest = true;
+    for step in bytes.chunks_exact(2) {
+        let amount = usize::from(step[1]) * 24;
+        match step[0] % 8 {
+            0 | 1 => there.write(&mut near, amount, honest),
+            2 => there.read(&mut far, amount, honest),
+            3 => back.write(&mut far, amount, honest),
+            4 => back.read(&mut near, amount, honest),
+            5 => {
+                let slept = (near.sleep_for_bytes(), far.sleep_for_room());
+                assert!(!honest || slept.0.is_ok() && slept.1.is_ok());
+                assert!(near.unread() <= RING_BYTES && far.unread() <= RING_BYTES);
+            }
+            6 => {
+                let _ = (near.must_wake_reader(), near.must_wake_writer());
+                let _ = (far.must_wake_reader(), far.must_wake_writer());
+            }
+            // By steps that reach from just right to far off, in both directions.
+            _ if step[0] & 0x80 != 0 => {
+                honest = false;
+                let value = (i64::from(step[1] as i8) << (step[0] >> 3 & 0xf)) as u64;
+                far.lie(usize::from(step[0] >> 5 & 1), step[0] & 0x40 != 0, value);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One direction, as it must be.
+#[derive(Default)]
+struct Model {
+    under_way: VecDeque<u8>,
+    next: u8,
+}
+
+impl Model {
+    fn write(&mut self, rings: &mut Rings, amount: usize, honest: bool) {
+        let bytes: Vec<u8> = (0..amount)
+            .map(|i| self.next.wrapping_add(i as u8))
+            .collect();
+        let (first, second) = bytes.split_at(amount / 3);
+        match rings.write(&[IoSlice::new(first), IoSlice::new(second)]) {
+            Ok(taken) => {
+                assert!(taken <= amount && taken <= RING_BYTES);
+                self.next = self.next.wrapping_add(taken as u8);
+                self.under_way.extend(&bytes[..taken]);
+                assert!(!honest || self.under_way.len() <= RING_BYTES);
+            }
+            Err(_) => assert!(!honest),
+        }
+    }
+
+    fn read(&mut self, rings: &mut Rings, amount: usize, honest: bool) {
+        let mut buffer = vec![0; amount];
+        match rings.read(&mut buffer) {
+            Ok(count) if honest => {
+                assert!(count == amount.min(self.under_way.len()));
+                assert!(
+                    self.under_way
+                        .drain(..count)
+                        .eq(buffer[..count].iter().copied())
+                );
+            }
+            Ok(count) => assert!(count <= amount),
+            Err(_) => assert!(!honest),
+        }
+    }
+}
