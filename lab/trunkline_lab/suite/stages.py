@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from .. import fuzz, guest, hadoop_tests, mirror_kernels, paths, planes, procs, sanitizers, stock, venv, verbs
+from .. import deny, fuzz, guest, hadoop_tests, mirror_kernels, paths, planes, procs, sanitizers, stock, venv, verbs
 from ..say import say
 from .count import Count, of_cargo, of_hadoop, of_junit
 from .step import LOGS, Step
@@ -169,6 +169,20 @@ def _miri() -> Count:
     return Step("miri", sanitizers.MIRI).as_check()
 
 
+def _deny() -> Count:
+    """Licences, sources and advisories of the crates; where no newer advisories can be had, by the stored ones."""
+    if not deny.PROGRAM.exists():
+        Step("deny", deny.INSTALL, quiet=True)
+    if not deny.PROGRAM.exists():
+        return Count(skipped=1, notes=[f"skipped: deny: cargo could not install cargo-deny {deny.VERSION}"])
+    deny.prepare()
+    is_fetched = Step("deny", deny.FETCH, quiet=True).status == 0
+    if not is_fetched:
+        say("deny: the newest advisories can't be had, those in lab/advisories are taken")
+        deny.use_stored()
+    return Step("deny", deny.check(offline=not is_fetched), name="check").as_check()
+
+
 def _build() -> Count:
     return Step("build", ["make", "build"]).as_check()
 
@@ -293,6 +307,7 @@ MATRIX: dict[str, Stage] = {
     },
     "fuzz": Stage(_fuzz, ("build",)),
     "miri": Stage(_miri),
+    "deny": Stage(_deny),
     "hadoop-secure": Stage(partial(_hadoop, "ndn", stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
