@@ -162,7 +162,7 @@ def main() -> None:
         ("p99", took[min(len(took) - 1, len(took) * 99 // 100)]),
         ("max", took[-1]),
     ):
-        print(json.dumps({"name": f"mirror.arm.{name}_ms", "value": value * 1000, "unit": "ms"}))
+        print(json.dumps({"name": f"mirror.armed.{name}_ms", "value": value * 1000, "unit": "ms"}))
 
 
 if __name__ == "__main__":

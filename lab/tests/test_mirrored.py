@@ -8,9 +8,9 @@ import socket
 import labs
 import pytest
 
-from trunkline_lab import compilers
+from trunkline_lab import compilers, mirror_bench
 from trunkline_lab.block_writer import Took, took
-from trunkline_lab.experiments import mirrored, mr_fig10, mr_fig11, mr_loss, mr_planes, mr_uplink
+from trunkline_lab.experiments import mirrored, mr_fig10, mr_fig11, mr_loss, mr_planes, mr_setup, mr_uplink
 from trunkline_lab.experiments.mirrored import Written
 from trunkline_lab.experiments.mr_fig11 import ways
 from trunkline_lab.experiments.result import Result
@@ -232,3 +232,21 @@ def test_what_compilers_take_is_told_by_threads(tmp_path):
     thread(10, "Data) Xceiver", 70, 5)
     assert compilers.compilers_s(7, tmp_path) == pytest.approx(50 / os.sysconf("SC_CLK_TCK"))
     assert compilers.compilers_s(8, tmp_path) == 0
+
+
+def test_what_a_set_up_costs_is_told_beside_stocks():
+    result = Result("t", "about", detail={"blocks": 4})
+    held = mr_setup.slowest([{"mirror_held_us_p50": 40, "mirror_held_us_p99": 900}, {}, {"mirror_held_us_p50": 80}])
+    mr_setup.compare(result, [0.02] * 4, [0.02, 0.02, 0.03, 0.05], held)
+    assert not result.faults
+    figures = {figure.name: figure for figure in mirror_bench.of_setup(result.document())}
+    assert figures["mirror.arm.p50_ms"].value == 0.08 and figures["mirror.arm.p99_ms"].value == 0.9
+    assert figures["mirror.arm.p99_ms"].peer_value == mr_setup.GOAL_HELD_MS
+    assert (figures["mirror.setup.p99_ms"].value, figures["mirror.setup.p99_ms"].peer_value) == (50, 20)
+
+
+@pytest.mark.parametrize(("held", "fault"), [({}, "no DataNode reported a block"), ({"p99": 2.5}, "above 2")])
+def test_the_goal_of_a_set_up(held: dict[str, float], fault: str):
+    result = Result("t", "about")
+    mr_setup.compare(result, [0.02], [0.02], held)
+    assert len(result.faults) == 1 and fault in result.faults[0]

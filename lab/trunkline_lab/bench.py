@@ -272,7 +272,8 @@ def main(arguments: argparse.Namespace) -> int:
         ("hbase.put.",): lambda: hbase_puts(runs),
         ("repo.",): lambda: repo_bench.measure(runs, wanted),
         ("controller.",): lambda: controller_bench.measure(runs, wanted),
-        (controller_bench.ARM_PREFIX,): lambda: controller_bench.arming(runs),
+        (controller_bench.ARMED_PREFIX,): lambda: controller_bench.arming(runs),
+        mirror_bench.SETUP_PREFIXES: mirror_bench.setup,
         (mirror_bench.PREFIX,): lambda: mirror_bench.measure(runs),
     }
     # It explains a property that is set, and takes its time: only when it is asked for by name.

@@ -11,6 +11,7 @@ from . import (
     mr_fig11,
     mr_loss,
     mr_planes,
+    mr_setup,
     mr_uplink,
     ndn_cache,
     ndn_contended,
@@ -60,6 +61,7 @@ ON_HADOOP = (
     mr_uplink,
     mr_loss,
     mr_planes,
+    mr_setup,
     lab_up,
 )
 WITHOUT_HADOOP = (repo_table3, repo_fig3, repo_fig4, sim_fig6, sim_cache)

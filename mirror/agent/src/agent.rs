@@ -169,8 +169,9 @@ impl Loaded {
             Some(listen) => {
                 let shared = shared.clone();
                 let page = Arc::new(move || {
-                    let keeper = shared.keeper();
-                    metrics::page(&keeper.work, keeper.snapshot.as_ref())
+                    let mut keeper = shared.keeper();
+                    let snapshot = keeper.snapshot();
+                    metrics::page(&keeper.work, snapshot.as_ref())
                 });
                 let server = HttpServer::start(listen, page)
                     .map_err(|error| AgentError::Http { listen, error })?;

@@ -19,7 +19,7 @@ use crate::status::{Snapshot, is_ahead, now_ns};
 use crate::wire::{Answer, Flow, Part, Request};
 use crate::words::{REASON, word};
 
-/// How often maps are read, and entries that nobody needs looked for.
+/// How often entries that nobody needs are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often programs and addresses are looked after.
 const CHECK: Duration = Duration::from_secs(5);
@@ -43,8 +43,6 @@ pub struct Keeper {
     off: bool,
     /// What the agent has done.
     pub work: Work,
-    /// What the maps said last.
-    pub snapshot: Option<Snapshot>,
     listed_at: Instant,
     look_at: Instant,
     check_at: Instant,
@@ -90,7 +88,6 @@ impl Keeper {
             reconciler: Reconciler::new(forget),
             sockets,
             work: Work::default(),
-            snapshot: None,
             listed_at: now,
             look_at: now,
             check_at: now + CHECK,
@@ -169,7 +166,7 @@ impl Keeper {
             self.look_at = now + LOOK;
             self.look_after_others();
             self.follow();
-            self.off |= self.read_maps();
+            self.off |= self.heed_off();
         }
         // Whoever takes the programs off may have done so already.
         if now >= self.check_at && !self.off {
@@ -376,13 +373,15 @@ impl Keeper {
         news
     }
 
-    /// Whether `trunkline mirror off` has begun.
-    fn read_maps(&mut self) -> bool {
+    /// What the maps say now.
+    pub fn snapshot(&mut self) -> Option<Snapshot> {
         match Snapshot::read(&self.maps) {
-            Ok(snapshot) => self.snapshot = Some(snapshot),
-            Err(error) => self.complain(&error.to_string()),
+            Ok(snapshot) => Some(snapshot),
+            Err(error) => {
+                self.complain(&error.to_string());
+                None
+            }
         }
-        self.heed_off()
     }
 
     /// Whether `trunkline mirror off` has begun. Nothing new is sent virtually then, whoever said otherwise.

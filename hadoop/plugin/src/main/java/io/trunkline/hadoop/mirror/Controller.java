@@ -4,31 +4,35 @@ import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.conf.MirrorSettings;
 import io.trunkline.hadoop.conf.Setting;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.net.ConnectException;
+import java.net.HttpURLConnection;
+import java.net.Proxy;
+import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse;
-import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import javax.net.ssl.HttpsURLConnection;
 import javax.net.ssl.SSLContext;
 
-/** The controller's REST interface, as far as pipelines are reported to it. */
+/**
+ * The controller's REST interface, as far as pipelines are reported to it. Few requests are made,
+ * so that the JVM hardly ever compiles what makes them: it is a client that does little for each.
+ */
 final class Controller {
-  private static final Duration CONNECT = Duration.ofSeconds(2);
+  private static final int CONNECT_MS = 2000;
 
   /** How long an answer may take beyond what it was told to wait, in milliseconds. */
   private static final int ANSWER_MS = 3000;
 
+  private static final int MAX_BYTES = 16 << 10;
   private static final int OK = 200;
   private static final int NO_CONTENT = 204;
   private static final int UNAUTHORIZED = 401;
@@ -41,36 +45,20 @@ final class Controller {
   private final URI url;
   private final String token;
   private final SSLContext tls;
-  private HttpClient client;
+  private final ScheduledThreadPoolExecutor limits;
 
   /**
    * A client of the controller; connects when something is asked.
    *
    * @param settings say where it is, and what it is asked with
+   * @param limits ends what takes too long, and waits for nothing itself
    * @throws IOException when a file that they name is not as it should be
    */
-  Controller(MirrorSettings settings) throws IOException {
+  Controller(MirrorSettings settings, ScheduledThreadPoolExecutor limits) throws IOException {
     url = settings.controller();
     token = Credentials.token(settings.tokenFile());
     tls = isHttps() ? Credentials.tls(settings.caFile()) : null;
-  }
-
-  /** Made when something is asked, as its threads join the thread group of whoever makes it. */
-  private synchronized HttpClient client() {
-    if (client == null) {
-      // An upgrade to HTTP/2 would be asked for by headers that HTTP/1.1 servers complain of.
-      HttpClient.Builder builder =
-          HttpClient.newBuilder()
-              .version(HttpClient.Version.HTTP_1_1)
-              .connectTimeout(CONNECT)
-              .followRedirects(HttpClient.Redirect.NEVER)
-              .proxy(HttpClient.Builder.NO_PROXY);
-      if (tls != null) {
-        builder.sslContext(tls);
-      }
-      client = builder.build();
-    }
-    return client;
+    this.limits = limits;
   }
 
   /** Whether its token can be read by others on its way. */
@@ -85,7 +73,7 @@ final class Controller {
   }
 
   /**
-   * Reports connections of a pipeline at once, or renews its lease.
+   * Reports connections of a pipeline, or renews its lease.
    *
    * @param hops the connections
    * @param waitMs how long the answer of the last may wait for the pipeline to be armed, in
@@ -93,35 +81,19 @@ final class Controller {
    * @return what the controller says
    * @throws IOException when an answer did not come, or is none
    */
-  Told report(List<Hop> hops, int waitMs) throws IOException, InterruptedException {
-    List<Asked> asked = new ArrayList<>();
-    try {
-      for (Hop hop : hops) {
-        asked.add(report(hop, hop.last() ? waitMs : 0));
+  Told report(List<Hop> hops, int waitMs) throws IOException {
+    Answer answer = null;
+    List<RefusedException> refusals = new ArrayList<>();
+    for (Hop hop : hops) {
+      int waits = hop.last() ? waitMs : 0;
+      Reply said = ask("POST", "/v1/mirrors", hop.json(waits), waits);
+      if (said.status() == OK) {
+        answer = Answer.of(said.text());
+      } else {
+        refusals.add(refusal(said));
       }
-      Answer answer = null;
-      List<RefusedException> refusals = new ArrayList<>();
-      for (Asked one : asked) {
-        HttpResponse<byte[]> said = answer(one);
-        if (said.statusCode() == OK) {
-          answer = Answer.of(text(said));
-        } else {
-          refusals.add(refusal(said));
-        }
-      }
-      return new Told(answer, refusals);
-    } finally {
-      asked.forEach(one -> one.sent().cancel(true));
     }
-  }
-
-  private Asked report(Hop hop, int waitMs) {
-    HttpRequest request =
-        request("/v1/mirrors")
-            .header("Content-Type", "application/json")
-            .POST(BodyPublishers.ofString(hop.json(waitMs)))
-            .build();
-    return ask(request, waitMs);
+    return new Told(answer, refusals);
   }
 
   /**
@@ -131,80 +103,111 @@ final class Controller {
    * @throws RefusedException when the controller does not take it
    * @throws IOException when no answer came, or one that is none
    */
-  void end(String id) throws RefusedException, IOException, InterruptedException {
-    HttpResponse<byte[]> answer = answer(ask(request("/v1/mirrors/" + id).DELETE().build(), 0));
-    int status = answer.statusCode();
+  void end(String id) throws RefusedException, IOException {
+    Reply said = ask("DELETE", "/v1/mirrors/" + id, "", 0);
+    int status = said.status();
     if (status != NO_CONTENT && status != OK && status != NOT_FOUND) {
-      throw refusal(answer);
+      throw refusal(said);
     }
   }
 
-  private HttpRequest.Builder request(String path) {
-    HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(url + path));
-    if (!token.isEmpty()) {
-      builder.header("Authorization", "Bearer " + token);
-    }
-    return builder;
-  }
-
-  /**
-   * What was asked and is not answered yet.
-   *
-   * @param request it
-   * @param sent its answer
-   * @param limitMs how long it may take, in milliseconds
-   */
-  private record Asked(
-      HttpRequest request, CompletableFuture<HttpResponse<byte[]>> sent, int limitMs) {}
+  /** An answer: its HTTP status and its body. */
+  private record Reply(int status, String text) {}
 
   /** The time begins when all connections are known, of which others may come while it waits. */
-  private Asked ask(HttpRequest request, int waitMs) {
-    return new Asked(
-        request, client().sendAsync(request, head -> new ShortBody()), ANSWER_MS + 2 * waitMs);
-  }
-
-  private HttpResponse<byte[]> answer(Asked asked) throws IOException, InterruptedException {
+  private Reply ask(String method, String path, String body, int waitMs) throws IOException {
+    int limitMs = ANSWER_MS + 2 * waitMs;
     try {
-      return await(asked);
-    } catch (ConnectException | HttpTimeoutException e) {
+      return askOnce(method, path, body, limitMs);
+    } catch (ConnectException | SocketTimeoutException e) {
       throw e;
     } catch (IOException e) {
       // The server may just have closed a connection that was kept; what is asked can be repeated.
-      return await(
-          new Asked(
-              asked.request(),
-              client().sendAsync(asked.request(), head -> new ShortBody()),
-              asked.limitMs()));
+      return askOnce(method, path, body, limitMs);
     }
   }
 
-  private static HttpResponse<byte[]> await(Asked asked) throws IOException, InterruptedException {
+  private Reply askOnce(String method, String path, String body, int limitMs) throws IOException {
+    HttpURLConnection connection = open(path);
+    AtomicBoolean isLate = new AtomicBoolean();
+    long untilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CONNECT_MS + limitMs);
+    ScheduledFuture<?> limit =
+        limits.schedule(
+            () -> {
+              isLate.set(true);
+              connection.disconnect();
+            },
+            CONNECT_MS + limitMs,
+            TimeUnit.MILLISECONDS);
     try {
-      return asked.sent().get(asked.limitMs(), TimeUnit.MILLISECONDS);
-    } catch (TimeoutException e) {
-      throw new HttpTimeoutException("no whole answer within " + asked.limitMs() + " ms");
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof ConnectException) {
+      connection.setRequestMethod(method);
+      connection.setReadTimeout(limitMs);
+      if (!body.isEmpty()) {
+        connection.setDoOutput(true);
+        connection.setRequestProperty("Content-Type", "application/json");
+        try (OutputStream out = connection.getOutputStream()) {
+          out.write(body.getBytes(StandardCharsets.UTF_8));
+        }
+      }
+      return reply(connection, untilNanos);
+    } catch (IOException e) {
+      if (!isLate.get()) {
+        connection.disconnect();
+      }
+      if (isLate.get() || e instanceof SocketTimeoutException) {
+        throw new SocketTimeoutException("no whole answer within " + limitMs + " ms");
+      }
+      if (e instanceof ConnectException) {
         throw new ConnectException("no connection to it can be made");
       }
-      if (e.getCause() instanceof HttpTimeoutException cause) {
-        throw cause;
-      }
-      Throwable cause = e.getCause();
-      boolean says = cause instanceof IOException && cause.getMessage() != null;
-      throw new IOException(says ? cause.getMessage() : cause.toString(), cause);
+      throw e;
     } finally {
-      asked.sent().cancel(true);
+      limit.cancel(false);
     }
   }
 
-  private static String text(HttpResponse<byte[]> answer) {
-    return new String(answer.body(), StandardCharsets.UTF_8);
+  private HttpURLConnection open(String path) throws IOException {
+    HttpURLConnection connection =
+        (HttpURLConnection) URI.create(url + path).toURL().openConnection(Proxy.NO_PROXY);
+    if (connection instanceof HttpsURLConnection secure) {
+      secure.setSSLSocketFactory(tls.getSocketFactory());
+    }
+    connection.setConnectTimeout(CONNECT_MS);
+    connection.setInstanceFollowRedirects(false);
+    if (!token.isEmpty()) {
+      connection.setRequestProperty("Authorization", "Bearer " + token);
+    }
+    return connection;
+  }
+
+  private static Reply reply(HttpURLConnection connection, long untilNanos) throws IOException {
+    int status = connection.getResponseCode();
+    if (status < 0) {
+      throw new IOException("no answer of HTTP");
+    }
+    InputStream in = status < 400 ? connection.getInputStream() : connection.getErrorStream();
+    return new Reply(status, in == null ? "" : text(in, untilNanos));
+  }
+
+  /** Read to its end, the connection is kept. Else it is not closed, which might read on. */
+  private static String text(InputStream in, long untilNanos) throws IOException {
+    byte[] body = new byte[MAX_BYTES];
+    int length = 0;
+    for (int read = 0; read >= 0; read = in.read(body, length, body.length - length)) {
+      length += read;
+      if (length == body.length) {
+        throw new IOException("an answer of " + MAX_BYTES + " bytes and more");
+      }
+      if (System.nanoTime() - untilNanos > 0) {
+        throw new SocketTimeoutException();
+      }
+    }
+    return new String(body, 0, length, StandardCharsets.UTF_8);
   }
 
   /** What a status other than success says (RFC 9457, where it is a controller's). */
-  private static RefusedException refusal(HttpResponse<byte[]> answer) throws IOException {
-    int status = answer.statusCode();
+  private static RefusedException refusal(Reply answer) throws IOException {
+    int status = answer.status();
     Map<String, String> problem = problem(answer);
     String detail = Text.printable(problem.get("detail"));
     String what = "HTTP status " + status + (detail.isEmpty() ? "" : ": " + detail);
@@ -217,9 +220,9 @@ final class Controller {
         why.isEmpty() ? "http_" + status : why, !ofThis, what + "; " + remedy(status, problem));
   }
 
-  private static Map<String, String> problem(HttpResponse<byte[]> answer) {
+  private static Map<String, String> problem(Reply answer) {
     try {
-      return Json.scalars(text(answer));
+      return Json.scalars(answer.text());
     } catch (IOException e) {
       return Map.of(); // not a controller's
     }

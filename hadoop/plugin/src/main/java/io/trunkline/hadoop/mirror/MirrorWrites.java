@@ -34,9 +34,13 @@ final class MirrorWrites implements TapListener {
     if (!Hop.canBeReported(op)) {
       return PassThrough.INSTANCE;
     }
+    long began = System.nanoTime();
     int next = op.position() + 1;
     Hop onward = Hop.of(op, next, new Ends(connection.local(), connection.remote()));
-    return reports.take(next == 2 ? List.of(Hop.of(op, 1, upstream), onward) : List.of(onward));
+    PassThrough report =
+        reports.take(next == 2 ? List.of(Hop.of(op, 1, upstream), onward) : List.of(onward));
+    Reports.held(System.nanoTime() - began);
+    return report;
   }
 
   @Override

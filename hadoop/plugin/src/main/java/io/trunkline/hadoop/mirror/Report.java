@@ -34,6 +34,13 @@ final class Report implements PassThrough {
 
   private static final long SHORTEST_MS = 100;
 
+  /**
+   * The write's header goes first: a thread that is woken before may take the processor from
+   * whoever sends it. What is reported so late is known long before the first packet follows, which
+   * waits for the answers of all replicas.
+   */
+  private static final long AFTER_HEADER_MS = 1;
+
   private final Reports reports;
   private final List<Hop> hops;
   private final boolean hasLast;
@@ -86,6 +93,13 @@ final class Report implements PassThrough {
     wake();
   }
 
+  /** Has it told soon, while the header goes on. */
+  void begin() {
+    if (wakes.getAndIncrement() == 0) {
+      reports.later(this::run, AFTER_HEADER_MS);
+    }
+  }
+
   /** Something is to be done. */
   void wake() {
     if (wakes.getAndIncrement() == 0) {
@@ -97,15 +111,11 @@ final class Report implements PassThrough {
     int seen;
     do {
       seen = wakes.get();
-      try {
-        step();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
+      step();
     } while (wakes.addAndGet(-seen) != 0);
   }
 
-  private void step() throws InterruptedException {
+  private void step() {
     if (!begun) {
       begun = true;
       reports.begun();
@@ -136,7 +146,7 @@ final class Report implements PassThrough {
     return Math.min(soonMs, renewMs);
   }
 
-  private void tell() throws InterruptedException {
+  private void tell() {
     try {
       heard(reports.ask(hops, hasLast && !judged));
     } catch (IOException e) {
@@ -144,7 +154,7 @@ final class Report implements PassThrough {
     }
   }
 
-  private void heard(Told told) throws InterruptedException {
+  private void heard(Told told) {
     for (RefusedException refusal : told.refusals()) {
       refused(refusal.why(), refusal.getMessage());
     }
@@ -166,7 +176,7 @@ final class Report implements PassThrough {
     }
   }
 
-  private void othersAreMissing() throws InterruptedException {
+  private void othersAreMissing() {
     if (!incomplete) {
       incomplete = true;
       incompleteNanos = System.nanoTime();
@@ -196,7 +206,7 @@ final class Report implements PassThrough {
     }
   }
 
-  private void end() throws InterruptedException {
+  private void end() {
     if (!ended) {
       ended = true;
       if (!id.isEmpty()) {

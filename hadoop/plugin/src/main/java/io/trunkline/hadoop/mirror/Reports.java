@@ -50,11 +50,17 @@ final class Reports {
 
   private static final Map<String, LongAdder> REASONS = new ConcurrentSkipListMap<>();
 
+  private static final HeldTimes HELD = new HeldTimes();
+
   /** Reports that have not ended. */
   private static final AtomicInteger OPEN = new AtomicInteger();
 
   /** Of this JVM, as few blocks begin at the same moment. */
-  private static final ScheduledThreadPoolExecutor THREADS = threads();
+  private static final ScheduledThreadPoolExecutor THREADS =
+      threads("trunkline-mirror-", MOST_THREADS);
+
+  /** Has nothing to do where the controller answers. */
+  private static final ScheduledThreadPoolExecutor LIMITS = threads("trunkline-mirror-limit-", 1);
 
   static {
     TransferStats.get().numbers(Reports::numbers);
@@ -76,14 +82,14 @@ final class Reports {
   private Reports(Settings settings) throws IOException {
     this.settings = settings.mirror();
     this.statsFile = settings.statsFile();
-    this.controller = new Controller(this.settings);
+    this.controller = new Controller(this.settings, LIMITS);
   }
 
   /**
    * They belong to no thread group of stock code: a DataNode counts the threads of its own as
    * transfers, and waits for their end when it stops.
    */
-  private static ScheduledThreadPoolExecutor threads() {
+  private static ScheduledThreadPoolExecutor threads(String name, int most) {
     ThreadGroup root = Thread.currentThread().getThreadGroup();
     while (root.getParent() != null) {
       root = root.getParent();
@@ -92,10 +98,9 @@ final class Reports {
     AtomicInteger number = new AtomicInteger();
     ScheduledThreadPoolExecutor threads =
         new ScheduledThreadPoolExecutor(
-            MOST_THREADS,
+            most,
             task -> {
-              String name = "trunkline-mirror-" + number.incrementAndGet();
-              Thread thread = new Thread(group, task, name);
+              Thread thread = new Thread(group, task, name + number.incrementAndGet());
               thread.setDaemon(true);
               return thread;
             });
@@ -130,6 +135,7 @@ final class Reports {
   private static Map<String, Long> numbers() {
     Map<String, Long> numbers = new TreeMap<>();
     numbers.put("mirror_open", OPEN.longValue());
+    numbers.putAll(HELD.numbers());
     REASONS.forEach((why, count) -> numbers.put("mirror_refused_" + why, count.sum()));
     return numbers;
   }
@@ -153,8 +159,17 @@ final class Reports {
     }
     OPEN.incrementAndGet();
     Report report = new Report(this, hops);
-    report.wake();
+    report.begin();
     return report;
+  }
+
+  /**
+   * The header of a write goes on to the next DataNode.
+   *
+   * @param nanos how long it was held to have its connections reported
+   */
+  static void held(long nanos) {
+    HELD.add(nanos);
   }
 
   // What reports ask for.
@@ -186,7 +201,7 @@ final class Reports {
    * @return what it says
    * @throws IOException when it does not answer, or has not of late; that is counted and logged
    */
-  Told ask(List<Hop> hops, boolean waits) throws IOException, InterruptedException {
+  Told ask(List<Hop> hops, boolean waits) throws IOException {
     checkHealth();
     try {
       Told told = controller.report(hops, waits ? settings.waitMs() : 0);
@@ -211,13 +226,13 @@ final class Reports {
    * @param id as the controller knows it
    * @param untilNanos when its lease ends it anyway, by {@link System#nanoTime}
    */
-  void end(String id, long untilNanos) throws InterruptedException {
+  void end(String id, long untilNanos) {
     untoldEnds.add(new UntoldEnds.Ended(id, untilNanos));
     tellEnds();
   }
 
   /** Tells as much as can be told now, and sees to it that the rest is in a while. */
-  private void tellEnds() throws InterruptedException {
+  private void tellEnds() {
     while (health.paused(CONTROLLER) == null) {
       UntoldEnds.Ended ended = untoldEnds.take();
       if (ended == null) {
@@ -240,11 +255,7 @@ final class Reports {
 
   private void tellEndsAgain() {
     endsAgain.set(false);
-    try {
-      tellEnds();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    tellEnds();
   }
 
   void armed(List<Hop> hops) {

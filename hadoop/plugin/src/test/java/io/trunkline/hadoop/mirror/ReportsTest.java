@@ -2,6 +2,7 @@ package io.trunkline.hadoop.mirror;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -18,10 +19,13 @@ import io.trunkline.hadoop.tap.PassThrough;
 import io.trunkline.hadoop.tap.TapListener;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.channels.Channels;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -272,18 +276,16 @@ class ReportsTest {
     assertEquals(0, count(Counter.MIRROR_LATE));
   }
 
-  /** No answer comes before both are there. */
+  /** Its own is told when the client's has been, or the controller would wait for what comes. */
   @Test
-  void theFirstDataNodeReportsBothAtOnce() throws Exception {
-    CountDownLatch both = new CountDownLatch(2);
-    controller.replies(
-        one -> {
-          both.countDown();
-          return await(both) ? controller.usual(one) : new Reply(500, "");
-        });
+  void theFirstDataNodeReportsTheClientsBeforeItWaits() throws Exception {
     write(listener(), create(2, 1));
     awaitCount(Counter.MIRROR_ARMED, 1);
-    assertEquals(0, count(Counter.MIRROR_UNREACHABLE));
+    assertTrue(TransferStats.get().json().contains("\"mirror_held_us_p99\":"));
+    List<Told> posted = controller.reports();
+    assertEquals(List.of("1", "2"), posted.stream().map(o -> o.fields().get("position")).toList());
+    assertEquals("0", posted.get(0).fields().get("wait_ms"));
+    assertNotEquals("0", posted.get(1).fields().get("wait_ms"));
   }
 
   private static boolean await(CountDownLatch latch) {
@@ -458,6 +460,38 @@ class ReportsTest {
       write(listener, create(3, 1));
       write(listener, create(3, 2));
       TestController.await(() -> count(Counter.MIRROR_UNREACHABLE) == 2, "both are given up");
+    }
+  }
+
+  /** Each byte comes in time, and the last one never. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "Content-Length: 1000\r\n\r\n"})
+  void anAnswerThatNeverEndsIsGivenUp(String head) throws Exception {
+    try (ServerSocket slow = new ServerSocket(0)) {
+      Thread server = new Thread(() -> drip(slow, head));
+      server.setDaemon(true);
+      server.start();
+      TapListener listener =
+          new MirrorWrites(
+              upstream(), Reports.of(settings("http://127.0.0.1:" + slow.getLocalPort())));
+      write(listener, create(3, 1));
+      awaitCount(Counter.MIRROR_UNREACHABLE, 1);
+    }
+  }
+
+  private static void drip(ServerSocket at, String head) {
+    try (Socket client = at.accept()) {
+      OutputStream out = client.getOutputStream();
+      out.write(("HTTP/1.1 200 OK\r\n" + head).getBytes(StandardCharsets.ISO_8859_1));
+      while (true) {
+        out.write((head.isEmpty() ? "X: y\r\n" : " ").getBytes(StandardCharsets.ISO_8859_1));
+        out.flush();
+        Thread.sleep(50);
+      }
+    } catch (IOException e) {
+      // It is given up.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
