@@ -3,15 +3,20 @@ package io.trunkline.hadoop.mirror;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import org.apache.hadoop.metrics2.util.Quantile;
-import org.apache.hadoop.metrics2.util.SampleQuantiles;
+import java.util.concurrent.atomic.LongAdder;
 
-/** How long headers of writes were held so that their connections are reported: median and p99. */
+/** How long headers of writes were held so that their connections are reported: a histogram. */
 final class HeldTimes {
-  private static final Quantile MEDIAN = new Quantile(0.50, 0.050);
-  private static final Quantile P99 = new Quantile(0.99, 0.001);
+  /** Microseconds; the last bucket has all that is longer. */
+  private static final int[] BOUNDS = {100, 200, 500, 1000, 2000, 5000, 10_000, 50_000};
 
-  private final SampleQuantiles samples = new SampleQuantiles(new Quantile[] {MEDIAN, P99});
+  private final LongAdder[] counts = new LongAdder[BOUNDS.length + 1];
+
+  HeldTimes() {
+    for (int i = 0; i < counts.length; i++) {
+      counts[i] = new LongAdder();
+    }
+  }
 
   /**
    * A header goes on.
@@ -19,17 +24,22 @@ final class HeldTimes {
    * @param nanos how long it was held
    */
   void add(long nanos) {
-    samples.insert(TimeUnit.NANOSECONDS.toMicros(nanos));
+    long micros = TimeUnit.NANOSECONDS.toMicros(nanos);
+    int bucket = 0;
+    while (bucket < BOUNDS.length && micros > BOUNDS[bucket]) {
+      bucket++;
+    }
+    counts[bucket].increment();
   }
 
-  /** Of all so far in microseconds, by name; empty where there was none. */
+  /** How many were held so long at most, by name; empty where there was none. */
   Map<String, Long> numbers() {
     Map<String, Long> numbers = new TreeMap<>();
-    Map<Quantile, Long> found = samples.snapshot();
-    if (found != null) {
-      numbers.put("mirror_held_us_p50", found.get(MEDIAN));
-      numbers.put("mirror_held_us_p99", found.get(P99));
+    long count = 0;
+    for (int i = 0; i < counts.length; i++) {
+      count += counts[i].sum();
+      numbers.put("mirror_held_us_" + (i < BOUNDS.length ? BOUNDS[i] : "any"), count);
     }
-    return numbers;
+    return count == 0 ? Map.of() : numbers;
   }
 }

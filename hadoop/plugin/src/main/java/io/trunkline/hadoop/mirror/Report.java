@@ -34,13 +34,6 @@ final class Report implements PassThrough {
 
   private static final long SHORTEST_MS = 100;
 
-  /**
-   * The write's header goes first: a thread that is woken before may take the processor from
-   * whoever sends it. What is reported so late is known long before the first packet follows, which
-   * waits for the answers of all replicas.
-   */
-  private static final long AFTER_HEADER_MS = 1;
-
   private final Reports reports;
   private final List<Hop> hops;
   private final boolean hasLast;
@@ -91,13 +84,6 @@ final class Report implements PassThrough {
   public void close() {
     closed = true;
     wake();
-  }
-
-  /** Has it told soon, while the header goes on. */
-  void begin() {
-    if (wakes.getAndIncrement() == 0) {
-      reports.later(this::run, AFTER_HEADER_MS);
-    }
   }
 
   /** Something is to be done. */

@@ -159,7 +159,7 @@ final class Reports {
     }
     OPEN.incrementAndGet();
     Report report = new Report(this, hops);
-    report.begin();
+    report.wake();
     return report;
   }
 

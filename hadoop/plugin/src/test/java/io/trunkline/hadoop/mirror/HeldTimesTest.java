@@ -8,14 +8,17 @@ import org.junit.jupiter.api.Test;
 
 class HeldTimesTest {
   @Test
-  void medianAndP99OfAllSoFar() {
+  void eachBucketHasWhatIsShorterToo() {
     HeldTimes held = new HeldTimes();
     assertEquals(Map.of(), held.numbers());
-    for (int i = 1; i <= 1000; i++) {
-      held.add(TimeUnit.MICROSECONDS.toNanos(i));
+    for (long micros : new long[] {0, 100, 101, 2000, 60_000}) {
+      held.add(TimeUnit.MICROSECONDS.toNanos(micros));
     }
     Map<String, Long> numbers = held.numbers();
-    assertEquals(500, numbers.get("mirror_held_us_p50"), 50);
-    assertEquals(990, numbers.get("mirror_held_us_p99"), 1);
+    assertEquals(2, numbers.get("mirror_held_us_100"));
+    assertEquals(3, numbers.get("mirror_held_us_1000"));
+    assertEquals(4, numbers.get("mirror_held_us_2000"));
+    assertEquals(4, numbers.get("mirror_held_us_50000"));
+    assertEquals(5, numbers.get("mirror_held_us_any"));
   }
 }
