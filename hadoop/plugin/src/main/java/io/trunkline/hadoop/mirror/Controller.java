@@ -32,7 +32,7 @@ final class Controller {
   /** How long an answer may take beyond what it was told to wait, in milliseconds. */
   private static final int ANSWER_MS = 3000;
 
-  private static final int MAX_BYTES = 16 << 10;
+  private static final int MAX_BYTES = 64 << 10;
   private static final int OK = 200;
   private static final int NO_CONTENT = 204;
   private static final int UNAUTHORIZED = 401;
