@@ -23,7 +23,7 @@ BLOCK_BYTES = 2 << 20
 REPLICATION = 3
 WRITER = "h7"
 GOAL_HELD_MS = 2.0
-STATS_S = 6.0  # JVMs write their counters down within five
+STATS_S = 11.0  # JVMs write their counters down within ten
 HELD = "mirror_held_us_"  # and microseconds: how many headers a DataNode held so long at most; "any": all of them
 
 

@@ -81,13 +81,18 @@ final class Report implements PassThrough {
   }
 
   @Override
+  public void headerSent() {
+    wake();
+  }
+
+  @Override
   public void close() {
     closed = true;
     wake();
   }
 
   /** Something is to be done. */
-  void wake() {
+  private void wake() {
     if (wakes.getAndIncrement() == 0) {
       reports.execute(this::run);
     }

@@ -141,7 +141,8 @@ final class Reports {
   }
 
   /**
-   * Reports a DataNode's connections of one pipeline for as long as the last of them lives.
+   * Reports a DataNode's connections of one pipeline for as long as the last of them lives, from
+   * when the header has left: whom it wakes may take this processor.
    *
    * @param hops the connections, one at least; the last is the one that is tapped
    * @return told when that has ended
@@ -158,9 +159,7 @@ final class Reports {
       return PassThrough.INSTANCE;
     }
     OPEN.incrementAndGet();
-    Report report = new Report(this, hops);
-    report.wake();
-    return report;
+    return new Report(this, hops);
   }
 
   /**
@@ -261,7 +260,6 @@ final class Reports {
   void armed(List<Hop> hops) {
     stats.add(Counter.MIRROR_ARMED);
     LOG.debug("mirror: {}: armed", name(hops));
-    StatsFile.changed(statsFile);
   }
 
   /** All connections are known, and it is not armed. */

@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 public final class StatsFile {
   private static final Logger LOG = LoggerFactory.getLogger(StatsFile.class);
   private static final long DELAY_MS = 50;
-  private static final long PERIOD_MS = 5000;
+  private static final long PERIOD_MS = 10_000;
 
   /** Below that of file systems, so that what they write as they close is counted. */
   private static final int HOOK_PRIORITY = 1;

@@ -52,6 +52,10 @@ public final class Tap implements PacketFramer.Sink, AutoCloseable {
 
   private HeadWatch watch;
   private PacketRewriter rewriter;
+
+  /** Is told when the header has gone out, and forgotten then. */
+  private PassThrough toBeTold;
+
   private volatile WriteOp op;
 
   /**
@@ -153,7 +157,17 @@ public final class Tap implements PacketFramer.Sink, AutoCloseable {
       rewriter = writes;
       state = State.PACKETS;
     } else {
+      toBeTold = (PassThrough) chosen;
       pass();
+    }
+  }
+
+  /** All that was due on the connection so far has left. */
+  void sent() {
+    if (toBeTold != null) {
+      PassThrough told = toBeTold;
+      toBeTold = null;
+      told.headerSent();
     }
   }
 

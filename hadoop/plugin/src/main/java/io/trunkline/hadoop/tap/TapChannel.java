@@ -105,6 +105,7 @@ public final class TapChannel extends SocketChannel {
       if (!out.drainTo(sink)) {
         return 0;
       }
+      tap.sent();
       if (lastByteTaken && from.hasRemaining()) {
         from.get();
         lastByteTaken = false;
@@ -122,6 +123,7 @@ public final class TapChannel extends SocketChannel {
           lastByteTaken = true;
           break;
         }
+        tap.sent();
       }
       return from.position() - start;
     }

@@ -89,6 +89,9 @@ final class TestCluster implements AutoCloseable {
     // minutes: on a busy machine it orders one to a DataNode that has the block and is yet to say
     // so.
     conf.setInt("dfs.namenode.reconstruction.pending.timeout-sec", 5);
+    // A DataNode that left a pipeline keeps what it had of the block, and takes no other copy until
+    // the NameNode hears of that from a whole report: else each six hours.
+    conf.setLong("dfs.blockreport.intervalMsec", 10_000);
     conf.setInt("trunkline.ndn.pull.timeout.ms", 6000);
     return conf;
   }

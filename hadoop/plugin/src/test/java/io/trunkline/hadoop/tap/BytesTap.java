@@ -37,6 +37,7 @@ public final class BytesTap implements TapConnection, AutoCloseable {
       } else {
         tap.accept(in);
         drain();
+        tap.sent();
       }
     }
   }

@@ -25,7 +25,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -263,6 +265,44 @@ class TapChannelTest {
       assertEquals(
           header + (long) sentWhole * (MARK.length + heartbeat.length),
           count.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  @Test
+  void whoLetsAllPassIsToldOnceThatTheHeaderHasLeft() throws IOException {
+    byte[] header =
+        StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    List<Integer> arrived = new ArrayList<>();
+    PassThrough passes =
+        new PassThrough() {
+          @Override
+          public void headerSent() {
+            try {
+              arrived.add(far.getInputStream().readNBytes(header.length).length);
+            } catch (IOException e) {
+              throw new UncheckedIOException(e);
+            }
+          }
+        };
+    TapListener listener =
+        new TapListener() {
+          @Override
+          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
+            return passes;
+          }
+
+          @Override
+          public void other(TapConnection connection) {
+            throw new AssertionError("a write");
+          }
+        };
+    try (TapChannel channel = new TapChannel(null, real, listener)) {
+      write(channel, Arrays.copyOf(header, header.length - 1));
+      assertEquals(List.of(), arrived);
+      write(channel, new byte[] {header[header.length - 1], 1, 2, 3});
+      write(channel, new byte[] {4, 5});
+      assertEquals(List.of(header.length), arrived);
+      assertArrayEquals(new byte[] {1, 2, 3, 4, 5}, far.getInputStream().readNBytes(5));
     }
   }
 
