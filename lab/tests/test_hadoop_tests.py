@@ -29,7 +29,13 @@ def test_reports_are_added_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("failure", "method"),
-    [("new(): x", "new"), ("old: y", "old"), ("(class): ran no test", ""), ("[1] some, parameters: z", "")],
+    [
+        ("new(): x", "new"),
+        ("old: y", "old"),
+        ("(class): ran no test", ""),
+        ("[1] some, parameters: z", ""),
+        ("e(String)[2]: z", "e(java.lang.String)"),
+    ],
 )
 def test_methods_that_failed_are_known_by_name_in_both_junits(failure: str, method: str) -> None:
     assert hadoop_tests.method_of(failure) == method

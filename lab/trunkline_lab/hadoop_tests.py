@@ -191,9 +191,13 @@ def directory_of(hadoop: str, plane: str) -> Path:
 
 
 def method_of(failure: str) -> str:
-    """The method that failed, without JUnit 5's parentheses; empty for a class that could not be run, and the like."""
+    """The method that failed, as JUnit's console selects it; empty for a class that could not be run, and the like.
+
+    One with a parameter is run with each of its arguments.
+    """
     name = failure.partition(":")[0].removesuffix("()")
-    return name if name.isidentifier() else ""
+    name, with_text, _ = name.partition("(String)[")
+    return f"{name}(java.lang.String)" if with_text and name.isidentifier() else name if name.isidentifier() else ""
 
 
 def excuse_alike(by: dict[str, Result], plane: str) -> None:

@@ -34,6 +34,7 @@ mod outbox;
 mod producer;
 mod pull;
 mod rate_limit;
+mod scalars;
 mod seal;
 mod segment;
 mod session;

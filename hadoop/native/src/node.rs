@@ -412,6 +412,15 @@ impl NamedNode {
         serde_json::to_string(&status).map_err(failed)
     }
 
+    /// Whether the face to the router is up; false without one.
+    ///
+    /// # Errors
+    /// When the node is closed.
+    pub fn router_up(&self) -> Result<bool> {
+        let node = self.with_node(|node| node.status().map_err(failed))?;
+        Ok(status::router(&node).is_some_and(|face| face.up))
+    }
+
     /// Closes all that was opened here, then stops the forwarder.
     pub fn close(&self) {
         let opened = std::mem::take(&mut *self.opened());

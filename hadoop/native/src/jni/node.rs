@@ -13,6 +13,7 @@ use crate::config::NodeSettings;
 use crate::error::NativeError;
 use crate::fetch::FetchSettings;
 use crate::node::NamedNode;
+use crate::scalars::scalars;
 
 /// `long nodeOpen(String json)`
 #[unsafe(no_mangle)]
@@ -54,6 +55,36 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_nodeStatus<'local>(
     call(env, |env| {
         let json = node(handle)?.status()?;
         Ok(JString::from_str(env, json)?)
+    })
+}
+
+/// `boolean routerUp(long node)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_routerUp<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> jboolean {
+    call(env, |_| Ok(node(handle)?.router_up()?))
+}
+
+/// `String[] scalars(byte[] json)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_scalars<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    json: JByteArray<'local>,
+) -> JObjectArray<'local, JString<'local>> {
+    call(env, |env| {
+        let found = scalars(&bytes(env, "JSON", &json)?)?;
+        let texts = found.into_iter().flat_map(|(name, value)| [name, value]);
+        let texts: Vec<String> = texts.collect();
+        let array = JObjectArray::<JString>::new(env, texts.len(), JString::null())?;
+        for (at, text) in texts.into_iter().enumerate() {
+            let text = JString::from_str(env, text)?;
+            array.set_element(env, at, text)?;
+        }
+        Ok(array)
     })
 }
 

@@ -1,18 +1,16 @@
 package io.trunkline.hadoop.conf;
 
 import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
-import java.io.StringWriter;
-import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Small JSON objects, read and written as streams: binding them to classes would cost every short
- * command a tenth of a second of loading.
+ * Small JSON objects, read as streams: binding them to classes would cost every short command a
+ * tenth of a second of loading.
  */
 public final class Json {
   private static final JsonFactory FACTORY = new JsonFactory();
@@ -23,34 +21,17 @@ public final class Json {
 
   private Json() {}
 
-  /** Writes the fields of an object. */
+  /** Takes a JSON object apart. */
   @FunctionalInterface
-  public interface Fields {
+  public interface Reader {
     /**
-     * Writes them.
+     * Reads its scalars.
      *
-     * @param json between the object's braces
-     * @throws IOException never, as it writes to memory
+     * @param json JSON in UTF-8
+     * @return values by name, as {@link Json#scalars(String)} gives them
+     * @throws IOException when that is no JSON object
      */
-    void write(JsonGenerator json) throws IOException;
-  }
-
-  /**
-   * Writes an object.
-   *
-   * @param fields writes its fields
-   * @return JSON
-   */
-  public static String object(Fields fields) {
-    StringWriter text = new StringWriter();
-    try (JsonGenerator json = FACTORY.createGenerator(text)) {
-      json.writeStartObject();
-      fields.write(json);
-      json.writeEndObject();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-    return text.toString();
+    Map<String, String> read(byte[] json) throws IOException;
   }
 
   /**
@@ -73,6 +54,17 @@ public final class Json {
       }
     }
     return values;
+  }
+
+  /**
+   * Reads the scalars of an object.
+   *
+   * @param json JSON in UTF-8
+   * @return as {@link #scalars(String)}
+   * @throws IOException when that is no JSON object
+   */
+  public static Map<String, String> scalars(byte[] json) throws IOException {
+    return scalars(new String(json, StandardCharsets.UTF_8));
   }
 
   private static void object(JsonParser json, String prefix, Map<String, String> values, int depth)

@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.mirror;
 
-import com.fasterxml.jackson.core.JsonGenerator;
+import io.trunkline.hadoop.conf.JsonText;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -37,18 +37,17 @@ record Ends(InetSocketAddress source, InetSocketAddress destination) {
   }
 
   /** Writes them as the fields {@code source} and {@code destination}. */
-  void write(JsonGenerator json) throws IOException {
+  void write(JsonText json) {
     write(json, "source", source);
     write(json, "destination", destination);
   }
 
-  private static void write(JsonGenerator json, String name, InetSocketAddress end)
-      throws IOException {
-    json.writeObjectFieldStart(name);
+  private static void write(JsonText json, String name, InetSocketAddress end) {
+    json.open(name);
     String address = end.getAddress().getHostAddress();
     int scope = address.indexOf('%');
-    json.writeStringField("address", scope < 0 ? address : address.substring(0, scope));
-    json.writeNumberField("port", end.getPort());
-    json.writeEndObject();
+    json.text("address", scope < 0 ? address : address.substring(0, scope));
+    json.number("port", end.getPort());
+    json.close();
   }
 }

@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.mirror;
 
-import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.JsonText;
 import io.trunkline.hadoop.wire.WriteOp;
 
 /**
@@ -72,17 +72,16 @@ record Hop(
    * @return JSON
    */
   String json(int waitMs) {
-    return Json.object(
-        json -> {
-          json.writeStringField("pool", pool);
-          json.writeNumberField("block", block);
-          json.writeNumberField("generation", genstamp);
-          json.writeNumberField("position", position);
-          json.writeNumberField("replicas", replicas);
-          json.writeStringField("client", client);
-          json.writeStringField("stage", stage);
-          ends.write(json);
-          json.writeNumberField("wait_ms", waitMs);
-        });
+    JsonText json = new JsonText();
+    json.text("pool", pool);
+    json.number("block", block);
+    json.number("generation", genstamp);
+    json.number("position", position);
+    json.number("replicas", replicas);
+    json.text("client", client);
+    json.text("stage", stage);
+    ends.write(json);
+    json.number("wait_ms", waitMs);
+    return json.end();
   }
 }

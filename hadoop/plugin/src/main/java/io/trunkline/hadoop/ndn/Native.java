@@ -46,6 +46,26 @@ public final class Native {
   public static native String nodeStatus(long node) throws IOException;
 
   /**
+   * Whether a node's face to the router is up.
+   *
+   * @param node the node's handle
+   * @return false without one
+   * @throws IOException when the node is closed
+   */
+  public static native boolean routerUp(long node) throws IOException;
+
+  /**
+   * Reads the scalars of a JSON object as {@link io.trunkline.hadoop.conf.Json#scalars(byte[])}
+   * does, whose library takes a short command longer to load than all else that a transfer by name
+   * sets up.
+   *
+   * @param json JSON in UTF-8
+   * @return names and values by turns
+   * @throws IOException when that is no JSON object
+   */
+  public static native String[] scalars(byte[] json) throws IOException;
+
+  /**
    * Opens a producer of segments below one name; the name is registered toward the router.
    *
    * @param node the node's handle

@@ -1,9 +1,10 @@
 package io.trunkline.hadoop.ndn;
 
-import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.JsonText;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TrafficCategory;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.PlaneHealth;
 import java.io.IOException;
@@ -43,6 +44,18 @@ public final class NdnNode implements AutoCloseable {
       boolean ip = !face.isEmpty() && !face.startsWith("unix:");
       boolean apart = settings.marks() && ip && settings.listen().isEmpty();
       return new Key(settings, apart ? category : null);
+    }
+
+    // As they would be made, by method handles, at the price of some fifty classes a JVM.
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Key key && category == key.category && settings.equals(key.settings);
+    }
+
+    @Override
+    public int hashCode() {
+      return 31 * settings.hashCode() + (category == null ? 0 : category.ordinal());
     }
   }
 
@@ -101,16 +114,32 @@ public final class NdnNode implements AutoCloseable {
     }
   }
 
-  private byte[] ask(InetSocketAddress dataNode) throws IOException {
+  private DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
     List<String> known = names.dataNode(dataNode);
     int timeoutMs = Math.max(1, settings.discoveryTimeoutMs() / known.size());
     for (String name : known) {
       byte[] record = Native.fetch(handle, name, true, false, timeoutMs);
       if (record != null) {
-        return record;
+        return DataNodeRecord.decode(record, NdnNode::scalars);
       }
     }
     throw new IOException("no answer under " + String.join(" or ", known));
+  }
+
+  /**
+   * Reads the scalars of a JSON object without the library for it.
+   *
+   * @param json JSON in UTF-8
+   * @return values by name
+   * @throws IOException when that is no JSON object
+   */
+  public static Map<String, String> scalars(byte[] json) throws IOException {
+    String[] found = Native.scalars(json);
+    Map<String, String> values = new HashMap<>();
+    for (int i = 0; i < found.length; i += 2) {
+      values.put(found[i], found[i + 1]);
+    }
+    return values;
   }
 
   /** Gives the node back; nothing may be done with it by this user afterwards. */
@@ -148,7 +177,7 @@ public final class NdnNode implements AutoCloseable {
     long now = System.nanoTime();
     if (!routerUp || now - routerSeenNanos > ROUTER_CHECK_NANOS) {
       try {
-        routerUp = "true".equals(Json.scalars(Native.nodeStatus(handle)).get("router.up"));
+        routerUp = Native.routerUp(handle);
       } catch (IOException e) {
         routerUp = false;
       }
@@ -179,31 +208,25 @@ public final class NdnNode implements AutoCloseable {
   private static String configuration(Key key) {
     Settings settings = key.settings;
     String name = "trunkline-" + ProcessHandle.current().pid();
-    return Json.object(
-        json -> {
-          json.writeStringField("root", settings.root());
-          json.writeStringField(
-              "name", key.category == null ? name : name + "-" + key.category.text());
-          if (key.category != null) {
-            json.writeNumberField("dscp", settings.dscp(key.category).orElseThrow());
-          }
-          if (!settings.face().isEmpty()) {
-            json.writeStringField("face", settings.face());
-          }
-          if (settings.localAddress() != null) {
-            json.writeStringField("local_address", settings.localAddress().getHostAddress());
-          }
-          json.writeArrayFieldStart("listen");
-          for (String uri : settings.listen()) {
-            json.writeString(uri);
-          }
-          json.writeEndArray();
-          json.writeStringField("verify", settings.verify());
-          json.writeNumberField("cs_bytes", settings.contentStoreBytes());
-          json.writeNumberField("pit_entries", settings.pitEntries());
-          json.writeNumberField("retain_bytes", settings.retainBytes());
-          json.writeNumberField("pull_bytes", settings.pullBytes());
-        });
+    JsonText json = new JsonText();
+    json.text("root", settings.root());
+    json.text("name", key.category == null ? name : name + "-" + key.category.text());
+    if (key.category != null) {
+      json.number("dscp", settings.dscp(key.category).orElseThrow());
+    }
+    if (!settings.face().isEmpty()) {
+      json.text("face", settings.face());
+    }
+    if (settings.localAddress() != null) {
+      json.text("local_address", settings.localAddress().getHostAddress());
+    }
+    json.texts("listen", settings.listen());
+    json.text("verify", settings.verify());
+    json.number("cs_bytes", settings.contentStoreBytes());
+    json.number("pit_entries", settings.pitEntries());
+    json.number("retain_bytes", settings.retainBytes());
+    json.number("pull_bytes", settings.pullBytes());
+    return json.end();
   }
 
   /**

@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.stats;
 
-import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.JsonText;
 import io.trunkline.hadoop.conf.TransportNames;
 import java.util.List;
 import java.util.Locale;
@@ -269,49 +269,44 @@ public final class TransferStats {
    * @return a JSON object
    */
   public String json() {
-    return Json.object(
-        json -> {
-          json.writeNumberField("pid", ProcessHandle.current().pid());
-          for (Counter counter : Counter.values()) {
-            json.writeNumberField(counter.name().toLowerCase(Locale.ROOT), value(counter));
-          }
-          for (Supplier<Map<String, Long>> named : numbers) {
-            for (Map.Entry<String, Long> number : named.get().entrySet()) {
-              json.writeNumberField(number.getKey(), number.getValue());
-            }
-          }
-          json.writeObjectFieldStart("connections");
-          for (Map<String, LongAdder> side : List.of(opened, accepted)) {
-            json.writeObjectFieldStart(side == opened ? "opened" : "accepted");
-            for (Map.Entry<String, LongAdder> transport : side.entrySet()) {
-              json.writeNumberField(transport.getKey(), transport.getValue().sum());
-            }
-            json.writeEndObject();
-          }
-          json.writeEndObject();
-          json.writeObjectFieldStart("fallbacks");
-          for (Fallback reason : Fallback.values()) {
-            if (fallbacks(reason) > 0) {
-              json.writeNumberField(reason.key(), fallbacks(reason));
-            }
-          }
-          json.writeEndObject();
-          json.writeObjectFieldStart("fallbacks_by_transport");
-          for (Map.Entry<String, Map<Fallback, LongAdder>> transport : fallbacks.entrySet()) {
-            json.writeObjectFieldStart(transport.getKey());
-            for (Map.Entry<Fallback, LongAdder> reason : transport.getValue().entrySet()) {
-              json.writeNumberField(reason.getKey().key(), reason.getValue().sum());
-            }
-            json.writeEndObject();
-          }
-          json.writeEndObject();
-          for (Map.Entry<String, Supplier<List<String>>> section : sections.entrySet()) {
-            json.writeArrayFieldStart(section.getKey());
-            for (String object : section.getValue().get()) {
-              json.writeRawValue(object);
-            }
-            json.writeEndArray();
-          }
-        });
+    JsonText json = new JsonText();
+    json.number("pid", ProcessHandle.current().pid());
+    for (Counter counter : Counter.values()) {
+      json.number(counter.name().toLowerCase(Locale.ROOT), value(counter));
+    }
+    for (Supplier<Map<String, Long>> named : numbers) {
+      for (Map.Entry<String, Long> number : named.get().entrySet()) {
+        json.number(number.getKey(), number.getValue());
+      }
+    }
+    json.open("connections");
+    for (Map<String, LongAdder> side : List.of(opened, accepted)) {
+      json.open(side == opened ? "opened" : "accepted");
+      for (Map.Entry<String, LongAdder> transport : side.entrySet()) {
+        json.number(transport.getKey(), transport.getValue().sum());
+      }
+      json.close();
+    }
+    json.close();
+    json.open("fallbacks");
+    for (Fallback reason : Fallback.values()) {
+      if (fallbacks(reason) > 0) {
+        json.number(reason.key(), fallbacks(reason));
+      }
+    }
+    json.close();
+    json.open("fallbacks_by_transport");
+    for (Map.Entry<String, Map<Fallback, LongAdder>> transport : fallbacks.entrySet()) {
+      json.open(transport.getKey());
+      for (Map.Entry<Fallback, LongAdder> reason : transport.getValue().entrySet()) {
+        json.number(reason.getKey().key(), reason.getValue().sum());
+      }
+      json.close();
+    }
+    json.close();
+    for (Map.Entry<String, Supplier<List<String>>> section : sections.entrySet()) {
+      json.objects(section.getKey(), section.getValue().get());
+    }
+    return json.end();
   }
 }

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.transport;
 
 import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.JsonText;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -53,18 +54,16 @@ public record DataNodeRecord(
    * @return JSON
    */
   public byte[] encode() {
-    return Json.object(
-            json -> {
-              json.writeNumberField("version", version);
-              json.writeBooleanField("served", served);
-              json.writeStringField("address", address);
-              json.writeNumberField("port", port);
-              json.writeStringField("reason", reason);
-              if (secured) {
-                json.writeBooleanField("secured", true);
-              }
-            })
-        .getBytes(StandardCharsets.UTF_8);
+    JsonText json = new JsonText();
+    json.number("version", version);
+    json.flag("served", served);
+    json.text("address", address);
+    json.number("port", port);
+    json.text("reason", reason);
+    if (secured) {
+      json.flag("secured", true);
+    }
+    return json.end().getBytes(StandardCharsets.UTF_8);
   }
 
   /**
@@ -75,11 +74,23 @@ public record DataNodeRecord(
    * @throws IOException when it is none
    */
   public static DataNodeRecord decode(byte[] content) throws IOException {
+    return decode(content, Json::scalars);
+  }
+
+  /**
+   * Reads a record.
+   *
+   * @param content what the DataNode answered
+   * @param reader takes it apart
+   * @return the record
+   * @throws IOException when it is none
+   */
+  public static DataNodeRecord decode(byte[] content, Json.Reader reader) throws IOException {
     if (content.length > MAX_BYTES) {
       throw new IOException("DataNode record of " + content.length + " bytes");
     }
     try {
-      Map<String, String> json = Json.scalars(new String(content, StandardCharsets.UTF_8));
+      Map<String, String> json = reader.read(content);
       boolean served = "true".equals(json.get("served"));
       int version = Integer.parseInt(json.getOrDefault("version", FIRST_VERSION));
       int port = Integer.parseInt(json.getOrDefault("port", "0"));

@@ -21,10 +21,11 @@ public final class Discovery {
      * Asks.
      *
      * @param dataNode the DataNode's stock data-transfer address
-     * @return an encoded {@link DataNodeRecord}
-     * @throws IOException when it does not answer; the message says what was asked
+     * @return what it says
+     * @throws IOException when it does not answer, or makes no sense; the message says what was
+     *     asked
      */
-    byte[] ask(InetSocketAddress dataNode) throws IOException;
+    DataNodeRecord ask(InetSocketAddress dataNode) throws IOException;
   }
 
   /** What is known of a DataNode. */
@@ -158,7 +159,7 @@ public final class Discovery {
   private void ask(InetSocketAddress transfer, Entry entry) {
     DataNodeRecord record;
     try {
-      record = DataNodeRecord.decode(question.ask(transfer));
+      record = question.ask(transfer);
     } catch (IOException e) {
       missed(entry, Outcome.SILENT, e.getMessage());
       return;

@@ -30,7 +30,7 @@ public final class RecordQuestion implements Discovery.Question {
   }
 
   @Override
-  public byte[] ask(InetSocketAddress dataNode) throws IOException {
+  public DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
     long nonce = Nonces.next();
     byte[] question = RecordWire.question(transport, nonce);
     try (DatagramSocket socket = new DatagramSocket()) {
@@ -39,7 +39,7 @@ public final class RecordQuestion implements Discovery.Question {
         socket.send(new DatagramPacket(question, question.length));
         byte[] record = await(socket, nonce, Math.max(1, timeoutMs / TRIES));
         if (record != null) {
-          return record;
+          return DataNodeRecord.decode(record);
         }
       }
     } catch (PortUnreachableException e) {

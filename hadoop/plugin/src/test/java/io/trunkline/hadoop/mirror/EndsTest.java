@@ -3,7 +3,7 @@ package io.trunkline.hadoop.mirror;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.conf.JsonText;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -46,9 +46,11 @@ class EndsTest {
   @Test
   void packetsCarryNoScope() throws IOException {
     Ends ends = new Ends(Ends.parse("/[fe80::1%1]:5"), Ends.parse("/[2001:db8::2]:6"));
+    JsonText json = new JsonText();
+    ends.write(json);
     assertEquals(
         "{\"source\":{\"address\":\"fe80:0:0:0:0:0:0:1\",\"port\":5},"
             + "\"destination\":{\"address\":\"2001:db8:0:0:0:0:0:2\",\"port\":6}}",
-        Json.object(ends::write));
+        json.end());
   }
 }

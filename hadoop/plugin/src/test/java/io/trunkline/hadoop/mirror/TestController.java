@@ -1,5 +1,7 @@
 package io.trunkline.hadoop.mirror;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import com.sun.net.httpserver.HttpsConfigurator;
@@ -171,18 +173,13 @@ public final class TestController implements AutoCloseable {
 
   /** An answer that tells a state of the pipeline. */
   Reply state(Told one, String state) {
-    return new Reply(
-        200,
-        Json.object(
-            json -> {
-              json.writeStringField("id", one.id());
-              json.writeStringField("state", state);
-              json.writeStringField("why", state.equals("refused") ? "no_path" : null);
-              json.writeStringField("what", state.equals("refused") ? "no path\nleads there" : "");
-              json.writeArrayFieldStart("hops");
-              json.writeEndArray();
-              json.writeNumberField("lease_s", leaseS);
-            }));
+    boolean refused = state.equals("refused");
+    ObjectNode json = new ObjectMapper().createObjectNode();
+    json.put("id", one.id()).put("state", state);
+    json.put("why", refused ? "no_path" : null).put("what", refused ? "no path\nleads there" : "");
+    json.putArray("hops");
+    json.put("lease_s", leaseS);
+    return new Reply(200, json.toString());
   }
 
   @Override

@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Random;
@@ -67,6 +69,33 @@ class NativeTest {
         NdnException.class, () -> Native.producerKept(producer, 0, back, 0, SUMS, SUMS, 512));
     Native.producerAcknowledge(producer, 0);
     assertFalse(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
+  }
+
+  @Test
+  void scalarsAreReadAsTheLibraryForJsonReadsThem() throws IOException {
+    for (String good :
+        new String[] {
+          "{}",
+          "{\"version\":2,\"served\":true,\"address\":\"127.0.0.1\",\"port\":4567,\"reason\":\"\"}",
+          "{\"a\":\"\\u00e9\\n\\\"\\ud83d\\ude00\",\"b\":{\"c\":-9223372036854775808,\"d\":{\"e\":null}},\"l\":[{}]}",
+          "{\"a\":1,\"a\":2} ",
+        }) {
+      byte[] json = good.getBytes(StandardCharsets.UTF_8);
+      assertEquals(Json.scalars(json), NdnNode.scalars(json), good);
+    }
+    for (String bad : new String[] {"", "[]", "{", "{\"a\":1}{}", "{\"a\":tru}"}) {
+      byte[] json = bad.getBytes(StandardCharsets.UTF_8);
+      assertThrows(IOException.class, () -> Json.scalars(json), bad);
+      assertThrows(NdnException.class, () -> NdnNode.scalars(json), bad);
+    }
+    assertThrows(NdnException.class, () -> NdnNode.scalars(new byte[70_000]));
+  }
+
+  @Test
+  void aNodeWithoutRouterHasNoneThatIsUp() throws IOException {
+    assertFalse(Native.routerUp(node));
+    Native.nodeClose(node);
+    assertThrows(IOException.class, () -> Native.routerUp(node));
   }
 
   @Test

@@ -28,7 +28,7 @@ class DiscoveryTest {
             if (answer.get() == null) {
               throw new IOException("no answer");
             }
-            return answer.get();
+            return DataNodeRecord.decode(answer.get());
           },
           1,
           clock::get);

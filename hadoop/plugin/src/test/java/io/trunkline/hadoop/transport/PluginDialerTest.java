@@ -32,7 +32,7 @@ class PluginDialerTest {
             if (answers.isEmpty()) {
               throw new IOException("no answer");
             }
-            return answers.poll().encode();
+            return answers.poll();
           },
           1,
           () -> nanos);

@@ -123,7 +123,8 @@ final class ContentKeys {
             node.settings().discoveryTimeoutMs());
     return text == null
         ? null
-        : new Granted(ReplicaMetadata.parse(text, null), given[0], new WriteKey(given[1]));
+        : new Granted(
+            ReplicaMetadata.parse(text, NdnNode::scalars, null), given[0], new WriteKey(given[1]));
   }
 
   /** So that no key stays in memory for long after nobody asks for any. */

@@ -59,7 +59,8 @@ final class MetadataCache {
             node.names().metadata(pool, block),
             manifest,
             node.settings().discoveryTimeoutMs());
-    ReplicaMetadata metadata = text == null ? null : ReplicaMetadata.parse(text, manifest[0]);
+    ReplicaMetadata metadata =
+        text == null ? null : ReplicaMetadata.parse(text, NdnNode::scalars, manifest[0]);
     boolean found = metadata != null && metadata.genstamp() == genstamp;
     put(key, new Entry(metadata, System.nanoTime() + (found ? FOUND_NANOS : MISSED_NANOS)));
     return metadata;

@@ -4,6 +4,7 @@ import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.apache.hadoop.util.DataChecksum;
 
@@ -29,14 +30,16 @@ record ReplicaMetadata(
    * Reads metadata.
    *
    * @param text JSON
+   * @param reader takes it apart
    * @param manifest the digests that came with it, or null
    * @return the metadata
    * @throws IOException when it is malformed
    */
-  static ReplicaMetadata parse(String text, byte[] manifest) throws IOException {
+  static ReplicaMetadata parse(String text, Json.Reader reader, byte[] manifest)
+      throws IOException {
     ReplicaMetadata metadata;
     try {
-      Map<String, String> json = Json.scalars(text);
+      Map<String, String> json = reader.read(text.getBytes(StandardCharsets.UTF_8));
       metadata =
           new ReplicaMetadata(
               Long.parseLong(json.getOrDefault("genstamp", "")),

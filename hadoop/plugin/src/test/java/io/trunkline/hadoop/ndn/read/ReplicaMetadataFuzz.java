@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.trunkline.hadoop.Fuzzing;
+import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -20,7 +21,8 @@ class ReplicaMetadataFuzz {
     byte[] manifest = digests < 0 ? null : new byte[digests * ControlRecord.DIGEST_BYTES];
     String text = new String(Arrays.copyOfRange(bytes, 1, bytes.length), StandardCharsets.UTF_8);
     ReplicaMetadata metadata =
-        Fuzzing.decode(bytes.length, 128, () -> ReplicaMetadata.parse(text, manifest));
+        Fuzzing.decode(
+            bytes.length, 128, () -> ReplicaMetadata.parse(text, Json::scalars, manifest));
     if (metadata == null) {
       return;
     }

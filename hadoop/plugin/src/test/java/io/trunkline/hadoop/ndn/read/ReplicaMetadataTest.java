@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn.read;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.trunkline.hadoop.conf.Json;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,9 +17,9 @@ class ReplicaMetadataTest {
   @Test
   void goodMetadataIsRead() throws IOException {
     byte[] manifest = new byte[16];
-    ReplicaMetadata metadata = ReplicaMetadata.parse(GOOD, manifest);
+    ReplicaMetadata metadata = ReplicaMetadata.parse(GOOD, Json::scalars, manifest);
     assertEquals(new ReplicaMetadata(1001, 5, 64512, 2, 512, manifest), metadata);
-    assertThrows(IOException.class, () -> ReplicaMetadata.parse(GOOD, new byte[32]));
+    assertThrows(IOException.class, () -> ReplicaMetadata.parse(GOOD, Json::scalars, new byte[32]));
   }
 
   @ParameterizedTest
@@ -38,6 +39,6 @@ class ReplicaMetadataTest {
             + "\"bytes_per_checksum\":0}",
       })
   void badMetadataIsRefused(String text) {
-    assertThrows(IOException.class, () -> ReplicaMetadata.parse(text, null));
+    assertThrows(IOException.class, () -> ReplicaMetadata.parse(text, Json::scalars, null));
   }
 }
