@@ -170,7 +170,7 @@ class MirrorTransferTest extends TransferTest {
   void anAppendIsReportedByTheGenerationThatTheBlockGets() throws Exception {
     cluster().write("/appended", TestCluster.data(22, 100_000));
     ExtendedBlock before = block(cluster(), "/appended");
-    try (FSDataOutputStream out = cluster().fs().append(new Path("/appended"))) {
+    try (FSDataOutputStream out = cluster().append(new Path("/appended"))) {
       out.write(1);
       out.hflush();
       ExtendedBlock block = block(cluster(), "/appended");

@@ -96,7 +96,7 @@ class SecuredClustersTest {
       assertArrayEquals(Arrays.copyOf(data, 1_000_003), cluster.read("/append"));
       out.write(data, 1_000_003, 500_000);
     }
-    try (FSDataOutputStream out = cluster.fs().append(path)) {
+    try (FSDataOutputStream out = cluster.append(path)) {
       out.write(data, 1_500_003, data.length - 1_500_003);
     }
     cluster.check("/append", data, 3);

@@ -192,7 +192,7 @@ class SecuredReadsTest {
       }
       cluster.write("/grows", Arrays.copyOf(DATA, 1_000_003));
       allByName(cluster, "/grows", Arrays.copyOf(DATA, 1_000_003));
-      try (FSDataOutputStream out = cluster.fs().append(new Path("/grows"))) {
+      try (FSDataOutputStream out = cluster.append(new Path("/grows"))) {
         out.write(DATA, 1_000_003, 9_000_000);
       }
       allByName(cluster, "/grows", Arrays.copyOf(DATA, 10_000_003));

@@ -104,6 +104,15 @@ final class TestCluster implements AutoCloseable {
     return mini.getFileSystem();
   }
 
+  /**
+   * Appends to a file once the NameNode knows all of its replicas: a file is closed as soon as it
+   * knows one, and the pipeline of an append has those that it knows.
+   */
+  FSDataOutputStream append(org.apache.hadoop.fs.Path path) throws Exception {
+    DFSTestUtil.waitReplication(fs(), path, fs().getFileStatus(path).getReplication());
+    return fs().append(path);
+  }
+
   /** Counters are of the JVM: what follows is counted from here. */
   void reset() {
     for (Counter counter : Counter.values()) {

@@ -118,8 +118,7 @@ abstract class TransferTest {
     while (at < data.length) {
       int part =
           Math.min(data.length - at, new int[] {64512 * 3, 1000, 777_777, 3 << 20}[round % 4]);
-      try (FSDataOutputStream out =
-          round == 0 ? cluster.fs().create(path) : cluster.fs().append(path)) {
+      try (FSDataOutputStream out = round == 0 ? cluster.fs().create(path) : cluster.append(path)) {
         out.write(data, at, part);
       }
       at += part;
