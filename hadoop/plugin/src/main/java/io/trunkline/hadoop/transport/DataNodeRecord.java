@@ -25,6 +25,9 @@ public record DataNodeRecord(
 
   private static final int MAX_BYTES = 4096;
 
+  /** Longest of IPv6 with a zone. */
+  private static final int MAX_ADDRESS_CHARS = 64;
+
   private static final String OCTET = "(25[0-5]|2[0-4]\\d|[01]?\\d?\\d)";
 
   /**
@@ -98,6 +101,9 @@ public record DataNodeRecord(
         throw new IOException("port " + port);
       }
       String address = json.getOrDefault("address", "");
+      if (address.length() > MAX_ADDRESS_CHARS) {
+        throw new IOException("address of " + address.length() + " characters");
+      }
       if (!FIGURES.matcher(address).matches()) {
         throw new IOException("address " + address + " is not in figures");
       }
