@@ -112,6 +112,8 @@ public final class JsonText {
       char c = text.charAt(i);
       if (c == '"' || c == '\\') {
         out.append('\\').append(c);
+      } else if (i + 1 < text.length() && Character.isSurrogatePair(c, text.charAt(i + 1))) {
+        out.append(c).append(text.charAt(++i));
       } else if (c < ' ' || Character.isSurrogate(c)) {
         escaped(c);
       } else {
