@@ -284,19 +284,7 @@ class TapChannelTest {
             }
           }
         };
-    TapListener listener =
-        new TapListener() {
-          @Override
-          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
-            return passes;
-          }
-
-          @Override
-          public void other(TapConnection connection) {
-            throw new AssertionError("a write");
-          }
-        };
-    try (TapChannel channel = new TapChannel(null, real, listener)) {
+    try (TapChannel channel = new TapChannel(null, real, chooses(passes))) {
       write(channel, Arrays.copyOf(header, header.length - 1));
       assertEquals(List.of(), arrived);
       write(channel, new byte[] {header[header.length - 1], 1, 2, 3});
@@ -304,6 +292,21 @@ class TapChannelTest {
       assertEquals(List.of(header.length), arrived);
       assertArrayEquals(new byte[] {1, 2, 3, 4, 5}, far.getInputStream().readNBytes(5));
     }
+  }
+
+  /** A listener to which nothing comes but writes. */
+  private static TapListener chooses(WriteHandler handler) {
+    return new TapListener() {
+      @Override
+      public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
+        return handler;
+      }
+
+      @Override
+      public void other(TapConnection connection) {
+        throw new AssertionError("a write");
+      }
+    };
   }
 
   private static void write(TapChannel channel, byte[] bytes) throws IOException {
@@ -336,19 +339,7 @@ class TapChannelTest {
             return at - from;
           }
         };
-    TapListener listener =
-        new TapListener() {
-          @Override
-          public WriteHandler write(WriteOp op, TapConnection connection, TapOutput out) {
-            return everyFourth;
-          }
-
-          @Override
-          public void other(TapConnection connection) {
-            throw new AssertionError("a write");
-          }
-        };
-    TapChannel channel = new TapChannel(null, real, listener);
+    TapChannel channel = new TapChannel(null, real, chooses(everyFourth));
     channel.configureBlocking(false);
     write(
         channel, StockBytes.writeHeader(1, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client"));
