@@ -30,6 +30,7 @@ from . import (
     repo_bench,
     report,
     secure_bench,
+    small_bench,
     transfer,
 )
 from .cluster import LOG4J, TUNED, Properties
@@ -267,6 +268,7 @@ def main(arguments: argparse.Namespace) -> int:
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("hdfs.split.",): lambda: hdfs_split.measure(size, runs),
+        (small_bench.PREFIX,): lambda: small_bench.measure(runs),
         (secure_bench.PREFIX,): lambda: secure_bench.measure(size, runs),
         ("channel.",): lambda: channel(runs),
         ("hbase.put.",): lambda: hbase_puts(runs),

@@ -283,6 +283,7 @@ def properties(plane: str, stats: Path) -> Properties:
         pasted.pop(key, None)
     if plane == "ndn":
         pasted |= planes.RESOLVER  # says no where a test's cluster is open
+        pasted["trunkline.ndn.inline.bytes"] = "0"  # their files are small, and are to go by name
     return {**TEST_SITE, **pasted, "trunkline.stats.file": str(stats)}
 
 

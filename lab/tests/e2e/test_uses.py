@@ -53,6 +53,7 @@ def test_large_packets(bed, data, tmp_path, packet_bytes):
     inline = bed.total("inline_bodies")
     target = f"/packets-{packet_bytes}"
     sized = ["-D", "dfs.replication=3", "-D", f"dfs.client-write-packet-size={packet_bytes}"]
+    sized += ["-D", "trunkline.ndn.inline.bytes=0"]  # else a block's short end
     bed.cluster.client(FSSHELL, *sized, "-put", str(source), target, name="put-large")
     bed.assert_whole(target, source.read_bytes(), tmp_path)
     bed.assert_carried()

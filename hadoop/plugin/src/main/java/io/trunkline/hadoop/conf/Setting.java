@@ -69,6 +69,16 @@ public enum Setting {
       1024,
       1 << 24,
       "Most pending Interests in this JVM's forwarder."),
+  /** Small packets go along with their records. */
+  INLINE_BYTES(
+      "trunkline.ndn.inline.bytes",
+      Kind.BYTES,
+      16384,
+      0,
+      1 << 20,
+      "Packets with fewer data bytes than this, as hflush and hsync make them, go down the control"
+          + " connection and not by name; 0: none because it is small. The end of a block whose other"
+          + " packets went by its name goes so, too."),
   /** Segments a producer keeps. */
   RETAIN_SEGMENTS(
       "trunkline.ndn.retain.segments",

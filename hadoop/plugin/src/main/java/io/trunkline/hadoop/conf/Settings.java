@@ -315,6 +315,15 @@ public final class Settings {
   }
 
   /**
+   * Fewer data bytes than these do not go by name.
+   *
+   * @return bytes
+   */
+  public int inlineBytes() {
+    return (int) number(Setting.INLINE_BYTES);
+  }
+
+  /**
    * Segments that the writer of a block keeps.
    *
    * @return segments

@@ -173,6 +173,39 @@ class RouterTest {
   }
 
   /** The last one, as for a while after it not every DataNode is written to by name. */
+  /** Small packets go on the connection, from one DataNode to the next, and nothing else does. */
+  @Test
+  void flushesAndSmallFilesGoInline() throws Exception {
+    Configuration ofClient = new Configuration(conf);
+    ofClient.setInt("trunkline.ndn.inline.bytes", 16384);
+    byte[] log = TestCluster.data(8, 100 * 100);
+    byte[] large = TestCluster.data(9, 3 << 20);
+    try (FileSystem client = FileSystem.newInstance(cluster.fs().getUri(), ofClient)) {
+      try (FSDataOutputStream out = client.create(new Path("/log"))) {
+        for (int at = 0; at < log.length; at += 100) {
+          out.write(log, at, 100);
+          out.hflush();
+        }
+      }
+      assertEquals(0, cluster.count(Counter.SEGMENTS_PUBLISHED));
+      assertEquals(1, cluster.count(Counter.NAMED_WRITES));
+      assertEquals(3, cluster.count(Counter.NAMED_RECEIVES));
+      // Each flush, and at the end the chunk that is not full: at the client and at the two
+      // DataNodes that pass them on.
+      assertEquals(3 * 101, cluster.count(Counter.INLINE_BODIES));
+      long inline = cluster.count(Counter.BYTES_INLINE);
+      try (FSDataOutputStream out = client.create(new Path("/large"))) {
+        out.write(large);
+      }
+      assertEquals(inline, cluster.count(Counter.BYTES_INLINE));
+      assertTrue(cluster.count(Counter.BYTES_PUBLISHED) > large.length);
+    }
+    assertEquals(0, cluster.count(Counter.INLINE_ASKED));
+    assertEquals(0, cluster.allFallbacks());
+    cluster.check("/log", log, 3);
+    cluster.check("/large", large, 3);
+  }
+
   @Test
   @Order(Integer.MAX_VALUE)
   void aRouterThatStaysAwayReplacesNoDataNode() throws Exception {

@@ -93,6 +93,8 @@ final class TestCluster implements AutoCloseable {
     // the NameNode hears of that from a whole report: else each six hours.
     conf.setLong("dfs.blockreport.intervalMsec", 10_000);
     conf.setInt("trunkline.ndn.pull.timeout.ms", 6000);
+    // Tests count what goes by name, small files' bodies, too.
+    conf.setInt("trunkline.ndn.inline.bytes", 0);
     return conf;
   }
 

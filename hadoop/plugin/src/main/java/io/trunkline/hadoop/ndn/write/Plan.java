@@ -12,8 +12,9 @@ public sealed interface Plan permits Plan.Plain, Plan.Produce, Plan.Relay, Plan.
    *
    * @param preamble names the block
    * @param publisher takes the bodies
+   * @param inlineBytes bodies with less data go on the connection
    */
-  record Produce(Preamble preamble, Publisher publisher) implements Plan {}
+  record Produce(Preamble preamble, Publisher publisher, int inlineBytes) implements Plan {}
 
   /**
    * Nothing is published: bodies go on the connection, which is secure.

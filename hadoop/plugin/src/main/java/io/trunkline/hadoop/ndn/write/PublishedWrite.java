@@ -38,6 +38,7 @@ final class PublishedWrite extends NamedWrite {
 
   private final WriteOp op;
   private final int segmentBytes;
+  private final int inlineBytes;
   private final Publisher publisher;
   private final TapConnection connection;
   private final TransferStats stats = TransferStats.get();
@@ -59,6 +60,7 @@ final class PublishedWrite extends NamedWrite {
   PublishedWrite(WriteOp op, Plan.Produce plan, TapConnection connection) {
     this.op = op;
     this.segmentBytes = plan.preamble().segmentBytes();
+    this.inlineBytes = plan.inlineBytes();
     this.publisher = plan.publisher();
     this.connection = connection;
   }
@@ -68,7 +70,9 @@ final class PublishedWrite extends NamedWrite {
     if (head.last()) {
       ended = true;
     }
-    if (state == State.INLINE || !SegmentCut.fits(head, op.checksum(), segmentBytes)) {
+    if (state == State.INLINE
+        || isSmall(head)
+        || !SegmentCut.fits(head, op.checksum(), segmentBytes)) {
       return ControlRecord.inline(head);
     }
     try {
@@ -80,6 +84,17 @@ final class PublishedWrite extends NamedWrite {
       LOG.warn("{}: packet sent on the control connection: {}", op.id(), e.getMessage());
       return ControlRecord.inline(head);
     }
+  }
+
+  /**
+   * Whether a body costs more by name than it saves on the links: each DataNode would ask for it
+   * after its record has come, a round trip later. What may be the end of a block that is otherwise
+   * published under its own name is published, too: caches and the block's key then serve readers.
+   */
+  private boolean isSmall(PacketHead head) {
+    boolean mayEndBlock =
+        state == State.BLOCK && head.offset() > 0 && head.offset() % segmentBytes == 0;
+    return head.dataLength() < inlineBytes && !mayEndBlock;
   }
 
   private ControlRecord published(PacketHead head, byte[] body, int off) throws IOException {

@@ -124,7 +124,7 @@ public final class WritePlanner implements Planner {
       return plain(op, Fallback.NODE_DOWN, e.getMessage());
     }
     stats.add(Counter.NAMED_WRITES);
-    return new Plan.Produce(preamble, publisher);
+    return new Plan.Produce(preamble, publisher, settings.inlineBytes());
   }
 
   private Preamble preamble(WriteOp op, int segmentBytes, WriteKey key) {

@@ -251,7 +251,7 @@ class ChainTest {
   private void run(Random random) throws Exception {
     network.clear();
     Sender client =
-        new Sender(op -> new Plan.Produce(PublishedSegments.PREAMBLE, network.publisher()));
+        new Sender(op -> new Plan.Produce(PublishedSegments.PREAMBLE, network.publisher(), 0));
     Sender second = new Sender(RELAY);
     Sender third = new Sender(RELAY);
     List<byte[]> packets = packets(random);

@@ -68,7 +68,7 @@ class NamedInputTest {
   private byte[] tap(byte[] stock) throws IOException {
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
     NamedWrites named =
-        new NamedWrites(op -> new Plan.Produce(PREAMBLE, network.publisher()), null);
+        new NamedWrites(op -> new Plan.Produce(PREAMBLE, network.publisher(), 0), null);
     new BytesTap(named, Channels.newChannel(sent)).write(stock);
     return sent.toByteArray();
   }

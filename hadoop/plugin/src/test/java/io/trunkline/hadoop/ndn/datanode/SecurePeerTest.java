@@ -306,7 +306,8 @@ class SecurePeerTest {
             0);
     connect(BlockTokensTest.of(keys), -1);
     byte[] stock = stock(3, token);
-    try (TapChannel tap = tap(of(token), op -> new Plan.Produce(preamble, forged(kept, forger)))) {
+    try (TapChannel tap =
+        tap(of(token), op -> new Plan.Produce(preamble, forged(kept, forger), 0))) {
       CompletableFuture<byte[]> read = readBy(peer, stock.length);
       byte[] answer = StockBytes.writeAnswer();
       CompletableFuture<byte[]> answered =

@@ -116,7 +116,11 @@ class NamedWritesTest {
   }
 
   private BytesTap published() {
-    return tap(op -> new Plan.Produce(PREAMBLE, publisher));
+    return published(0);
+  }
+
+  private BytesTap published(int inlineBytes) {
+    return tap(op -> new Plan.Produce(PREAMBLE, publisher, inlineBytes));
   }
 
   private static void send(BytesTap tap, byte[]... parts) throws IOException {
@@ -201,6 +205,25 @@ class NamedWritesTest {
     assertEquals("1:0 1:1", kinds(records(header)));
     tap.close();
     assertFalse(publisher.ended);
+  }
+
+  @Test
+  void smallPacketsGoInline() throws IOException {
+    int seg = StockBytes.SEGMENT;
+    byte[] header = header(128L << 20);
+    send(
+        published(1000),
+        header,
+        // Flushed early; what follows begins with the chunk that was not full.
+        StockBytes.packet(0, 0, false, new byte[100]),
+        StockBytes.packet(0, 1, false, new byte[seg]),
+        // It may be the block's end.
+        StockBytes.packet(seg, 2, false, new byte[999]),
+        StockBytes.packet(seg + 512, 3, false, new byte[999]),
+        StockBytes.packet(seg + 1024, 4, false, new byte[1000]),
+        StockBytes.packet(2L * seg, 5, false, new byte[999]));
+    assertEquals("0:0 1:0 2:0 0:0 2:1 0:0", kinds(records(header)));
+    assertEquals(List.of("block 0", "stream 0", "stream 1"), publisher.published);
   }
 
   @Test
@@ -352,7 +375,7 @@ class NamedWritesTest {
   void aPacketOfTooManySegmentsGoesInline() throws IOException {
     Preamble small = new Preamble(PREAMBLE.name(), 42, 512);
     byte[] header = header(128L << 20);
-    BytesTap tap = tap(op -> new Plan.Produce(small, publisher));
+    BytesTap tap = tap(op -> new Plan.Produce(small, publisher, 0));
     send(
         tap,
         header,
