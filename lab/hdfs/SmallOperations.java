@@ -10,8 +10,8 @@ import org.apache.hadoop.util.GenericOptionsParser;
 /**
  * A client whose operations are so small that what counts is how often they wait for somebody.
  *
- * <p>Arguments: Hadoop's generic options, DIRECTORY, BYTES of an operation, COUNT of each kind. Prints "micros KIND P50
- * P99" for each kind:
+ * <p>Arguments: Hadoop's generic options, DIRECTORY, BYTES of an operation, and KIND=COUNT for each kind wanted. Prints
+ * "micros KIND P50 P99" for each:
  *
  * <ul>
  *   <li>hflush: BYTES are written to an open file and flushed to all replicas.
@@ -35,37 +35,50 @@ public final class SmallOperations {
     String[] arguments = new GenericOptionsParser(conf, given).getRemainingArgs();
     Path directory = new Path(arguments[0]);
     byte[] piece = new byte[Integer.parseInt(arguments[1])];
-    int count = Integer.parseInt(arguments[2]);
     Random random = new Random(1);
     random.nextBytes(piece);
     try (FileSystem fs = FileSystem.newInstance(conf)) {
-      try (FSDataOutputStream log = fs.create(new Path(directory, "log"))) {
-        measure("hflush", count, number -> {
-          log.write(piece);
-          log.hflush();
-        });
+      for (int i = 2; i < arguments.length; i++) {
+        String[] wanted = arguments[i].split("=");
+        int count = Integer.parseInt(wanted[1]);
+        switch (wanted[0]) {
+          case "hflush" -> hflush(fs, new Path(directory, "log"), piece, count);
+          case "file" -> measure("file", count, number -> {
+            try (FSDataOutputStream out = fs.create(new Path(directory, "file-" + number))) {
+              out.write(piece);
+            }
+          });
+          case "pread" -> pread(fs, new Path(directory, "read"), piece.length, random, count);
+          default -> throw new IllegalArgumentException("no kind of operation: " + wanted[0]);
+        }
       }
-      measure("file", count, number -> {
-        try (FSDataOutputStream out = fs.create(new Path(directory, "file-" + number))) {
-          out.write(piece);
+    }
+  }
+
+  private static void hflush(FileSystem fs, Path path, byte[] piece, int count) throws Exception {
+    try (FSDataOutputStream log = fs.create(path)) {
+      measure("hflush", count, number -> {
+        log.write(piece);
+        log.hflush();
+      });
+    }
+  }
+
+  private static void pread(FileSystem fs, Path path, int bytes, Random random, int count) throws Exception {
+    byte[] content = new byte[READ_FILE_BYTES];
+    random.nextBytes(content);
+    try (FSDataOutputStream out = fs.create(path)) {
+      out.write(content);
+    }
+    byte[] read = new byte[bytes];
+    try (FSDataInputStream in = fs.open(path)) {
+      measure("pread", count, number -> {
+        int at = random.nextInt(content.length - read.length);
+        in.readFully(at, read);
+        if (!Arrays.equals(read, 0, read.length, content, at, at + read.length)) {
+          throw new IllegalStateException("what was read at " + at + " is not what was written");
         }
       });
-      byte[] content = new byte[READ_FILE_BYTES];
-      random.nextBytes(content);
-      Path file = new Path(directory, "read");
-      try (FSDataOutputStream out = fs.create(file)) {
-        out.write(content);
-      }
-      byte[] read = new byte[piece.length];
-      try (FSDataInputStream in = fs.open(file)) {
-        measure("pread", count, number -> {
-          int at = random.nextInt(content.length - read.length);
-          in.readFully(at, read);
-          if (!Arrays.equals(read, 0, read.length, content, at, at + read.length)) {
-            throw new IllegalStateException("what was read at " + at + " is not what was written");
-          }
-        });
-      }
     }
   }
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trunkline_lab import bench, hbase, mirror_bench, secure_bench
+from trunkline_lab import bench, hbase, mirror_bench, secure_bench, small_bench
 from trunkline_lab.figures import Figure
 from trunkline_lab.hostbytes import LinkBytes
 from trunkline_lab.transfer import Cost
@@ -32,14 +32,23 @@ def test_what_was_measured_outlives_a_part_that_fails():
     assert not failed
 
 
-def test_puts_that_did_not_go_over_ucx_are_no_figure_of_it():
+@pytest.mark.parametrize("plane", ["ndn", "ucx"])
+def test_puts_that_a_plane_did_not_carry_are_no_figure_of_it(plane):
     puts = hbase.Puts(
         puts=100, seconds=1.0, mean_us=1, p50_us=1, p95_us=1, p99_us=1, max_us=1, rows_verified=100
     )  # 100 KiB of values
     hbase.prove("tcp", puts, 0, 3)
-    hbase.prove("ucx", puts, 3 * 102_400, 3)
-    with pytest.raises(RuntimeError, match="did not carry the Puts"):
-        hbase.prove("ucx", puts, 3 * 102_400 - 1, 3)
+    hbase.prove(plane, puts, 3 * 102_400, 3)
+    with pytest.raises(RuntimeError, match=f"{plane} did not carry the Puts"):
+        hbase.prove(plane, puts, 3 * 102_400 - 1, 3)
+
+
+def test_a_client_that_prints_too_little_of_small_operations_is_no_figure():
+    log = "INFO something\nmicros hflush 131 3587\nmicros file 25215 513214\nmicros pread 312 9068\n"
+    found = small_bench.percentiles(log)
+    assert (found["hflush.p50"], found["file.p99"], found["pread.p50"]) == (131, 513214, 312)
+    with pytest.raises(RuntimeError, match="nothing of pread"):
+        small_bench.percentiles(log.replace("pread", "read"))
 
 
 def test_what_is_sealed_is_held_against_each_other_way_by_medians():

@@ -124,11 +124,11 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
 
 
 def hbase_puts(runs: int) -> Iterator[Figure]:
-    """1 KB Puts on a stock HBase on HDFS, over stock TCP and, where the plug-in can use it, over UCX by turns."""
-    lack = planes.ucx_missing()
-    if lack:
-        say(f"hbase: over stock TCP alone: {lack}")
-    names = ["tcp"] if lack else ["tcp", "ucx"]
+    """1 KB Puts on a stock HBase on HDFS by turns: over stock TCP, by name and, where it can be used, over UCX."""
+    names = ["tcp", "ndn", "ucx"]
+    if lack := planes.ucx_missing():
+        say(f"hbase: not over UCX: {lack}")
+        names.remove("ucx")
     results: dict[str, list[hbase.Puts]] = {name: [] for name in names}
     rigs: dict[str, transfer.Rig] = {}
     with ExitStack() as stack:
@@ -142,9 +142,9 @@ def hbase_puts(runs: int) -> Iterator[Figure]:
         for number in range(1 - HBASE_WARM_UPS, runs + 1):
             for name in names if number % 2 else names[::-1]:
                 say(f"hbase {name}: puts, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
-                before = rigs[name].received_over_ucx()
+                before = rigs[name].carried()
                 puts = servers[name].load(threads=8, warm_s=3, seconds=12, records=100_000)
-                hbase.prove(name, puts, rigs[name].received_over_ucx() - before, REPLICATION)
+                hbase.prove(name, puts, rigs[name].carried() - before, REPLICATION)
                 if number > 0:
                     results[name].append(puts)
 
@@ -160,12 +160,10 @@ def hbase_puts(runs: int) -> Iterator[Figure]:
     ]
     for what, unit, value in measures:
         theirs = median("tcp", value)
-        if lack:
-            yield Figure(f"hbase.put.tcp.{what}", theirs, unit, "", None, runs)
-        else:
-            ours = median("ucx", value)
-            yield Figure(f"hbase.put.ucx_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
-            yield Figure(f"hbase.put.ucx.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+        for plane in names[1:]:
+            ours = median(plane, value)
+            yield Figure(f"hbase.put.{plane}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
+            yield Figure(f"hbase.put.{plane}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
 
 
 def channel(runs: int) -> Iterator[Figure]:

@@ -131,10 +131,14 @@ class Rig:
         labels = dict.fromkeys([*self.hosts, *self.cluster.clients.values(), *self.cluster.labels])
         return {label: planes.transport_counters(self.cluster.directory, label) for label in labels}
 
-    def received_over_ucx(self) -> int:
-        """Bytes that the DataNodes have got by UCX so far."""
+    def carried(self) -> int:
+        """Bytes that the DataNodes have got by the plane so far: by UCX, or by name and along with records."""
         counters = self._counters()
-        return sum(counters.get(host, {}).get("ucx_bytes_received", 0) for host in self.datanodes)
+        if self.plane == "ucx":
+            return sum(counters.get(host, {}).get("ucx_bytes_received", 0) for host in self.datanodes)
+        # What goes along with records is counted where it leaves, at clients and DataNodes.
+        pulled = sum(counters.get(host, {}).get("bytes_pulled", 0) for host in self.datanodes)
+        return pulled + sum(found.get("bytes_inline", 0) for found in counters.values())
 
     def measure(self, work: Callable[[], Process]) -> Cost:
         """What `work` cost; the seconds are those of the process that it returns, which has ended."""
