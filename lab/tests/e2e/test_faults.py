@@ -79,9 +79,12 @@ def test_the_client_is_stopped_in_mid_write(make_bed, data, tmp_path):
     writer.process.signal(signal.SIGSTOP)
     try:
         if bed.plane.name == "ucx":
-            streams = "ucx_streams_open"
             hosts = [datanode.host for datanode in bed.cluster.datanodes]
-            wait_until("no stream", lambda: all(bed.transport(host)[streams] == 0 for host in hosts), 60, pause_s=0.5)
+
+            def open_streams() -> list[int | None]:  # None until a DataNode has written down that it uses UCX
+                return [bed.transport(host).get("ucx_streams_open") for host in hosts]
+
+            wait_until("no stream", lambda: open_streams() == [0] * len(hosts), 60, pause_s=0.5)
         recover_lease(bed)
         kept = bed.read("/file", tmp_path)
         assert len(kept) >= 8 * MIB

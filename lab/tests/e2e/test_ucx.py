@@ -142,7 +142,7 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
     for datanode in bed.cluster.datanodes:
         wait_until(
             f"{datanode.host} has given all back",
-            lambda host=datanode.host: all(bed.transport(host)[counter] == 0 for counter in floor),
+            lambda host=datanode.host: all(bed.transport(host).get(counter) == 0 for counter in floor),
             40,
             pause_s=0.5,
         )
