@@ -72,7 +72,7 @@ class SecurePeerTest {
   private static final String SAID = DataNodeAddress.of(MEANT);
 
   private final TransferStats stats = TransferStats.get();
-  private final Settings settings = Settings.from(new Configuration(false));
+  private final Settings settings = settings();
   private final BlockTokenSecretManager keys = BlockTokensTest.keys(false);
   private final Random random = new Random(17);
   private NodesByCategory nodes;
@@ -83,6 +83,12 @@ class SecurePeerTest {
   private NamedPeer peer;
   private InetSocketAddress meant = MEANT;
   private Token<BlockTokenIdentifier> token;
+
+  private static Settings settings() {
+    Configuration conf = new Configuration(false);
+    conf.setInt("trunkline.ndn.inline.bytes", 0);
+    return Settings.from(conf);
+  }
 
   @BeforeEach
   void open() throws IOException {
