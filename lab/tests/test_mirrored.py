@@ -102,7 +102,7 @@ def test_goal_of_the_planes(ours: int, faults: list[str]):
         counts = {way: Count() for link in TREE.links for way in (link.ends, link.ends[::-1])}
         counts["c1", "a1"] = Count(ours if kind == mr_planes.MIRROR else 100)
         links = LabBytes({}, {}, links=LinkCounts(TREE, counts), flows={})
-        seen[kind] = mr_planes.Seen([1.0, 2.0], Cost(1.0, {}, links, 0, {}), {}, 50.0)
+        seen[kind] = mr_planes.Seen([1.0, 2.0], Cost(1.0, {}, links, 0, {}), {}, 50.0, {})
     mr_planes.compare(result, seen)
     assert result.faults == faults
 

@@ -64,12 +64,13 @@ def run(options: Options) -> Result:
         },
     )
     seen = {kind: measure(options, kind, result) for kind in COLUMNS}
+    ndn_contended.same_pipelines(seen, result)
     mirrored.right(result, "every replica is right, on every plane")
     compare(result, seen)
     result.notes.append(
         f"each of four writers: {FILES} files, {int(SIZE * options.scale)} bytes; hosts' links of "
-        f"{RATE_BIT_S / 1e6:g} Mbit/s, those between switches of {RATE_BIT_S / NARROW / 1e6:g}; HDFS draws the "
-        "pipelines anew on each plane, and `fullest link at its rate` is what the drawn ones take at the least"
+        f"{RATE_BIT_S / 1e6:g} Mbit/s, those between switches of {RATE_BIT_S / NARROW / 1e6:g}; the pipelines are the "
+        "same on each plane, and `fullest link at its rate` is what they take at the least"
     )
     return result
 

@@ -6,16 +6,20 @@ hosts' links at a fifth of that, where the narrow links are what everybody waits
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import replicas
 from ..cluster import FSSHELL, Properties
 from ..net import data_center, topology_file
 from ..net.links import LinkCounts
 from ..net.meter import LabBytes
 from ..net.topology import Roles, Topology
 from ..net.trace import LinkTrace, Way, busy_share
-from ..procs import Process, wait_all
+from ..placed_put import PlacedPut
+from ..procs import Process
 from ..say import say
 from ..transfer import BLOCK_BYTES, Cost
 from . import writes
@@ -28,7 +32,7 @@ ABOUT = "four writers at once, 3 replicas, links between routers at a quarter of
 SCALE = 0.25
 REPLICATION = 3
 SIZE = 4 * BLOCK_BYTES  # of each writer, at scale 1
-FILES = 16  # of each writer, of a block each: so many pipelines that both planes draw much the same mix
+FILES = 16  # of each writer, of a block each
 WRITERS = ("h3", "h5", "h12", "h13")
 ROLES = Roles("h1", ("h3", "h5", "h8", "h12", "h13", "h16"), WRITERS)
 RATES_BIT_S = (10**9, 2 * 10**8)  # of hosts' links
@@ -44,6 +48,7 @@ class Seen:
     cost: Cost
     use: dict[Way, list[tuple[float, float]]]
     processors: float
+    pipelines: dict[str, list[str]]  # hosts of each file's, by its path
 
     @property
     def links(self) -> LinkCounts:
@@ -52,10 +57,7 @@ class Seen:
         return self.cost.links.links
 
     def fullest(self) -> tuple[Way, float]:
-        """The way of a link that what it carried keeps busy for longest, and for how many seconds.
-
-        HDFS draws the pipelines anew on each plane; this is what the drawn ones take at the least.
-        """
+        """The way of a link that what it carried keeps busy for longest, and for how many seconds."""
         return max(_seconds_at_rate(self.links).items(), key=lambda item: item[1])
 
 
@@ -66,6 +68,13 @@ def measure(options: Options, plane: str, rate_bit_s: int, result: Result) -> Se
         topology = topology.with_roles(ROLES)
     topology = topology.with_rates(rate_bit_s, rate_bit_s // NARROW)
     return at_once(options, plane, topology, result, DIRECTORY / NAME / f"{plane}-{_rate(rate_bit_s)}")
+
+
+def draw(datanodes: Sequence[str], writer: str, number: int) -> list[str]:
+    """The hosts of a writer's n-th pipeline, as HDFS would draw them without racks, and the same each time: first the
+    writer's own, if it has a DataNode, then any others."""
+    drawn = random.Random(f"{writer} {number}").sample(sorted(set(datanodes) - {writer}), REPLICATION)
+    return [writer, *drawn][:REPLICATION] if writer in datanodes else drawn
 
 
 def at_once(
@@ -95,25 +104,43 @@ def at_once(
         tuned=tuned,
     ) as rig:
         targets = {host: f"/from-{host}" for host in topology.roles.clients}
-        ended: list[Process] = []
         rig.cluster.client(FSSHELL, "-mkdir", *targets.values(), name="mkdir")
+        datanodes = {datanode.host: datanode for datanode in rig.cluster.datanodes}
+        puts: list[PlacedPut] = []
+        for host, target in targets.items():
+            placed = [
+                (file, [datanodes[name] for name in draw(list(datanodes), host, number)])
+                for number, file in enumerate(files)
+            ]
+            puts.append(PlacedPut(rig.cluster, host, target, placed, REPLICATION))
+        seconds: list[float] = []
 
         def all_at_once() -> Process:
-            for host, target in targets.items():
-                words = ["-D", f"dfs.replication={REPLICATION}", "-put", *map(str, files), target]
-                ended.append(rig.cluster.start_client(FSSHELL, *words, name=f"put-{host}", host=host))
-            wait_all(ended, TIMEOUT_S)
-            return max(ended, key=lambda process: process.wall_s or 0.0)
+            for put in puts:
+                put.begin()
+            seconds.extend(put.end(TIMEOUT_S) for put in puts)
+            return puts[0].process
 
         say(f"{plane}: {len(targets)} puts at once, hosts' links of {rate_bit_s / 1e6:g} Mbit/s")
         with LinkTrace(rig.center.fabric, topology) as trace:
             cost = rig.measure(all_at_once)
+        pipelines = {}
         for target in targets.values():
             for file in files:
-                result.faults += writes.faults(rig, f"{target}/{file.name}", file, REPLICATION, None)
+                path = f"{target}/{file.name}"
+                result.faults += writes.faults(rig, path, file, REPLICATION, None)
+                pipelines[path] = [node.host for block in replicas.blocks(rig.cluster, path) for node in block.pipeline]
         if plane == "ndn" and cost.fallbacks():
             result.notes.append(f"ndn: went by TCP: {cost.fallbacks()}")
-        return Seen([process.wall_s or 0.0 for process in ended], cost, trace.use(), trace.processors_use())
+        return Seen(seconds, cost, trace.use(), trace.processors_use(), pipelines)
+
+
+def same_pipelines(seen: dict[str, Seen], result: Result) -> None:
+    """Notes as a fault where a plane's files went through other DataNodes than those of the first one."""
+    (first, wanted), *others = seen.items()
+    for plane, found in others:
+        if differing := sum(found.pipelines[path] != hosts for path, hosts in wanted.pipelines.items()):
+            result.faults.append(f"{plane}: {differing} pipelines of {len(wanted.pipelines)} are not those of {first}")
 
 
 def run(options: Options) -> Result:
@@ -121,8 +148,9 @@ def run(options: Options) -> Result:
     result = Result(NAME, ABOUT)
     result.notes.append(f"each writer: {FILES} files, {int(SIZE * options.scale)} bytes")
     for rate in RATES_BIT_S:
-        tcp, ours = (measure(options, plane, rate, result) for plane in data_center.PLANES)
-        _compare(rate, tcp, ours, result)
+        seen = {plane: measure(options, plane, rate, result) for plane in data_center.PLANES}
+        same_pipelines(seen, result)
+        _compare(rate, *seen.values(), result)
     return result
 
 
