@@ -8,7 +8,7 @@ use ndn_packet::{Name, SigningKey};
 
 use crate::error::{NativeError, Result};
 
-/// Facts of a finalized block; as JSON this is what `blockMetadata` returns.
+/// Facts of a finalized block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMetadata {
     /// Generation stamp: the version in the names of its segments.
@@ -51,16 +51,17 @@ impl BlockMetadata {
         }
     }
 
-    /// The facts as one JSON object.
-    pub fn to_json(&self) -> String {
-        format!(
-            "{{\"genstamp\":{},\"length\":{},\"segment_bytes\":{},\"checksum_type\":{},\"bytes_per_checksum\":{}}}",
+    /// The facts in the order in which Java has them: generation stamp, length, data bytes of a segment, checksum type,
+    /// data bytes that a checksum covers. What no `long` holds is -1.
+    pub fn to_java(&self) -> [i64; 5] {
+        [
             self.genstamp,
             self.length,
             self.segment_bytes,
             self.checksum_type,
-            self.bytes_per_checksum
-        )
+            self.bytes_per_checksum,
+        ]
+        .map(|number| i64::try_from(number).unwrap_or(-1))
     }
 
     /// Reads the content of a metadata packet.
@@ -111,10 +112,12 @@ mod tests {
             "/hadoop/blocks/BP-1/7/32=metadata/v=5/seg=0"
         );
         assert_eq!(BlockMetadata::decode(data.content_slice()).unwrap(), facts);
-        assert_eq!(
-            facts.to_json(),
-            r#"{"genstamp":1001,"length":134217728,"segment_bytes":64512,"checksum_type":2,"bytes_per_checksum":512}"#
-        );
+        assert_eq!(facts.to_java(), [1001, 134_217_728, 64_512, 2, 512]);
+        let endless = BlockMetadata {
+            length: u64::MAX,
+            ..facts
+        };
+        assert_eq!(endless.to_java()[1], -1);
     }
 
     #[test]

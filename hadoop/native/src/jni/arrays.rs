@@ -1,7 +1,7 @@
 //! Arrays of Java, read and written.
 
 use jni::Env;
-use jni::objects::JByteArray;
+use jni::objects::{JByteArray, JLongArray};
 
 use super::Failure;
 use crate::error::NativeError;
@@ -20,6 +20,16 @@ pub(super) fn bytes(env: &Env<'_>, what: &str, array: &JByteArray<'_>) -> Result
         array.get_region(env, 0, signed_mut(&mut bytes))?;
     }
     Ok(bytes)
+}
+
+/// An array of these numbers.
+pub(super) fn longs<'local>(
+    env: &mut Env<'local>,
+    numbers: &[i64],
+) -> Result<JLongArray<'local>, Failure> {
+    let array = JLongArray::new(env, numbers.len())?;
+    array.set_region(env, 0, numbers)?;
+    Ok(array)
 }
 
 pub(super) fn signed(bytes: &[u8]) -> &[i8] {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use jni::EnvUnowned;
-use jni::objects::{JByteArray, JClass, JObjectArray, JString};
+use jni::objects::{JByteArray, JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jboolean, jint, jlong};
 use zeroize::Zeroizing;
 
-use super::arrays::bytes;
+use super::arrays::{bytes, longs};
 use super::{OBJECTS, Object, call, keep, name, node, not_negative, text};
 use crate::config::NodeSettings;
 use crate::error::NativeError;
@@ -114,7 +114,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
     })
 }
 
-/// `String blockMetadata(long node, String name, byte[][] manifest, int timeoutMs)`
+/// `long[] blockMetadata(long node, String name, byte[][] manifest, int timeoutMs)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>(
     env: EnvUnowned<'local>,
@@ -123,23 +123,23 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>
     uri: JString<'local>,
     manifest: JObjectArray<'local, JByteArray<'local>>,
     timeout_ms: jint,
-) -> JString<'local> {
+) -> JLongArray<'local> {
     call(env, |env| {
         let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
         let name = name(env, &uri)?;
         let node = node(handle)?;
         let Some(facts) = node.block_metadata(&name, timeout)? else {
-            return Ok(JString::default());
+            return Ok(JLongArray::default());
         };
         if let Some(digests) = node.block_manifest(&name.parent(), &facts, timeout)? {
             let digests = env.byte_array_from_slice(&digests)?;
             manifest.set_element(env, 0, digests)?;
         }
-        Ok(JString::from_str(env, facts.to_json())?)
+        Ok(longs(env, &facts.to_java())?)
     })
 }
 
-/// `String contentKey(long node, String version, byte[] identifier, byte[] password, byte[][] key,
+/// `long[] contentKey(long node, String version, byte[] identifier, byte[] password, byte[][] key,
 /// int timeoutMs)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
@@ -152,7 +152,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_contentKey<'local>(
     password: JByteArray<'local>,
     key: JObjectArray<'local, JByteArray<'local>>,
     timeout_ms: jint,
-) -> JString<'local> {
+) -> JLongArray<'local> {
     call(env, |env| {
         let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
         let version = name(env, &version)?;
@@ -160,13 +160,13 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_contentKey<'local>(
         let password = Zeroizing::new(bytes(env, "password", &password)?);
         let token = (&identifier[..], &password[..]);
         let Some(granted) = node(handle)?.content_key(&version, token, timeout)? else {
-            return Ok(JString::default());
+            return Ok(JLongArray::default());
         };
         let id = env.byte_array_from_slice(&granted.id.to_bytes())?;
         key.set_element(env, 0, id)?;
         let bytes = env.byte_array_from_slice(granted.key.bytes())?;
         key.set_element(env, 1, bytes)?;
-        Ok(JString::from_str(env, granted.metadata.to_json())?)
+        Ok(longs(env, &granted.metadata.to_java())?)
     })
 }
 

@@ -279,12 +279,12 @@ public final class Native {
    * @param manifest its first element becomes the digests, one after the other; it stays null when
    *     nobody has them, or the block has no checksums
    * @param timeoutMs how long to wait for each packet, in milliseconds
-   * @return JSON with {@code genstamp}, {@code length}, {@code segment_bytes}, {@code
-   *     checksum_type} and {@code bytes_per_checksum}; null when nobody answered in time or a Nack
-   *     came
+   * @return generation stamp, length, data bytes of a segment, number of the checksum's type and
+   *     data bytes that one covers, -1 for what is too large; null when nobody answered in time or
+   *     a Nack came
    * @throws IOException when the name is no name, the answer is malformed or the node is closed
    */
-  public static native String blockMetadata(
+  public static native long[] blockMetadata(
       long node, String name, byte[][] manifest, int timeoutMs) throws IOException;
 
   /**
@@ -297,12 +297,12 @@ public final class Native {
    * @param key its first element becomes the key's id, as it stands in names, its second one the
    *     key
    * @param timeoutMs how long to wait, in milliseconds
-   * @return JSON as of {@link #blockMetadata}; null when nobody answered in time, or nobody gives
-   *     the key to who has this token
+   * @return numbers as of {@link #blockMetadata}; null when nobody answered in time, or nobody
+   *     gives the key to who has this token
    * @throws IOException when the name is no name, the token is none, the answer is not of who knows
    *     the token, or the node is closed
    */
-  public static native String contentKey(
+  public static native long[] contentKey(
       long node, String version, byte[] identifier, byte[] password, byte[][] key, int timeoutMs)
       throws IOException;
 

@@ -267,7 +267,7 @@ class SecuredClustersTest {
             DFSTestUtil.getAllBlocks(cluster.fs(), new Path("/untold")).get(0).getBlock();
         try (NdnNode node = NdnNode.acquire(Settings.from(cluster.fs().getConf()), null)) {
           String name = node.names().metadata(block.getBlockPoolId(), block.getBlockId());
-          String told = Native.blockMetadata(node.handle(), name, new byte[1][], 2000);
+          long[] told = Native.blockMetadata(node.handle(), name, new byte[1][], 2000);
           assertEquals(secured, told == null, "anybody may ask where there are no tokens");
         }
       }

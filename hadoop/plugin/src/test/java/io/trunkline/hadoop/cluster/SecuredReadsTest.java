@@ -68,7 +68,7 @@ class SecuredReadsTest {
           node.names()
               .version(block.getBlockPoolId(), block.getBlockId(), block.getGenerationStamp());
       byte[][] key = new byte[2][];
-      String told = Native.contentKey(node.handle(), version, id, password, key, 3000);
+      long[] told = Native.contentKey(node.handle(), version, id, password, key, 3000);
       assertEquals(told == null, key[0] == null);
       assertEquals(told == null, key[1] == null);
       return key[0];

@@ -113,7 +113,7 @@ final class ContentKeys {
 
   private static Granted ask(NdnNode node, String version, BlockToken token) throws IOException {
     byte[][] given = new byte[2][];
-    String text =
+    long[] numbers =
         Native.contentKey(
             node.handle(),
             version,
@@ -121,10 +121,9 @@ final class ContentKeys {
             token.password(),
             given,
             node.settings().discoveryTimeoutMs());
-    return text == null
+    return numbers == null
         ? null
-        : new Granted(
-            ReplicaMetadata.parse(text, NdnNode::scalars, null), given[0], new WriteKey(given[1]));
+        : new Granted(ReplicaMetadata.of(numbers, null), given[0], new WriteKey(given[1]));
   }
 
   /** So that no key stays in memory for long after nobody asks for any. */

@@ -53,14 +53,13 @@ final class MetadataCache {
       }
     }
     byte[][] manifest = new byte[1][];
-    String text =
+    long[] numbers =
         Native.blockMetadata(
             node.handle(),
             node.names().metadata(pool, block),
             manifest,
             node.settings().discoveryTimeoutMs());
-    ReplicaMetadata metadata =
-        text == null ? null : ReplicaMetadata.parse(text, NdnNode::scalars, manifest[0]);
+    ReplicaMetadata metadata = numbers == null ? null : ReplicaMetadata.of(numbers, manifest[0]);
     boolean found = metadata != null && metadata.genstamp() == genstamp;
     put(key, new Entry(metadata, System.nanoTime() + (found ? FOUND_NANOS : MISSED_NANOS)));
     return metadata;

@@ -1,11 +1,9 @@
 package io.trunkline.hadoop.ndn.read;
 
-import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.util.Map;
+import java.util.Arrays;
 import org.apache.hadoop.util.DataChecksum;
 
 /**
@@ -27,39 +25,35 @@ record ReplicaMetadata(
     int bytesPerChecksum,
     byte[] manifest) {
   /**
-   * Reads metadata.
+   * Metadata as the library has it.
    *
-   * @param text JSON
-   * @param reader takes it apart
+   * @param numbers as of {@link io.trunkline.hadoop.ndn.Native#blockMetadata}
    * @param manifest the digests that came with it, or null
    * @return the metadata
-   * @throws IOException when it is malformed
+   * @throws IOException when a number is out of bounds, or the digests do not fit
    */
-  static ReplicaMetadata parse(String text, Json.Reader reader, byte[] manifest)
-      throws IOException {
-    ReplicaMetadata metadata;
-    try {
-      Map<String, String> json = reader.read(text.getBytes(StandardCharsets.UTF_8));
-      metadata =
-          new ReplicaMetadata(
-              Long.parseLong(json.getOrDefault("genstamp", "")),
-              Long.parseLong(json.getOrDefault("length", "")),
-              Integer.parseInt(json.getOrDefault("segment_bytes", "")),
-              Integer.parseInt(json.getOrDefault("checksum_type", "")),
-              Integer.parseInt(json.getOrDefault("bytes_per_checksum", "")),
-              manifest);
-    } catch (IOException | NumberFormatException e) {
-      throw new IOException("block metadata is malformed: " + e.getMessage(), e);
+  static ReplicaMetadata of(long[] numbers, byte[] manifest) throws IOException {
+    long segmentBytes = numbers[2];
+    long checksumType = numbers[3];
+    long bytesPerChecksum = numbers[4];
+    if (numbers[0] < 0
+        || numbers[1] < 0
+        || segmentBytes < 1
+        || segmentBytes > SegmentHeader.MAX_BODY_BYTES
+        || bytesPerChecksum < 1
+        || bytesPerChecksum > Integer.MAX_VALUE
+        || checksumType < DataChecksum.Type.NULL.id
+        || checksumType > DataChecksum.Type.CRC32C.id) {
+      throw new IOException("block metadata is out of bounds: " + Arrays.toString(numbers));
     }
-    if (metadata.genstamp < 0
-        || metadata.length < 0
-        || metadata.segmentBytes < 1
-        || metadata.segmentBytes > SegmentHeader.MAX_BODY_BYTES
-        || metadata.bytesPerChecksum < 1
-        || metadata.checksumType < DataChecksum.Type.NULL.id
-        || metadata.checksumType > DataChecksum.Type.CRC32C.id) {
-      throw new IOException("block metadata is out of bounds: " + metadata);
-    }
+    ReplicaMetadata metadata =
+        new ReplicaMetadata(
+            numbers[0],
+            numbers[1],
+            (int) segmentBytes,
+            (int) checksumType,
+            (int) bytesPerChecksum,
+            manifest);
     if (manifest != null
         && (manifest.length % ControlRecord.DIGEST_BYTES != 0
             || manifest.length / ControlRecord.DIGEST_BYTES != metadata.segments())) {

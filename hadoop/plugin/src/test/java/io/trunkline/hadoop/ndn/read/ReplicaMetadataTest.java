@@ -3,42 +3,37 @@ package io.trunkline.hadoop.ndn.read;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.trunkline.hadoop.conf.Json;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ReplicaMetadataTest {
-  private static final String GOOD =
-      "{\"genstamp\":1001,\"length\":5,\"segment_bytes\":64512,"
-          + "\"checksum_type\":2,\"bytes_per_checksum\":512}";
-
   @Test
-  void goodMetadataIsRead() throws IOException {
+  void goodMetadataIsTaken() throws IOException {
+    long[] numbers = {1001, 5, 64512, 2, 512};
     byte[] manifest = new byte[16];
-    ReplicaMetadata metadata = ReplicaMetadata.parse(GOOD, Json::scalars, manifest);
-    assertEquals(new ReplicaMetadata(1001, 5, 64512, 2, 512, manifest), metadata);
-    assertThrows(IOException.class, () -> ReplicaMetadata.parse(GOOD, Json::scalars, new byte[32]));
+    assertEquals(
+        new ReplicaMetadata(1001, 5, 64512, 2, 512, manifest),
+        ReplicaMetadata.of(numbers, manifest));
+    assertThrows(IOException.class, () -> ReplicaMetadata.of(numbers, new byte[32]));
+    assertThrows(IOException.class, () -> ReplicaMetadata.of(numbers, new byte[15]));
   }
 
   @ParameterizedTest
-  @ValueSource(
-      strings = {
-        "",
-        "{",
-        "[]",
-        "{\"genstamp\":1}",
-        "{\"genstamp\":1,\"length\":-5,\"segment_bytes\":1,\"checksum_type\":2,"
-            + "\"bytes_per_checksum\":512}",
-        "{\"genstamp\":1,\"length\":5,\"segment_bytes\":9999999,\"checksum_type\":2,"
-            + "\"bytes_per_checksum\":512}",
-        "{\"genstamp\":1,\"length\":5,\"segment_bytes\":64512,\"checksum_type\":9,"
-            + "\"bytes_per_checksum\":512}",
-        "{\"genstamp\":1,\"length\":5,\"segment_bytes\":64512,\"checksum_type\":2,"
-            + "\"bytes_per_checksum\":0}",
-      })
-  void badMetadataIsRefused(String text) {
-    assertThrows(IOException.class, () -> ReplicaMetadata.parse(text, Json::scalars, null));
+  @CsvSource({
+    "5, 0, 2, 512",
+    "-1, 64512, 2, 512",
+    "5, 9999999, 2, 512",
+    "5, 9223372036854775807, 2, 512",
+    "5, 64512, 9, 512",
+    "5, 64512, 4294967298, 512",
+    "5, 64512, 2, 0",
+    "5, 64512, 2, 4294967808",
+    "9223372036854775807, 64512, 2, 512",
+  })
+  void badMetadataIsRefused(long length, long segmentBytes, long type, long bytesPerChecksum) {
+    long[] numbers = {1, length, segmentBytes, type, bytesPerChecksum};
+    assertThrows(IOException.class, () -> ReplicaMetadata.of(numbers, new byte[16]));
   }
 }
