@@ -135,7 +135,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_blockMetadata<'local>
             let digests = env.byte_array_from_slice(&digests)?;
             manifest.set_element(env, 0, digests)?;
         }
-        Ok(longs(env, &facts.to_java())?)
+        longs(env, &facts.to_java())
     })
 }
 
@@ -166,7 +166,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_contentKey<'local>(
         key.set_element(env, 0, id)?;
         let bytes = env.byte_array_from_slice(granted.key.bytes())?;
         key.set_element(env, 1, bytes)?;
-        Ok(longs(env, &granted.metadata.to_java())?)
+        longs(env, &granted.metadata.to_java())
     })
 }
 
