@@ -67,6 +67,9 @@ final class BodyPuller implements Closeable {
   private final SegmentSource[] sources = new SegmentSource[2];
   private boolean closed;
 
+  /** The block's first segment was asked for, and no body has gone by name since. */
+  private boolean ahead;
+
   /**
    * A puller.
    *
@@ -112,8 +115,20 @@ final class BodyPuller implements Closeable {
     }
     try {
       source(ControlRecord.BLOCK_SEGMENT, 0);
+      ahead = true;
     } catch (IOException e) {
       LOG.debug("{}: first segment not requested before its record: {}", op.id(), e.getMessage());
+    }
+  }
+
+  /**
+   * A body comes along with its record. If none has gone by name yet, perhaps none will, as of a
+   * log that is flushed after each line: the first segment is asked for no longer.
+   */
+  void cameInline() {
+    if (ahead) {
+      ahead = false;
+      drop(ControlRecord.BLOCK_SEGMENT);
     }
   }
 
@@ -188,6 +203,7 @@ final class BodyPuller implements Closeable {
    * @throws IOException when the body cannot be had, or is not what the record says
    */
   boolean pull(ControlRecord record, byte[] to, int off) throws IOException {
+    ahead = false;
     SegmentCut cut = new SegmentCut(record.head(), op.checksum(), preamble.segmentBytes());
     if (cut.count() * ControlRecord.DIGEST_BYTES != record.digests().length) {
       throw new IOException(

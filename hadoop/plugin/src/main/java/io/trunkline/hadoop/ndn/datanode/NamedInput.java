@@ -394,6 +394,7 @@ final class NamedInput extends InputStream {
       state = State.READ_AHEAD;
       body = item.body();
     } else {
+      write.puller().cameInline();
       state = State.INLINE;
       inlineLeft = head.bodyLength();
     }

@@ -66,9 +66,13 @@ class NamedInputTest {
 
   /** Returns what is sent over the wire. */
   private byte[] tap(byte[] stock) throws IOException {
+    return tap(stock, 0);
+  }
+
+  private byte[] tap(byte[] stock, int inlineBytes) throws IOException {
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
     NamedWrites named =
-        new NamedWrites(op -> new Plan.Produce(PREAMBLE, network.publisher(), 0), null);
+        new NamedWrites(op -> new Plan.Produce(PREAMBLE, network.publisher(), inlineBytes), null);
     new BytesTap(named, Channels.newChannel(sent)).write(stock);
     return sent.toByteArray();
   }
@@ -137,6 +141,30 @@ class NamedInputTest {
     }
     stock.write(StockBytes.packet(offset, packets, true, new byte[0]));
     return stock.toByteArray();
+  }
+
+  /** Until then it may come at any time; a log may be open for days. */
+  @Test
+  void theFirstSegmentIsNotAskedForOnceSmallPacketsComeInline() throws IOException {
+    byte[] header =
+        StockBytes.writeHeader(3, BlockConstructionStage.PIPELINE_SETUP_CREATE, "client");
+    byte[] small = StockBytes.packet(0, 0, false, new byte[100]);
+    byte[] large = StockBytes.packet(0, 1, false, new byte[StockBytes.SEGMENT]);
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    all.write(header);
+    all.write(small);
+    int flushed = all.size();
+    all.write(large);
+    byte[] stock = all.toByteArray();
+    NamedInput input = input(tap(stock, 1000), new Random(5));
+    assertArrayEquals(header, input.readNBytes(header.length));
+    assertEquals(List.of(PREAMBLE.name()), network.opened);
+    assertEquals(List.of(), network.closed);
+    assertArrayEquals(small, input.readNBytes(small.length));
+    assertEquals(List.of(PREAMBLE.name()), network.closed);
+    assertArrayEquals(large, input.readNBytes(stock.length - flushed));
+    assertEquals(List.of(PREAMBLE.name(), PREAMBLE.name()), network.opened);
+    assertEquals(List.of(PREAMBLE.name()), network.closed);
   }
 
   @Test
