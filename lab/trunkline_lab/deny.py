@@ -24,6 +24,8 @@ STORED = paths.LAB / "advisories"
 FETCHED = paths.ROOT / ".cache" / "advisories"
 # As cargo-deny names a clone of https://github.com/RustSec/advisory-db in the folder of all databases.
 CLONE = "advisory-db-3157b0e258782691"
+# It reads the manifests of all platforms' crates; a build has downloaded those of its own alone.
+CRATES = ["cargo", "fetch", "--quiet", "--locked"]
 FETCH = [str(PROGRAM), "--config", str(FETCHED / "deny.toml"), "fetch", "db"]
 
 

@@ -176,6 +176,7 @@ def _deny() -> Count:
     if not deny.PROGRAM.exists():
         return Count(skipped=1, notes=[f"skipped: deny: cargo could not install cargo-deny {deny.VERSION}"])
     deny.prepare()
+    Step("deny", deny.CRATES, quiet=True)
     is_fetched = Step("deny", deny.FETCH, quiet=True).status == 0
     if not is_fetched:
         say("deny: the newest advisories can't be had, those in lab/advisories are taken")
