@@ -5,6 +5,9 @@ Two measures, each held against a count that is not the profiler's:
 - *wall*, as the paper: where the thread is by which a DataNode receives a block, waiting included, for each 64 MiB of
   each replica. Its sum must be what the DataNodes' own logs say that their blocks took.
 - *cpu*: what the client and all DataNodes worked at. Its sum must be what the kernel charged these processes with.
+  The router, where there is one, stands beside it by what the kernel says.
+
+Stock TCP comes twice, as it is shipped and with packets and buffers as large as the planes of ours have.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths, payload, planes, replicas, report, transfer
+from .cluster import TUNED, Properties
 from .figures import Figure
 from .profiler import Profile, Stack
 from .say import say
@@ -29,8 +33,12 @@ WARM_UPS = 3
 UNIT_BYTES = 64 << 20  # the paper's blocks
 TOLERANCE = 0.15  # by which the samples' sum may miss the count beside it
 
-COMMUNICATION, PROCESSING, IO, REST = "communication", "processing", "io", "rest"
+COMMUNICATION, PROCESSING, IO = "communication", "processing", "io"
 PARTS = (COMMUNICATION, PROCESSING, IO)
+LIBRARY = "named data, by threads of Hadoop"  # copies into and out of segments, checks, seals: of communication
+FORWARDER = "named data, its own thread"
+COMPILING, REST = "compiling", "rest"
+CPU_PARTS = (*PARTS, LIBRARY, FORWARDER, COMPILING, REST)
 
 # SC 2012, Table II: ms of a block of 64 MB, one replica on a hard disk, sockets on InfiniBand (IPoIB) and RDMA (UCR).
 PAPER = {
@@ -49,6 +57,7 @@ DATA_PATH = (
 )
 # From the leaf down, the first frame that begins so tells the part; where none does, it is processing.
 FRAMES = {
+    "io/trunkline/hadoop/ndn/Native.": LIBRARY,
     "org/apache/hadoop/hdfs/server/datanode/FileIoProvider": IO,
     "org/apache/hadoop/hdfs/server/datanode/fsdataset/impl/": IO,
     "org/apache/hadoop/io/nativeio/": IO,
@@ -67,6 +76,9 @@ FRAMES = {
     "org/apache/hadoop/hdfs/server/datanode/BlockReceiver$PacketResponder.close": COMMUNICATION,
 }
 
+# Threads that are told by their names.
+THREADS = {re.compile(r"\[C[12] Compiler"): COMPILING, re.compile(r"\[trunkline-\d"): FORWARDER}
+
 Split = dict[str, float]  # seconds of each part
 
 
@@ -84,16 +96,18 @@ def of_receivers(stacks: Iterable[Stack]) -> Split:
     split: Counter[str] = Counter()
     for stack in stacks:
         if any(frame.startswith(RECEIVING) for frame in stack.frames):
-            split[part(stack.frames)] += stack.seconds
+            found = part(stack.frames)
+            split[COMMUNICATION if found == LIBRARY else found] += stack.seconds
     return split
 
 
 def of_process(stacks: Iterable[Stack]) -> Split:
-    """What a process did, in CPU seconds; the rest is the JVM's compiler and collector, start-up, heartbeats."""
+    """What a process did, in CPU seconds; the rest is the JVM's start and collector, heartbeats."""
     split: Counter[str] = Counter()
     for stack in stacks:
+        own = next((what for pattern, what in THREADS.items() if pattern.match(stack.frames[0])), None)
         moving = any(frame.startswith(DATA_PATH) for frame in stack.frames)
-        split[part(stack.frames) if moving else REST] += stack.seconds
+        split[own or (part(stack.frames) if moving else REST)] += stack.seconds
     return split
 
 
@@ -125,14 +139,24 @@ def check(what: str, sampled: float, counted: float) -> None:
         raise RuntimeError(f"{what}: the profiler saw {sampled:.2f} s of {counted:.2f} s; is the machine busy?")
 
 
-def profiled(rig: transfer.Rig, source: Path, event: str, number: int) -> tuple[Split, float]:
-    """Puts the file once; returns the split, and what the sum of its parts should be."""
+@dataclass(frozen=True)
+class Taken:
+    """A put's split, what the sum of its parts should be, and CPU seconds of the router."""
+
+    split: Split
+    counted: float
+    router_s: float
+
+
+def profiled(rig: transfer.Rig, source: Path, properties: Properties, event: str, number: int) -> Taken:
+    """Puts the file once."""
     path = f"/{event}-{number}"
     profile = Profile(rig.cluster.directory / "profile", event)
     daemons = [datanode.process for datanode in rig.cluster.datanodes]
     for daemon in daemons:
         profile.start(daemon)
-    cost = rig.put(source, path, REPLICATION, jvm=profile.from_birth("client") if event == "cpu" else [])
+    born = profile.from_birth("client") if event == "cpu" else []
+    cost = rig.put(source, path, REPLICATION, properties=properties, jvm=born)
     for daemon in daemons:
         profile.stop(daemon)
     transfer.proven(rig.plane, cost, source.stat().st_size, REPLICATION, rig.hosts)
@@ -145,7 +169,7 @@ def profiled(rig: transfer.Rig, source: Path, event: str, number: int) -> tuple[
         counted = cost.cpu_of(hosts)
     rig.remove(path)
     check(f"{rig.plane}, {event}", sum(split.values()), counted)
-    return split, counted
+    return Taken(split, counted, cost.cpu_s.get("router", 0.0))
 
 
 @dataclass
@@ -156,32 +180,34 @@ class Measured:
     logged_ms: float
     cpu_s: Split
     counted_s: float
+    router_s: float
 
 
-def _medians(size: int, taken: dict[str, list[tuple[Split, float]]]) -> Measured:
+def _medians(size: int, taken: dict[str, list[Taken]]) -> Measured:
     """Of what `profiled` gave, by event."""
     units = REPLICATION * size / UNIT_BYTES
 
     def median(event: str, what: str) -> float:
-        return statistics.median(split.get(what, 0.0) for split, _ in taken[event])
+        return statistics.median(one.split.get(what, 0.0) for one in taken[event])
 
     return Measured(
         {what: 1000 * median("wall", what) / units for what in PARTS},
-        1000 * statistics.median(counted for _, counted in taken["wall"]) / units,
-        {what: median("cpu", what) for what in (*PARTS, REST)},
-        statistics.median(counted for _, counted in taken["cpu"]),
+        1000 * statistics.median(one.counted for one in taken["wall"]) / units,
+        {what: median("cpu", what) for what in CPU_PARTS},
+        statistics.median(one.counted for one in taken["cpu"]),
+        statistics.median(one.router_s for one in taken["cpu"]),
     )
 
 
-def _take(size: int, runs: int, names: list[str], source: Path) -> dict[str, Measured]:
-    """Profiled puts on each plane by turns."""
-    taken: dict[str, dict[str, list[tuple[Split, float]]]] = {name: defaultdict(list) for name in names}
+def _take(size: int, runs: int, cases: dict[str, tuple[str, Properties]], source: Path) -> dict[str, Measured]:
+    """Profiled puts of each case by turns."""
+    taken: dict[str, dict[str, list[Taken]]] = {label: defaultdict(list) for label in cases}
     with ExitStack() as stack:
         rigs = {
-            name: stack.enter_context(
-                transfer.rig(name, source.parent / f"split-{name}", datanodes=DATANODES, cache_bytes=0)
+            plane: stack.enter_context(
+                transfer.rig(plane, source.parent / f"split-{plane}", datanodes=DATANODES, cache_bytes=0)
             )
-            for name in names
+            for plane in dict.fromkeys(plane for plane, _ in cases.values())
         }
         for rig in rigs.values():
             for _ in range(WARM_UPS):
@@ -189,16 +215,16 @@ def _take(size: int, runs: int, names: list[str], source: Path) -> dict[str, Mea
                 rig.remove("/warm")
         for number in range(runs):
             for event in ("wall", "cpu"):
-                for name in names if number % 2 else names[::-1]:
-                    say(f"hdfs.split {name}: {event}, run {number + 1} of {runs}")
-                    taken[name][event].append(profiled(rigs[name], source, event, number))
-    return {name: _medians(size, by_event) for name, by_event in taken.items()}
+                for label, (plane, properties) in list(cases.items())[:: 1 if number % 2 else -1]:
+                    say(f"hdfs.split {label}: {event}, run {number + 1} of {runs}")
+                    taken[label][event].append(profiled(rigs[plane], source, properties, event, number))
+    return {label: _medians(size, by_event) for label, by_event in taken.items()}
 
 
 def render(by_plane: dict[str, Measured]) -> str:
     """Both measures as a person reads them, the paper's beside the first."""
     planes_, names = list(by_plane.values()), list(by_plane)
-    papers = [PAPER[name] for name in names]
+    papers = [PAPER[name] for name in names if name in PAPER]
     rows = [["a DataNode's receiving thread, ms for 64 MiB", *names, *(paper for paper, _ in papers)]]
     for what in PARTS:
         rows.append([what, *(f"{p.wall_ms[what]:.0f}" for p in planes_), *(str(ms[what]) for _, ms in papers)])
@@ -207,44 +233,55 @@ def render(by_plane: dict[str, Measured]) -> str:
     )
     rows.append(["by the DataNodes' logs", *(f"{p.logged_ms:.0f}" for p in planes_)])
     rows += [[], ["client and DataNodes, CPU-s of the put", *names]]
-    rows += [[what, *(f"{p.cpu_s[what]:.2f}" for p in planes_)] for what in (*PARTS, REST)]
+    rows += [[what, *(f"{p.cpu_s[what]:.2f}" for p in planes_)] for what in CPU_PARTS]
     rows.append(["sum", *(f"{sum(p.cpu_s.values()):.2f}" for p in planes_)])
     rows.append(["by the kernel", *(f"{p.counted_s:.2f}" for p in planes_)])
+    rows.append(["and of the router", *(f"{p.router_s:.2f}" for p in planes_)])
     return report.table(rows)
 
 
 def figures(by_plane: dict[str, Measured], runs: int) -> Iterator[Figure]:
     """The same for out/bench.json."""
+    wall, cpu, same_run = "hdfs.split.wall", "hdfs.split.cpu", "stock TCP, same run"
+    tcp = by_plane["tcp"]
     for name, measured in by_plane.items():
-        peer, published = PAPER[name]
+        peer, published = PAPER.get(name, ("", {}))
         for what in PARTS:
-            value = measured.wall_ms[what]
-            yield Figure(f"hdfs.split.wall.{name}.{what}", value, "ms/64MiB", peer, published[what], runs)
-    if len(by_plane) == 1:
-        return
-    tcp, ucx = by_plane["tcp"], by_plane["ucx"]
-    for what in PARTS:
-        theirs = PAPER["ucx"][1][what] / PAPER["tcp"][1][what]
-        ratio = ucx.wall_ms[what] / tcp.wall_ms[what]
-        yield Figure(f"hdfs.split.wall.ucx_over_tcp.{what}", ratio, "ratio", "paper's RDMA over IPoIB", theirs, runs)
-    for what in (*PARTS, REST):
-        yield Figure(
-            f"hdfs.split.cpu.ucx.{what}", ucx.cpu_s[what], "CPU-s", "stock TCP, same run", tcp.cpu_s[what], runs
-        )
+            ours, theirs = measured.wall_ms[what], published.get(what)
+            yield Figure(f"{wall}.{_word(name)}.{what}", ours, "ms/64MiB", peer, theirs, runs)
+        if name == "ucx":
+            for what in PARTS:
+                ratio, theirs = measured.wall_ms[what] / tcp.wall_ms[what], published[what] / PAPER["tcp"][1][what]
+                yield Figure(f"{wall}.ucx_over_tcp.{what}", ratio, "ratio", "paper's RDMA over IPoIB", theirs, runs)
+        if name != "tcp":
+            for what in CPU_PARTS:
+                ours, theirs = measured.cpu_s[what], tcp.cpu_s[what]
+                yield Figure(f"{cpu}.{_word(name)}.{_word(what)}", ours, "CPU-s", same_run, theirs, runs)
+            if measured.router_s:
+                yield Figure(f"{cpu}.{_word(name)}.router", measured.router_s, "CPU-s", "", None, runs)
+
+
+def _word(text: str) -> str:
+    """As names of figures have it."""
+    return text.replace(",", "").replace(" ", "_")
 
 
 def measure(size: int, runs: int) -> Iterator[Figure]:
-    """The split of a put at three replicas over stock TCP and over UCX; leaves out/bench/split.csv."""
+    """The split of a put at three replicas on each plane; leaves out/bench/split.csv."""
     source = paths.OUT / "bench" / "input"
     source.parent.mkdir(parents=True, exist_ok=True)
     payload.make(source, size)
+    sizes = {key: value for key, value in planes.pasted("ndn").items() if key in TUNED}
+    cases: dict[str, tuple[str, Properties]] = {"tcp": ("tcp", {}), "tcp sized": ("tcp", sizes), "ndn": ("ndn", {})}
     if lack := planes.ucx_missing():
-        say(f"hdfs.split: over stock TCP alone: {lack}")
-    by_plane = _take(size, runs, ["tcp"] if lack else ["tcp", "ucx"], source)
+        say(f"hdfs.split: not over UCX: {lack}")
+    else:
+        cases["ucx"] = ("ucx", {})
+    by_plane = _take(size, runs, cases, source)
     print(f"\n{render(by_plane)}\n", flush=True)
     with (source.parent / "split.csv").open("w", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(["measure", "part", *by_plane])
         writer.writerows(["ms_per_64MiB", what, *(p.wall_ms[what] for p in by_plane.values())] for what in PARTS)
-        writer.writerows(["cpu_s", what, *(p.cpu_s[what] for p in by_plane.values())] for what in (*PARTS, REST))
+        writer.writerows(["cpu_s", what, *(p.cpu_s[what] for p in by_plane.values())] for what in CPU_PARTS)
     yield from figures(by_plane, runs)
