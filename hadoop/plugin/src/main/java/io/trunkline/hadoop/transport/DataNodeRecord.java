@@ -23,7 +23,7 @@ public record DataNodeRecord(
   /** That of plug-ins which do not say one. */
   private static final String FIRST_VERSION = "1";
 
-  private static final int MAX_BYTES = 4096;
+  static final int MAX_BYTES = 4096;
 
   /** Longest of IPv6 with a zone. */
   private static final int MAX_ADDRESS_CHARS = 64;

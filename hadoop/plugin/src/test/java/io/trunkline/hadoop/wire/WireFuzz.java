@@ -62,13 +62,13 @@ class WireFuzz {
                     + ": "
                     + Arrays.hashCode(Arrays.copyOfRange(body, off, off + head.bodyLength())));
     try {
-      for (int at = 0; at < bytes.length; ) {
-        int length = Math.min(piece, bytes.length - at);
-        ByteBuffer in = ByteBuffer.wrap(bytes, at, length).slice();
+      // One for all pieces: the memory is to be the framer's.
+      ByteBuffer in = ByteBuffer.wrap(bytes);
+      while (in.position() < bytes.length) {
+        in.limit(Math.min(bytes.length, in.position() + Math.min(piece, bytes.length)));
         while (in.hasRemaining()) {
           framer.accept(in, sink);
         }
-        at += length;
       }
     } catch (IOException e) {
       packets.add("no packet");
