@@ -33,7 +33,7 @@ from . import (
     small_bench,
     transfer,
 )
-from .cluster import LOG4J, TUNED, Properties
+from .cluster import LOG4J, Properties
 from .figures import Figure
 from .say import say
 
@@ -55,8 +55,7 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     source = directory / "input"
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
-    pasted = planes.pasted("ucx")
-    sizes = {key: pasted[key] for key in TUNED}
+    sizes = planes.tuned_alike("ucx")
     cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes), ("ndn", "ndn", {})]
     if lack := planes.ucx_missing():
         say(f"hdfs: not over UCX: {lack}")

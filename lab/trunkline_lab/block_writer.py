@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths
+from .client_program import ClientProgram
 from .cluster import Cluster
-from .procs import Process, ProcessFailed, tail
 
 PROGRAM = paths.LAB / "hdfs" / "BlockWriter.java"
 _LINE = re.compile(r"wrote (\d+) (\d+) (\d+)\s*")
@@ -33,19 +32,16 @@ class BlockWriter:
     file in HDFS."""
 
     def __init__(self, cluster: Cluster, host: str, file: Path, block_bytes: int) -> None:
-        self.file, self.host = file, host
-        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        arguments = [str(PROGRAM), str(file), str(block_bytes)]
-        self._process: Process = cluster.start_client(*arguments, name=f"writer-{host}", host=host, **streams)
-        self._read("ready")
+        self.file = file
+        self._program = ClientProgram(cluster, host, str(PROGRAM), str(file), str(block_bytes), name="writer")
 
     def begin(self, target: str, replication: int, size: int | None = None) -> None:
         """Has it write the file to `target`, or its first `size` bytes."""
-        self._say(f"write {target} {replication} {self.file.stat().st_size if size is None else size}")
+        self._program.say(f"write {target} {replication} {self.file.stat().st_size if size is None else size}")
 
     def end(self) -> Took:
         """Waits for the write that was begun; raises ProcessFailed where it failed."""
-        return took(self._read("wrote"))
+        return took(self._program.read("wrote"))
 
     def write(self, target: str, replication: int, size: int | None = None) -> Took:
         """Both."""
@@ -54,30 +50,12 @@ class BlockWriter:
 
     def remove(self, target: str) -> None:
         """Deletes what was written."""
-        self._say(f"remove {target}")
-        self._read("removed")
+        self._program.say(f"remove {target}")
+        self._program.read("removed")
 
     def close(self) -> None:
         """Ends the client."""
-        assert self._process.popen.stdin is not None
-        self._process.popen.stdin.close()
-        if self._process.wait(60) != 0:
-            raise self._failed()
-
-    def _say(self, order: str) -> None:
-        assert self._process.popen.stdin is not None
-        self._process.popen.stdin.write(f"{order}\n".encode())
-        self._process.popen.stdin.flush()
-
-    def _read(self, word: str) -> str:
-        assert self._process.popen.stdout is not None
-        line = self._process.popen.stdout.readline().decode(errors="replace")
-        if not line.startswith(word):
-            raise self._failed()
-        return line
-
-    def _failed(self) -> ProcessFailed:
-        return ProcessFailed(f"the writer at {self.host} failed; {self._process.log} ends:\n{tail(self._process.log)}")
+        self._program.close()
 
 
 def took(line: str) -> Took:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import shutil
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -327,14 +327,14 @@ class Cluster:
         """`FsShell -D dfs.replication=N -put source target`."""
         given = {"dfs.replication": str(replication), **(properties or {})}
         return self.client(
-            FSSHELL, *_generic(given), "-put", *options, str(source), target, name="put", host=host, jvm=jvm
+            FSSHELL, *generic(given), "-put", *options, str(source), target, name="put", host=host, jvm=jvm
         )
 
     def get(self, source: str, target: Path, host: str | None = None, properties: Properties | None = None) -> Process:
         """`FsShell -get source target`, which verifies HDFS checksums as it reads."""
-        return self.client(FSSHELL, *_generic(properties or {}), "-get", source, str(target), name="get", host=host)
+        return self.client(FSSHELL, *generic(properties or {}), "-get", source, str(target), name="get", host=host)
 
 
-def _generic(properties: Properties) -> list[str]:
+def generic(properties: Mapping[str, object]) -> list[str]:
     """Hadoop's generic options for these properties."""
     return [word for key, value in properties.items() for word in ("-D", f"{key}={value}")]

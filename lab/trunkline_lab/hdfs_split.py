@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import paths, payload, planes, replicas, report, transfer
-from .cluster import TUNED, Properties
+from .cluster import Properties
 from .figures import Figure
 from .profiler import Profile, Stack
 from .say import say
@@ -35,8 +35,8 @@ TOLERANCE = 0.15  # by which the samples' sum may miss the count beside it
 
 COMMUNICATION, PROCESSING, IO = "communication", "processing", "io"
 PARTS = (COMMUNICATION, PROCESSING, IO)
-LIBRARY = "named data, by threads of Hadoop"  # copies into and out of segments, checks, seals: of communication
-FORWARDER = "named data, its own thread"
+LIBRARY = "library"  # of named data, in Hadoop's threads: copies into and out of segments, checks, seals
+FORWARDER = "forwarder"  # of the JVM, in its own thread
 COMPILING, REST = "compiling", "rest"
 CPU_PARTS = (*PARTS, LIBRARY, FORWARDER, COMPILING, REST)
 
@@ -256,14 +256,14 @@ def figures(by_plane: dict[str, Measured], runs: int) -> Iterator[Figure]:
         if name != "tcp":
             for what in CPU_PARTS:
                 ours, theirs = measured.cpu_s[what], tcp.cpu_s[what]
-                yield Figure(f"{cpu}.{_word(name)}.{_word(what)}", ours, "CPU-s", same_run, theirs, runs)
+                yield Figure(f"{cpu}.{_word(name)}.{what}", ours, "CPU-s", same_run, theirs, runs)
             if measured.router_s:
                 yield Figure(f"{cpu}.{_word(name)}.router", measured.router_s, "CPU-s", "", None, runs)
 
 
 def _word(text: str) -> str:
     """As names of figures have it."""
-    return text.replace(",", "").replace(" ", "_")
+    return text.replace(" ", "_")
 
 
 def measure(size: int, runs: int) -> Iterator[Figure]:
@@ -271,8 +271,11 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
     source = paths.OUT / "bench" / "input"
     source.parent.mkdir(parents=True, exist_ok=True)
     payload.make(source, size)
-    sizes = {key: value for key, value in planes.pasted("ndn").items() if key in TUNED}
-    cases: dict[str, tuple[str, Properties]] = {"tcp": ("tcp", {}), "tcp sized": ("tcp", sizes), "ndn": ("ndn", {})}
+    cases: dict[str, tuple[str, Properties]] = {
+        "tcp": ("tcp", {}),
+        "tcp sized": ("tcp", planes.tuned_alike("ndn")),
+        "ndn": ("ndn", {}),
+    }
     if lack := planes.ucx_missing():
         say(f"hdfs.split: not over UCX: {lack}")
     else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import paths
+from .client_program import ClientProgram
 from .cluster import Cluster, DataNodeHost
-from .procs import Process, ProcessFailed, tail
+from .procs import Process
 
 PROGRAM = paths.LAB / "hdfs" / "PlacedPut.java"
 
@@ -30,39 +30,22 @@ class PlacedPut:
         placed = [
             word for file, nodes in files for word in (str(file), ",".join(datanode.transfer for datanode in nodes))
         ]
-        self.host = host
-        self.process: Process = cluster.start_client(
-            *(str(PROGRAM), directory, str(replication), *placed),
-            name=f"put-{host}",
-            host=host,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._read("ready")
+        self._program = ClientProgram(cluster, host, str(PROGRAM), directory, str(replication), *placed, name="put")
+
+    @property
+    def process(self) -> Process:
+        """The client's JVM."""
+        return self._program.process
 
     def begin(self) -> None:
         """Has it put them."""
-        assert self.process.popen.stdin is not None
-        self.process.popen.stdin.write(b"put\n")
-        self.process.popen.stdin.flush()
+        self._program.say("put")
 
     def end(self, timeout_s: float) -> float:
-        """Waits for the puts that were begun and for its end; returns how many seconds they took.
+        """Waits for the puts that were begun and for the client's end; returns how many seconds they took.
 
-        Raises ProcessFailed where they failed.
+        Raises ProcessFailed where they failed, or took longer than `timeout_s`.
         """
-        seconds = int(self._read("put").split()[1]) / 1e6
-        if self.process.wait(timeout_s) != 0:
-            raise self._failed()
+        seconds = int(self._program.read("put", timeout_s).split()[1]) / 1e6
+        self._program.close()
         return seconds
-
-    def _read(self, word: str) -> str:
-        assert self.process.popen.stdout is not None
-        line = self.process.popen.stdout.readline().decode(errors="replace")
-        if not line.startswith(word):
-            raise self._failed()
-        return line
-
-    def _failed(self) -> ProcessFailed:
-        log = self.process.log
-        return ProcessFailed(f"the puts at {self.host} failed; {log} ends:\n{tail(log)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import paths, stock
-from .cluster import Plane, Properties
+from .cluster import TUNED, Plane, Properties
 from .network import Loopback, Ports
 from .procs import Stage
 from .routers import Router
@@ -140,6 +140,11 @@ def _plugin(main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 # What named data needs besides in clusters with SASL or encryption (`trunkline hadoop conf ndn --secure`).
 RESOLVER: Properties = {"dfs.trustedchannel.resolver.class": "io.trunkline.hadoop.TrunklineTrustedChannelResolver"}
+
+
+def tuned_alike(plane: str) -> Properties:
+    """The packet and buffer sizes of what is pasted for a plane, which a client over stock TCP may have, too."""
+    return {key: value for key, value in pasted(plane).items() if key in TUNED}
 
 
 def pasted(plane: str, face: str = "") -> Properties:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import paths, payload, planes, transfer
-from .cluster import TUNED, Properties
+from .cluster import Properties
 from .figures import Figure
 from .say import say
 
@@ -76,9 +76,8 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
     directory.mkdir(parents=True, exist_ok=True)
     source, copy = directory / "input", directory / "copy"
     payload.make(source, size)
-    pasted = planes.pasted("ndn")
     peers = (
-        Case("encrypted", "encrypted", {key: pasted[key] for key in TUNED}),
+        Case("encrypted", "encrypted", planes.tuned_alike("ndn")),
         Case("encrypted default", "encrypted"),
     )
     cases = (*peers, SEALED, OPEN)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from . import paths, planes, transfer
-from .cluster import TUNED, Properties
+from .cluster import Properties, generic
 from .figures import Figure
 from .procs import Process
 from .say import say
@@ -32,8 +32,11 @@ def measure(runs: int) -> Iterator[Figure]:
     Stock TCP's clients come twice, as they are and with the packets and buffers of the properties for named data: a
     large packet's buffer costs a flush more than the flush.
     """
-    sizes = {key: value for key, value in planes.pasted("ndn").items() if key in TUNED}
-    cases: dict[str, tuple[str, Properties]] = {"tcp": ("tcp", {}), "tcp sized": ("tcp", sizes), "ndn": ("ndn", {})}
+    cases: dict[str, tuple[str, Properties]] = {
+        "tcp": ("tcp", {}),
+        "tcp sized": ("tcp", planes.tuned_alike("ndn")),
+        "ndn": ("ndn", {}),
+    }
     took: dict[tuple[str, str], list[float]] = defaultdict(list)
     with ExitStack() as stack:
         rigs = {
@@ -71,8 +74,7 @@ def _run(rig: transfer.Rig, directory: str, properties: Properties) -> dict[str,
     processes: list[Process] = []
 
     def work() -> Process:
-        given = {"dfs.replication": str(REPLICATION), **properties}
-        options = [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
+        options = generic({"dfs.replication": str(REPLICATION), **properties})
         counts = [f"{kind}={count}" for kind, count in COUNTS.items()]
         processes.append(rig.cluster.client(str(PROGRAM), *options, directory, str(BYTES), *counts, name="small"))
         return processes[0]

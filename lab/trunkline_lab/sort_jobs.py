@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import history
+from .cluster import generic
 from .jobs import Jobs
 
 RANDOM_WRITER = "org.apache.hadoop.examples.RandomWriter"
@@ -39,13 +40,13 @@ def random_writer(jobs: Jobs, size: int, target: str) -> float:
         "mapreduce.randomwriter.totalbytes": size,
         "mapreduce.randomwriter.bytespermap": size // maps,
     }
-    jobs.run("randomwriter", RANDOM_WRITER, *_generic(given), target)
+    jobs.run("randomwriter", RANDOM_WRITER, *generic(given), target)
     return jobs.seconds()
 
 
 def sort(jobs: Jobs, source: str, target: str, reduces: int, properties: Mapping[str, object] | None = None) -> Sorted:
     """Sorts what `random_writer` wrote; `properties` are the job's, beside its usual ones."""
-    log = jobs.run("sort", SORT, *_generic(properties or {}), "-r", str(reduces), source, target)
+    log = jobs.run("sort", SORT, *generic(properties or {}), "-r", str(reduces), source, target)
     read, written, size = (
         counter(log, name) for name in ("Map input records", "Reduce output records", "Bytes Written")
     )
@@ -64,7 +65,3 @@ def counter(log: str, name: str) -> int:
     """A counter of a job as its client prints it; -1 where it does not."""
     found = re.findall(_COUNTER.format(re.escape(name)), log, re.M)
     return int(found[-1]) if found else -1
-
-
-def _generic(properties: Mapping[str, object]) -> list[str]:
-    return [word for key, value in properties.items() for word in ("-D", f"{key}={value}")]

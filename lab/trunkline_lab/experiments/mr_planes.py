@@ -8,7 +8,6 @@ program; named data goes through forwarders at their place.
 from __future__ import annotations
 
 from .. import planes
-from ..cluster import TUNED
 from ..net import data_center, topology_file
 from ..net.data_center import MIRROR
 from ..net.links import LinkCounts
@@ -42,9 +41,7 @@ def of(options: Options) -> Topology:
 
 def measure(options: Options, kind: str, result: Result) -> Seen:
     """All writers on one of the planes."""
-    extra = (
-        {key: value for key, value in planes.pasted("ndn").items() if key in TUNED} if kind in (ALIKE, MIRROR) else {}
-    )
+    extra = planes.tuned_alike("ndn") if kind in (ALIKE, MIRROR) else {}
     plane = kind if kind in (*data_center.PLANES, MIRROR) else TCP
     directory = DIRECTORY / NAME / kind.replace(", ", "-").replace(" ", "-")
     return ndn_contended.at_once(options, plane, of(options), result, directory, extra=extra, tuned=kind == ALIKE)

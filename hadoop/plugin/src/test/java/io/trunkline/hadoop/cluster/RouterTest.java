@@ -172,7 +172,6 @@ class RouterTest {
     assertEquals(0, cluster.count(Counter.BODIES_AGAIN));
   }
 
-  /** The last one, as for a while after it not every DataNode is written to by name. */
   /** Small packets go on the connection, from one DataNode to the next, and nothing else does. */
   @Test
   void flushesAndSmallFilesGoInline() throws Exception {
@@ -206,6 +205,7 @@ class RouterTest {
     cluster.check("/large", large, 3);
   }
 
+  /** The last one, as for a while after it not every DataNode is written to by name. */
   @Test
   @Order(Integer.MAX_VALUE)
   void aRouterThatStaysAwayReplacesNoDataNode() throws Exception {
