@@ -16,7 +16,7 @@ SAMPLES = f"""\
 [PacketResponder tid=2];{DATANODE}BlockReceiver$PacketResponder.run;org/apache/hadoop/net/SocketOutputStream.write 6
 [trunkline-ucx-0 tid=3];java/lang/Thread.run;io/trunkline/hadoop/ucx/IoWorker.run;ucp_worker_progress 12
 [C2 CompilerThread0 tid=4];CompileBroker::compiler_thread_loop;java/io/FileInputStream.read 30
-[trunkline-4711 tid=5];ndn_io::driver::turn;write 4
+[ndn-trunkline-4 tid=5];ndn_io::driver::turn;write 4
 [DataStreamer tid=6];{STREAMER}.sendPacket;io/trunkline/hadoop/ndn/Native.producerPublish;crc32c;libc.so.6 8
 [VM Thread tid=7];G1CollectedHeap::collect 2
 """

@@ -77,7 +77,7 @@ FRAMES = {
 }
 
 # Threads that are told by their names.
-THREADS = {re.compile(r"\[C[12] Compiler"): COMPILING, re.compile(r"\[trunkline-\d"): FORWARDER}
+THREADS = {re.compile(r"\[C[12] Compiler"): COMPILING, re.compile(r"\[ndn-trunkline"): FORWARDER}
 
 Split = dict[str, float]  # seconds of each part
 
@@ -148,9 +148,8 @@ class Taken:
     router_s: float
 
 
-def profiled(rig: transfer.Rig, source: Path, properties: Properties, event: str, number: int) -> Taken:
-    """Puts the file once."""
-    path = f"/{event}-{number}"
+def profiled(rig: transfer.Rig, source: Path, properties: Properties, event: str, path: str) -> Taken:
+    """Puts the file once, to a path that no other put of the cluster had: its blocks are looked up in the logs."""
     profile = Profile(rig.cluster.directory / "profile", event)
     daemons = [datanode.process for datanode in rig.cluster.datanodes]
     for daemon in daemons:
@@ -217,7 +216,8 @@ def _take(size: int, runs: int, cases: dict[str, tuple[str, Properties]], source
             for event in ("wall", "cpu"):
                 for label, (plane, properties) in list(cases.items())[:: 1 if number % 2 else -1]:
                     say(f"hdfs.split {label}: {event}, run {number + 1} of {runs}")
-                    taken[label][event].append(profiled(rigs[plane], source, properties, event, number))
+                    path = f"/{event}-{number}-{_word(label)}"
+                    taken[label][event].append(profiled(rigs[plane], source, properties, event, path))
     return {label: _medians(size, by_event) for label, by_event in taken.items()}
 
 
