@@ -24,15 +24,27 @@ nic() {
     rdma link show rxe0/1 | grep 'state ACTIVE'
 }
 
+# Waits up to $1 seconds for a command to succeed. An emulated guest on a busy host can be many times slower than
+# this one, so whatever comes about by itself is waited for and never slept for.
+within() {
+  tries=$(($1 * 10))
+  shift
+  while ! "$@"; do
+    [ $((tries -= 1)) -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+listening() {
+  rdma resource show cm_id 2>/dev/null | grep -q 'state LISTEN'
+}
+
 # Each round is an RDMA read and an RDMA write by the far end, whose contents rping compares (-V) and shows (-v). Its
 # status is no use: the side that hears of the other's end before its own calls that an error.
 rdma_ping() {
   rping -s -a $address -C $rounds -V >/run/server.log 2>&1 &
   server=$!
-  for _ in 1 2 3 4 5 6 7 8 9 10; do
-    rdma resource show cm_id 2>/dev/null | grep -q 'state LISTEN' && break
-    sleep 0.2
-  done
+  within 10 listening
   timeout 30 rping -c -a $address -C $rounds -V -v >/run/client.log 2>&1
   wait $server
   cat /run/client.log
@@ -43,22 +55,38 @@ sent() {
   cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
 }
 
-# A peer that is killed is noticed: its queue pair goes, the survivor ends by itself.
+sent_at_least() {
+  [ "$(sent)" -ge "$1" ]
+}
+
+ended() {
+  ! kill -0 "$1" 2>/dev/null
+}
+
+# A peer that is killed in mid-stream is noticed: its queue pair goes, the survivor ends by itself.
 peer_killed() {
   rping -s -a $address -V >/run/server.log 2>&1 &
   server=$!
-  sleep 1
+  if ! within 20 listening; then
+    echo "nobody listens"
+    kill -KILL $server
+    return 1
+  fi
+  before=$(sent)
   rping -c -a $address -V >/run/client.log 2>&1 &
   client=$!
-  sleep 2
+  if ! within 20 sent_at_least $((before + 4 * rounds)); then
+    echo "no stream came about: $(tail -n 1 /run/client.log)"
+    kill -KILL $client $server
+    return 1
+  fi
   kill -KILL $client
   wait $client 2>/dev/null
-  for _ in $(seq 100); do
-    kill -0 $server 2>/dev/null || return 0
-    sleep 0.1
-  done
-  kill -KILL $server
-  return 1
+  if ! within 30 ended $server; then
+    echo "the survivor went on: $(tail -n 1 /run/server.log)"
+    kill -KILL $server
+    return 1
+  fi
 }
 
 check "a Soft-RoCE NIC comes up" nic
