@@ -40,4 +40,4 @@ if command -v npm >/dev/null 2>&1; then
     fi
 fi
 
-exec "$venv/bin/python" -m pytest -p no:cacheprovider "$here" "$@"
+exec "$venv/bin/python" -m pytest -o cache_dir="$cache/pytest" "$here" "$@"

@@ -13,21 +13,28 @@ from .. import hadoop_tests
 
 @dataclass
 class Count:
-    """Test cases of a stage, and why some did not run or did not pass."""
+    """Test cases of a stage, and why some did not run or did not pass; `failing` are those that have a name."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
+    failing: list[str] = field(default_factory=list)
 
     def add(self, other: Count) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.notes += other.notes
+        self.failing += other.failing
 
     def line(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def failed_case(label: str, why: str = "") -> Count:
+    """One case that failed and can be run again by its name."""
+    return Count(failed=1, notes=[f"failed: {label}: {why}" if why else f"failed: {label}"], failing=[label])
 
 
 def of_command(command: str, status: int) -> Count:
@@ -36,7 +43,10 @@ def of_command(command: str, status: int) -> Count:
 
 
 def of_junit(reports: Iterable[Path], command: str, status: int) -> Count:
-    """Counts JUnit XML files; a command that failed without a failed case counts as one."""
+    """Counts JUnit XML files; a command that failed without a failed case counts as one.
+
+    A case that Maven ran again, and that passed then, has passed; it is named.
+    """
     count = Count()
     for report in reports:
         if not report.exists():
@@ -44,7 +54,9 @@ def of_junit(reports: Iterable[Path], command: str, status: int) -> Count:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             label = f"{case.get('classname')}.{case.get('name')}"
             if case.find("failure") is not None or case.find("error") is not None:
-                count.add(Count(failed=1, notes=[f"failed: {label}"]))
+                count.add(failed_case(label))
+            elif case.find("flakyFailure") is not None or case.find("flakyError") is not None:
+                count.add(Count(passed=1, notes=[f"{hadoop_tests.PASSED_AGAIN}: {label}"]))
             elif (skip := case.find("skipped")) is not None:
                 why = skip.get("message") or "no reason given"
                 count.add(Count(skipped=1, notes=[f"skipped: {label}: {why}"]))
@@ -66,7 +78,10 @@ def of_cargo(lines: Iterable[str], command: str, status: int) -> Count:
             count.add(Count(passed, failed, ignored))
         elif found := _CARGO_CASE.match(line):
             name, outcome = found.groups()
-            count.notes.append(f"failed: {name}" if outcome == "FAILED" else f"skipped: {name}: {outcome}")
+            if outcome == "FAILED":  # in the sum already
+                count.add(Count(notes=[f"failed: {name}"], failing=[name]))
+            else:
+                count.notes.append(f"skipped: {name}: {outcome}")
     return _with_status(count, command, status)
 
 

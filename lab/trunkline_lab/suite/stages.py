@@ -11,7 +11,8 @@ from pathlib import Path
 
 from .. import deny, fuzz, guest, hadoop_tests, mirror_kernels, paths, planes, procs, sanitizers, stock, venv, verbs
 from ..say import say
-from .count import Count, of_cargo, of_hadoop, of_junit
+from .again import once_more
+from .count import Count, failed_case, of_cargo, of_hadoop, of_junit
 from .step import LOGS, Step
 
 FSX = "0.3.2"
@@ -54,11 +55,21 @@ def _controller() -> Count:
 
 
 def _pytest(stage: str, mark: str, *where: str, room: str = "lab") -> Count:
-    report = LOGS / f"{stage}-pytest.xml"
-    report.unlink(missing_ok=True)
-    words = ["-c", f"{room}/pyproject.toml", "--rootdir", room, "-m", mark, f"--junit-xml={report}", *where]
-    step = Step(stage, [venv.tool("pytest"), *words])
-    return of_junit([report], step.command, step.status)
+    program = [venv.tool("pytest"), "-c", f"{room}/pyproject.toml", "--rootdir", room, "-m", mark]
+    return _pytest_by(stage, [*program, *where])
+
+
+def _pytest_by(stage: str, program: Sequence[str]) -> Count:
+    """Counts what pytest ran, after what failed was run again."""
+
+    def cases(name: str, *words: str) -> Count:
+        report = LOGS / f"{name}-pytest.xml"
+        report.unlink(missing_ok=True)
+        cache = f"cache_dir={LOGS / f'{stage}-pytest-cache'}"
+        step = Step(stage, [*program, "-o", cache, f"--junit-xml={report}", *words])
+        return of_junit([report], step.command, step.status)
+
+    return once_more(cases(stage), lambda _: cases(f"{stage}-again", "--last-failed"))
 
 
 def _compile() -> Count:
@@ -73,9 +84,13 @@ def _rust() -> Count:
     if why := mirror_missing():
         count.add(Count(skipped=1, notes=[f"skipped: the tests of mirrored replication's eBPF program: {why}"]))
     Step("rust", [*CARGO_TESTS, "--no-run"], name="compile", gives_way=True)
-    step = Step("rust", [*CARGO_TESTS, "--no-fail-fast"], name="test")
-    count.add(of_cargo(step.lines, step.command, step.status))
+    count.add(once_more(_cargo_tests("test"), lambda names: _cargo_tests("again", "--", "--exact", *names)))
     return count
+
+
+def _cargo_tests(name: str, *words: str) -> Count:
+    step = Step("rust", [*CARGO_TESTS, "--no-fail-fast", *words], name=name)
+    return of_cargo(step.lines, step.command, step.status)
 
 
 def _fsx() -> Count:
@@ -191,7 +206,7 @@ def _build() -> Count:
 def _plugin(stage: str = "plugin", hadoop: str = stock.NEWEST) -> Count:
     """The plug-in's own tests, and its format; another Hadoop than the newest has a build folder of its own."""
     target = paths.ROOT / "hadoop" / "plugin" / "target"
-    words = [f"-Dnative.dir={_native_dir()}", "verify"]
+    words = ["-Dsurefire.rerunFailingTestsCount=1", f"-Dnative.dir={_native_dir()}", "verify"]
     if hadoop != stock.NEWEST:
         target /= hadoop
         words = [f"-Dhadoop.version={hadoop}", f"-Dbuild.dir={target}", *words]
@@ -208,10 +223,7 @@ def _native_dir() -> Path:
 
 
 def _interop() -> Count:
-    report = LOGS / "interop-pytest.xml"
-    report.unlink(missing_ok=True)
-    step = Step("interop", ["tests/interop/run.sh", f"--junit-xml={report}"])
-    return of_junit([report], step.command, step.status)
+    return _pytest_by("interop", ["tests/interop/run.sh"])
 
 
 def _verbs() -> Count:
@@ -224,8 +236,8 @@ def _verbs() -> Count:
     except guest.Unavailable as lack:
         count.add(Count(skipped=1, notes=[f"skipped: verbs: {lack}"]))
         return count
-    failed = [f"failed: verbs: {check}: {why}" for check, why in found if why]
-    count.add(Count(passed=len(found) - len(failed), failed=len(failed), notes=failed))
+    for check, why in found:
+        count.add(failed_case(f"verbs: {check}", why) if why else Count(passed=1))
     return count
 
 
@@ -288,7 +300,7 @@ STAGES: dict[str, Stage] = {
     "hadoop": Stage(_hadoop, ("build",)),
     "plugin": Stage(_plugin, ("build",)),
     "interop": Stage(_interop, ("build",)),
-    "verbs": Stage(_verbs, ("build",)),
+    "verbs": Stage(lambda: once_more(_verbs(), lambda _: _verbs()), ("build",)),
     "controller": Stage(_controller, ("compile",)),
     "lab": Stage(_lab),
 }
