@@ -72,8 +72,8 @@ class Router:
         faces += [f'connect = "{uri}"\nscope = "non-local"' for uri in self.connect]
         return (
             "".join(f"[[face]]\n{face}\n\n" for face in faces)
-            # No routes: the first Interest under a block's name goes to all hosts, the others where its Data came from.
-            + '[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\n\n'
+            # No routes: the first Interest for a block goes to all hosts, the others where its Data came from.
+            + '[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\ngroup = 4\n\n'
             + f'[content_store]\ncapacity = {self.cache_bytes}\npolicy = "{self.cache_policy}"\n'
         )
 

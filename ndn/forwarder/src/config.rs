@@ -53,6 +53,10 @@ pub struct Config {
     /// Self-learning: how long after a flood no other Interest under the same prefix is flooded, when there is still a
     /// face to send it to. Default 50 ms.
     pub learned_flood_interval: Duration,
+    /// Self-learning: names below such a prefix that share so many first components are of one object, which whoever
+    /// answers for a part of it has whole, and whoever has been given a part of it may have, too. Default none: what is
+    /// learned of a name holds for those that differ in the last component.
+    pub learned_groups: Vec<(Name, usize)>,
     /// Routes in the RIB that commands may make in all. Default 4,000,000.
     pub rib_max_routes: usize,
     /// Bytes that the RIB, the FIB and strategy choices may take before commands that add to them are refused. Default
@@ -94,6 +98,7 @@ impl Default for Config {
             learned_max_entries: 1 << 16,
             learned_max_bytes: 32 << 20,
             learned_flood_interval: Duration::from_millis(50),
+            learned_groups: Vec::new(),
             rib_max_routes: 4_000_000,
             routes_max_bytes: 1 << 30,
             outputs_max_bytes: 64 << 20,
@@ -115,6 +120,7 @@ impl Config {
             learned_max_entries: self.learned_max_entries,
             learned_max_bytes: self.learned_max_bytes,
             learned_flood_interval: nanos(self.learned_flood_interval),
+            learned_groups: self.learned_groups.clone(),
         }
     }
 }

@@ -275,6 +275,7 @@ proptest! {
     fn holds_its_promises(events in prop::collection::vec(events(), 1..120), strategy in 0..StrategyKind::ALL.len()) {
         let mut w = World::new(|c| {
             c.default_strategy = StrategyKind::ALL[strategy];
+            c.learned_groups = vec![(name("/a"), 1)];
             c.cs_capacity_bytes = 3000;
             c.pit_max_per_face = 20;
         });

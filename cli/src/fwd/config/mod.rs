@@ -256,6 +256,31 @@ fn strategies(document: &Document<'_>) -> Result<Vec<(Name, StrategyKind)>, CliE
     Ok(chosen)
 }
 
+/// Names that self-learning takes together, by prefix.
+fn groups(document: &Document<'_>) -> Result<Vec<(Name, usize)>, CliError> {
+    let mut groups = Vec::new();
+    for table in document.tables("strategy") {
+        let Some(components) = count(&table, "group")? else {
+            continue;
+        };
+        let prefix = needed(&table, "prefix", table.name("prefix")?)?;
+        let name = needed(&table, "name", table.text("name")?)?;
+        if strategy::parse(&name) != Ok(StrategyKind::SelfLearning) {
+            return Err(table
+                .error_at("group", format!("`{name}` learns nothing"))
+                .or("take it out, or name self-learning"));
+        }
+        if components <= prefix.len() {
+            let length = prefix.len();
+            return Err(table
+                .error_at("group", format!("{prefix} has {length} components itself"))
+                .or("give as many components as the name of one object has"));
+        }
+        groups.push((prefix, components));
+    }
+    Ok(groups)
+}
+
 fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError> {
     let mut config = ndn_forwarder::Config::default();
     let store = document.table("content_store");
@@ -283,6 +308,7 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
             .error_at("suppression_max", "is below suppression_min")
             .or("raise it"));
     }
+    config.learned_groups = groups(document)?;
     let learned = document.table("self_learning");
     set(
         &mut config.learned_max_entries,

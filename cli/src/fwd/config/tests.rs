@@ -176,6 +176,14 @@ fn refuses_wrong_values() {
             "[[strategy]]\nprefix = \"/a\"\nname = \"fastest\"\n",
             ["strategy.name", "best-route"],
         ),
+        (
+            "[[strategy]]\nprefix = \"/a\"\nname = \"multicast\"\ngroup = 4\n",
+            ["strategy.group", "learns nothing"],
+        ),
+        (
+            "[[strategy]]\nprefix = \"/a/b\"\nname = \"self-learning\"\ngroup = 2\n",
+            ["strategy.group", "has 2 components"],
+        ),
         ("[log]\nlevel = \"x=loud\"\n", ["log.level", "trace"]),
         ("[pit\n", ["fwd.toml:3", "not TOML"]),
     ] {
@@ -194,6 +202,7 @@ fn reads_a_full_one() {
          [[face]]\nconnect = \"tcp://10.0.0.1:6363\"\njumbo = false\nreconnect_min = \"5ms\"\n\
          [[route]]\nprefix = \"/far\"\nnexthop = \"tcp://10.0.0.1:6363\"\ncost = 3\n\
          [[strategy]]\nprefix = \"/m\"\nname = \"multicast\"\n\
+         [[strategy]]\nprefix = \"/h\"\nname = \"self-learning\"\ngroup = 4\n\
          [content_store]\ncapacity = 0\n[log]\nlevel = \"warn\"\n",
     )
     .expect("a configuration");
@@ -210,7 +219,11 @@ fn reads_a_full_one() {
         (Duration::from_millis(5), Duration::from_secs(10))
     );
     assert_eq!(node.forwarder.cs_capacity_bytes, 0);
-    assert_eq!(node.strategies.len(), 1);
+    assert_eq!(node.strategies.len(), 2);
+    assert_eq!(
+        node.forwarder.learned_groups,
+        [("/h".parse().expect("a name"), 4)]
+    );
 }
 
 #[test]

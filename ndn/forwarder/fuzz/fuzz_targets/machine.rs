@@ -19,6 +19,7 @@ fn config(kind: u8) -> Config {
         dead_nonce_max_entries: 32,
         learned_max_entries: 8,
         learned_max_bytes: 2 << 10,
+        learned_groups: vec![("/a".parse().expect("a name"), 2)],
         rib_max_routes: 16,
         routes_max_bytes: 64 << 10,
         outputs_max_bytes: 16 << 10,

@@ -107,17 +107,23 @@ impl State {
         (hops, !all.is_empty())
     }
 
-    /// The faces open to discovery that an Interest may go to, for one that no route covers. A face that may not announce
-    /// the name is not asked: so it can't answer, and nothing is learned of it.
+    /// The faces open to discovery that an Interest may go to, for one that no route covers.
     pub(crate) fn discovery_faces(&self, arrival: &Arrival<'_>) -> Hops {
-        let open = self
-            .faces
+        self.faces
             .iter()
-            .filter(|(_, face)| face.spec.discovery)
-            .filter(|(_, face)| face.announces.has(arrival.name.value()))
-            .map(|(slot, _)| slot);
-        open.filter(|&slot| self.is_eligible(arrival.face, slot, arrival.name.value()))
+            .map(|(slot, _)| slot)
+            .filter(|&slot| self.is_discoverable(arrival, slot))
             .map(|face| NextHop { face, cost: 0 })
             .collect()
+    }
+
+    /// Whether an Interest that no route covers may go to this face. One that may not announce the name is not asked: so
+    /// it can't answer, and nothing is learned of it.
+    pub(crate) fn is_discoverable(&self, arrival: &Arrival<'_>, to: FaceSlot) -> bool {
+        let name = arrival.name.value();
+        self.faces
+            .get(to)
+            .is_some_and(|face| face.spec.discovery && face.announces.has(name))
+            && self.is_eligible(arrival.face, to, name)
     }
 }

@@ -1,4 +1,4 @@
-//! What self-learning knows: which face answered under a prefix. Bounded in entries and in bytes, names included; the
+//! What self-learning knows: which face answered under a prefix, and which were given what it is about. Bounded in entries and in bytes, names included; the
 //! least recently used is forgotten.
 
 use crate::face::FaceSlot;
@@ -8,6 +8,10 @@ use crate::table::index::HashIndex;
 use crate::table::list::List;
 use crate::table::name_table::StoredName;
 use crate::table::slab::Slab;
+use smallvec::SmallVec;
+
+/// So many of those that were given an object are remembered: as many as HDFS mostly makes replicas, and one.
+const MAX_HOLDERS: usize = 4;
 
 /// What is known of a prefix.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub(super) struct Learned {
     life: u32,
     /// A face whose Data was rejected, in that life of its slot: it does not take over from another by answering.
     doubted: Option<(FaceSlot, u32)>,
+    /// Faces that were given Data under the prefix, in that life of their slots, and have not refused since.
+    holders: [Option<(FaceSlot, u32)>; MAX_HOLDERS],
     /// An Interest sent to that face went unanswered.
     pub(super) suspect: bool,
     /// When an Interest under the prefix was last flooded, nanoseconds.
@@ -127,6 +133,7 @@ impl LearnedTable {
             face: None,
             life: 0,
             doubted: None,
+            holders: [None; MAX_HOLDERS],
             suspect: false,
             flooded_at: 0,
         });
@@ -172,17 +179,59 @@ impl LearnedTable {
         }
     }
 
-    /// Forgets a prefix if this face is what is known of it.
-    pub(super) fn forget_if(&mut self, prefix: &HashedName<'_>, face: FaceSlot) {
-        if let Some(id) = self.find(prefix)
-            && self
-                .entries
-                .get(id)
-                .as_ref()
-                .is_some_and(|e| e.face == Some(face))
-        {
-            self.forget(id);
+    /// A face has nothing, or says nothing: it is known no more for the prefix, which is forgotten with the last face.
+    pub(super) fn refused(&mut self, prefix: &HashedName<'_>, face: FaceSlot) {
+        let Some(id) = self.find(prefix) else {
+            return;
+        };
+        let Some(known) = self.entries.get_mut(id).as_mut() else {
+            return;
+        };
+        for holder in &mut known.holders {
+            if holder.is_some_and(|(slot, _)| slot == face) {
+                *holder = None;
+            }
         }
+        if known.face == Some(face) {
+            known.face = None;
+            if known.holders.iter().all(Option::is_none) {
+                self.forget(id);
+            }
+        }
+    }
+
+    /// Faces were given Data under a prefix of which something is known. The first ones are remembered: replicas get a
+    /// block as it is written, readers later.
+    pub(super) fn given(&mut self, prefix: &HashedName<'_>, faces: impl Iterator<Item = FaceSlot>) {
+        let Some(id) = self.find(prefix) else {
+            return;
+        };
+        let Some(known) = self.entries.get_mut(id).as_mut() else {
+            return;
+        };
+        let lives = &self.lives;
+        let life = |face: FaceSlot| lives.get(face as usize).copied().unwrap_or(0);
+        for face in faces {
+            let now = Some((face, life(face)));
+            if known.holders.contains(&now) {
+                continue;
+            }
+            let is_free = |h: &Option<(FaceSlot, u32)>| h.is_none_or(|(f, l)| life(f) != l);
+            if let Some(free) = known.holders.iter_mut().find(|holder| is_free(holder)) {
+                *free = now;
+            }
+        }
+    }
+
+    /// The faces that were given Data under a prefix and are still there.
+    pub(super) fn holders(&self, prefix: &HashedName<'_>) -> SmallVec<[FaceSlot; MAX_HOLDERS]> {
+        let known = self.find(prefix).map(|id| self.entries.get(id));
+        let holders = known.and_then(Option::as_ref).map(|known| known.holders);
+        let holders = holders.into_iter().flatten().flatten();
+        holders
+            .filter(|&(face, life)| self.life(face) == life)
+            .map(|(face, _)| face)
+            .collect()
     }
 
     /// What was learned of a face counts no more.
@@ -241,7 +290,7 @@ mod tests {
         let mut table = LearnedTable::new(10, 1 << 20);
         learn(&mut table, "/a", 1);
         learn(&mut table, "/b", 2);
-        with("/b", |n| table.forget_if(n, 1));
+        with("/b", |n| table.refused(n, 1));
         assert_eq!(face(&mut table, "/b"), Some(2));
         table.forget_face(1);
         assert_eq!(face(&mut table, "/a"), None);
@@ -251,8 +300,37 @@ mod tests {
             Some(1),
             "the next face in that slot"
         );
-        with("/b", |n| table.forget_if(n, 2));
+        with("/b", |n| table.refused(n, 2));
         assert_eq!(table.memory().entries, 1);
+    }
+
+    #[test]
+    fn who_was_given_something_is_known_until_it_refuses_or_goes() {
+        let mut table = LearnedTable::new(10, 1 << 20);
+        let held = |table: &LearnedTable| with("/a", |n| table.holders(n).to_vec());
+        with("/a", |n| table.given(n, [2].into_iter()));
+        assert_eq!(
+            table.memory().entries,
+            0,
+            "nothing is learned by that alone"
+        );
+        learn(&mut table, "/a", 1);
+        with("/a", |n| table.given(n, [2, 3, 2, 4, 5, 6].into_iter()));
+        assert_eq!(held(&table), [2, 3, 4, 5], "the first ones");
+        with("/a", |n| table.refused(n, 1));
+        assert_eq!(face(&mut table, "/a"), None);
+        assert_eq!(held(&table), [2, 3, 4, 5]);
+        with("/a", |n| table.refused(n, 3));
+        table.forget_face(4);
+        assert_eq!(held(&table), [2, 5]);
+        with("/a", |n| table.given(n, [4, 6].into_iter()));
+        assert_eq!(held(&table), [2, 4, 6, 5], "the next face in slot 4");
+        for face in [2, 4, 5, 6] {
+            with("/a", |n| table.refused(n, face));
+        }
+        learn(&mut table, "/a", 7);
+        with("/a", |n| table.refused(n, 7));
+        assert_eq!(table.memory().entries, 0);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Self-learning by block: the first Interest under a prefix is flooded, the others follow the face that answered.
 //!
-//! The prefix is the name without its last component, so that all segments of a block share what one of them learned.
+//! The prefix is the name without its last component, so that all segments of a block share what one of them learned; or
+//! the first components of a name that is of a [group](crate::Config::learned_groups), so that all packets of a block do.
+//! In a group those are remembered, too, that were given a part of the object: where the face that is known refuses or is
+//! gone, and where Interests would be flooded, they are asked first. So a block that was written to its replicas by name
+//! is read from them without a flood. Where they refuse or stay silent, the Interest is flooded after all.
 //!
 //! ```text
 //!            flood                 Data from f
@@ -25,6 +29,7 @@
 //! has left out, and the producer may be behind it. Without that, forwarders that flood the same name at the same time
 //! wait for each other until the Interests' lifetime is over.
 
+mod group;
 mod learned;
 
 use super::hooks::{Strategy, StrategyMemory};
@@ -34,10 +39,11 @@ use super::settings::StrategySettings;
 use crate::face::FaceSlot;
 use crate::state::{Arrival, Hops, State};
 use crate::table::hash::{HashedName, NameHashes};
+use group::Groups;
 use learned::LearnedTable;
 use smallvec::SmallVec;
 
-/// Strategy info of an out-record: it was asked because it had answered for the prefix before.
+/// Strategy info of an out-record: it was asked because of what is known of the prefix, alone or with few others.
 const LEARNED: u32 = 1;
 
 /// The strategy.
@@ -46,6 +52,7 @@ pub(crate) struct SelfLearning {
     suppression: RetxSuppression,
     /// How long after a flood no other Interest under the same prefix is flooded, nanoseconds.
     flood_interval: u64,
+    groups: Groups,
     learned: LearnedTable,
 }
 
@@ -54,6 +61,7 @@ impl SelfLearning {
         SelfLearning {
             suppression: RetxSuppression::new(settings),
             flood_interval: settings.learned_flood_interval,
+            groups: Groups::new(&settings.learned_groups),
             learned: LearnedTable::new(settings.learned_max_entries, settings.learned_max_bytes),
         }
     }
@@ -80,20 +88,14 @@ impl SelfLearning {
     }
 
     /// The face that this Interest should go to alone.
-    fn learned_face(
-        &mut self,
-        fw: &State,
-        id: u32,
-        arrival: &Arrival<'_>,
-        candidates: &Hops,
-    ) -> Option<FaceSlot> {
-        let known = self.learned.get(&arrival.name.without_last(1))?;
+    fn learned_face(&mut self, fw: &State, id: u32, arrival: &Arrival<'_>) -> Option<FaceSlot> {
+        let known = self.learned.get(&self.groups.prefix(arrival.name))?;
         let face = known.face()?;
         if known.suspect && fw.now - known.flooded_at >= self.flood_interval {
             return None;
         }
         let retransmissions = fw.pit.get(id).retransmissions;
-        (retransmissions <= 1 && candidates.iter().any(|h| h.face == face)).then_some(face)
+        (retransmissions <= 1 && is_candidate(fw, arrival, face)).then_some(face)
     }
 
     /// The face that an Interest goes to alone, or `None` to flood it, when it tells that Data from `doubted` was rejected.
@@ -105,7 +107,7 @@ impl SelfLearning {
         doubted: FaceSlot,
         candidates: &Hops,
     ) -> Option<FaceSlot> {
-        let prefix = arrival.name.without_last(1);
+        let prefix = self.groups.prefix(arrival.name);
         if learned != Some(doubted) {
             self.learned.doubt(&prefix, doubted);
             return learned;
@@ -118,6 +120,42 @@ impl SelfLearning {
         None
     }
 
+    /// Sends the Interest to those of the candidates that were given a part of the object; false when there are none.
+    fn ask_holders(
+        &mut self,
+        fw: &mut State,
+        id: u32,
+        arrival: &Arrival<'_>,
+        candidates: &Hops,
+    ) -> bool {
+        if fw.pit.get(id).retransmissions > 0 {
+            self.forget_silent_holders(fw, id, &self.groups.prefix(arrival.name));
+            return false;
+        }
+        if arrival.doubted.is_some() {
+            return false;
+        }
+        let holders = self.learned.holders(&self.groups.prefix(arrival.name));
+        let mut sent = false;
+        for face in holders {
+            if candidates.iter().any(|h| h.face == face) {
+                sent |= send_known(fw, id, face, arrival);
+            }
+        }
+        sent
+    }
+
+    /// Those that were asked first because they were given a part have not answered: they are asked first no more.
+    fn forget_silent_holders(&mut self, fw: &State, id: u32, prefix: &HashedName<'_>) {
+        let outs = fw.pit.get(id).outs.iter();
+        for face in outs.filter(|r| r.strategy_info == LEARNED).map(|r| r.face) {
+            let answered = self.learned.get(prefix).and_then(|known| known.face());
+            if answered != Some(face) {
+                self.learned.refused(prefix, face);
+            }
+        }
+    }
+
     /// Sends the Interest to all candidates; false when there are none that can be sent to.
     fn flood(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>, candidates: &Hops) -> bool {
         let mut sent = 0;
@@ -126,7 +164,8 @@ impl SelfLearning {
         }
         if sent > 1 {
             fw.floods += 1;
-            if let Some(known) = self.learned.get_or_insert(&arrival.name.without_last(1)) {
+            let prefix = self.groups.prefix(arrival.name);
+            if let Some(known) = self.learned.get_or_insert(&prefix) {
                 known.flooded_at = fw.now;
             }
         }
@@ -144,6 +183,25 @@ fn candidates(fw: &State, arrival: &Arrival<'_>) -> Hops {
     }
 }
 
+/// Whether a face is one of the [`candidates`].
+fn is_candidate(fw: &State, arrival: &Arrival<'_>, face: FaceSlot) -> bool {
+    let (hops, has_route) = fw.next_hops(arrival);
+    if has_route {
+        hops.iter().any(|h| h.face == face)
+    } else {
+        fw.is_discoverable(arrival, face)
+    }
+}
+
+/// Sends the Interest to a face because of what is known of it; false when it can't go there.
+fn send_known(fw: &mut State, id: u32, face: FaceSlot, arrival: &Arrival<'_>) -> bool {
+    let sent = fw.send_interest(id, face, arrival);
+    if sent && let Some(record) = fw.pit.get_mut(id).out_mut(face) {
+        record.strategy_info = LEARNED;
+    }
+    sent
+}
+
 impl Strategy for SelfLearning {
     fn after_receive_interest(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) {
         let is_new = !fw.pit.get(id).has_pending_out(fw.now);
@@ -153,23 +211,27 @@ impl Strategy for SelfLearning {
         if !is_new && self.suppression.holds_back(fw, id, arrival) {
             return;
         }
+        let mut learned = self.learned_face(fw, id, arrival);
+        if arrival.doubted.is_none()
+            && let Some(face) = learned
+            && send_known(fw, id, face, arrival)
+        {
+            return;
+        }
         let mut candidates = candidates(fw, arrival);
-        let mut learned = self.learned_face(fw, id, arrival, &candidates);
         if let Some(doubted) = arrival.doubted {
             learned = self.past_doubted(fw, arrival, learned, doubted, &candidates);
             if is_new {
                 arrival.pass_over(&mut candidates);
             }
-        }
-        if let Some(face) = learned
-            && fw.send_interest(id, face, arrival)
-        {
-            if let Some(record) = fw.pit.get_mut(id).out_mut(face) {
-                record.strategy_info = LEARNED;
+            if let Some(face) = learned
+                && send_known(fw, id, face, arrival)
+            {
+                return;
             }
-            return;
         }
-        let sent = self.flood(fw, id, arrival, &candidates);
+        let sent = self.ask_holders(fw, id, arrival, &candidates)
+            || self.flood(fw, id, arrival, &candidates);
         if !sent && is_new {
             fw.reject(id);
         }
@@ -183,11 +245,12 @@ impl Strategy for SelfLearning {
         from: FaceSlot,
         name: &HashedName<'_>,
     ) {
-        self.learned.forget_if(&name.without_last(1), from);
+        self.learned.refused(&self.groups.prefix(name), from);
         process_nack(fw, id, name, |fw, arrival| {
             let mut candidates = candidates(fw, arrival);
             candidates.retain(|h| !fw.pit.get(id).has_out(h.face));
-            self.flood(fw, id, arrival, &candidates)
+            self.ask_holders(fw, id, arrival, &candidates)
+                || self.flood(fw, id, arrival, &candidates)
         });
     }
 
@@ -199,25 +262,42 @@ impl Strategy for SelfLearning {
         from: FaceSlot,
         name: &HashedName<'_>,
     ) {
-        let had_a_choice = fw.pit.get(id).outs.len() > 1;
-        self.learned
-            .answered(&name.without_last(1), from, had_a_choice);
+        let entry = fw.pit.get(id);
+        let had_a_choice = entry.outs.len() > 1;
+        let prefix = self.groups.prefix(name);
+        self.learned.answered(&prefix, from, had_a_choice);
+        if self.groups.has(name) {
+            let open = |face: &FaceSlot| fw.faces.get(*face).is_some_and(|f| f.spec.discovery);
+            let faces = entry.ins.iter().map(|r| r.face);
+            self.learned
+                .given(&prefix, faces.filter(|face| *face != from).filter(open));
+        }
     }
 
-    /// Doubts the learned face that stayed silent.
+    /// Doubts the learned face that stayed silent, and asks no more of those that were given a part.
     fn before_expire_interest(&mut self, fw: &State, id: u32) {
         let entry = fw.pit.get(id);
-        let asked = entry.outs.iter().find(|r| r.strategy_info == LEARNED);
-        let Some(face) = asked.map(|r| r.face) else {
+        if entry.outs.iter().all(|r| r.strategy_info != LEARNED) {
             return;
-        };
+        }
         let Ok(name) = ndn_packet::NameRef::from_value(entry.name()) else {
             return;
         };
         let mut hashes = NameHashes::default();
         hashes.push(&fw.key, name);
-        let prefix = hashes.last(name).without_last(1);
-        if let Some(known) = self.learned.get(&prefix).filter(|k| k.face() == Some(face)) {
+        let prefix = self.groups.prefix(&hashes.last(name));
+        self.forget_silent_holders(fw, id, &prefix);
+        let asked = |face| {
+            entry
+                .outs
+                .iter()
+                .any(|r| r.face == face && r.strategy_info == LEARNED)
+        };
+        if let Some(known) = self
+            .learned
+            .get(&prefix)
+            .filter(|k| k.face().is_some_and(asked))
+        {
             known.suspect = true;
         }
     }

@@ -67,9 +67,6 @@ final class BodyPuller implements Closeable {
   private final SegmentSource[] sources = new SegmentSource[2];
   private boolean closed;
 
-  /** The block's first segment was asked for, and no body has gone by name since. */
-  private boolean ahead;
-
   /**
    * A puller.
    *
@@ -93,43 +90,6 @@ final class BodyPuller implements Closeable {
     this.opener = opener;
     this.pullTimeoutMs = pullTimeoutMs;
     this.readTimeoutMs = readTimeoutMs;
-    if (op.token() == null) {
-      askAhead();
-    }
-  }
-
-  /**
-   * Stock code wants what follows the header: by then it has looked at the block token, which may
-   * be one for another block. Nothing is asked for in its name before.
-   */
-  void permitted() {
-    if (op.token() != null && preamble.key() != null) {
-      askAhead();
-    }
-  }
-
-  /** A new block begins with segment 0: it can be asked for before the first record has come. */
-  private void askAhead() {
-    if (op.stage() != BlockConstructionStage.PIPELINE_SETUP_CREATE) {
-      return;
-    }
-    try {
-      source(ControlRecord.BLOCK_SEGMENT, 0);
-      ahead = true;
-    } catch (IOException e) {
-      LOG.debug("{}: first segment not requested before its record: {}", op.id(), e.getMessage());
-    }
-  }
-
-  /**
-   * A body comes along with its record. If none has gone by name yet, perhaps none will, as of a
-   * log that is flushed after each line: the first segment is asked for no longer.
-   */
-  void cameInline() {
-    if (ahead) {
-      ahead = false;
-      drop(ControlRecord.BLOCK_SEGMENT);
-    }
   }
 
   /** How long one body may take, and what has been tried to get it. */
@@ -203,7 +163,6 @@ final class BodyPuller implements Closeable {
    * @throws IOException when the body cannot be had, or is not what the record says
    */
   boolean pull(ControlRecord record, byte[] to, int off) throws IOException {
-    ahead = false;
     SegmentCut cut = new SegmentCut(record.head(), op.checksum(), preamble.segmentBytes());
     if (cut.count() * ControlRecord.DIGEST_BYTES != record.digests().length) {
       throw new IOException(

@@ -27,7 +27,7 @@ import java.util.function.LongSupplier;
  * together again from control records and pulled bodies.
  *
  * <pre>
- *   HELLO --handshake, or none--> PREAMBLE ---> HEADER ---> PERMITTED ---> RECORD
+ *   HELLO --handshake, or none--> PREAMBLE ---> HEADER ---> RECORD
  *   RECORD <---> BY_NAME, READ_AHEAD or INLINE
  * </pre>
  *
@@ -86,8 +86,6 @@ final class NamedInput extends InputStream {
     HELLO,
     PREAMBLE,
     HEADER,
-    /** Stock code has the header; what it reads next it reads because the header may go on. */
-    PERMITTED,
     RECORD,
     /** A body is due that is to be pulled. */
     BY_NAME,
@@ -220,10 +218,6 @@ final class NamedInput extends InputStream {
           }
         }
         case HEADER -> readHeader();
-        case PERMITTED -> {
-          write.puller().permitted();
-          state = State.RECORD;
-        }
         case RECORD -> {
           if (!readRecord()) {
             return -1;
@@ -370,7 +364,7 @@ final class NamedInput extends InputStream {
     }
     stats.add(Counter.NAMED_RECEIVES);
     give(op.header(), op.header().length);
-    state = State.PERMITTED;
+    state = State.RECORD;
   }
 
   /** Returns false when the connection ends where a record would begin. */
@@ -394,7 +388,6 @@ final class NamedInput extends InputStream {
       state = State.READ_AHEAD;
       body = item.body();
     } else {
-      write.puller().cameInline();
       state = State.INLINE;
       inlineLeft = head.bodyLength();
     }

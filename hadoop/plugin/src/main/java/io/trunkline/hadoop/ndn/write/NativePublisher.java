@@ -64,19 +64,18 @@ final class NativePublisher implements Publisher {
     this.retainSegments = retainSegments;
   }
 
-  /** Makes the block's name known before anybody asks for it. */
-  synchronized void announce() throws IOException {
-    refuseClosed();
-    if (blockProducer == NO_PRODUCER) {
-      blockProducer = open(segments(), BLOCK);
-    }
-  }
 
   @Override
   public synchronized void block(
       long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
       throws IOException {
-    announce();
+    refuseClosed();
+    if (blockProducer == NO_PRODUCER) {
+      openBlock();
+    }
+    if (blockProducer == REFUSED) {
+      throw new NoRoomException(id + ": not published");
+    }
     publish(blockProducer, segment, piece, body, off, more, digests, digestAt);
   }
 
@@ -92,6 +91,26 @@ final class NativePublisher implements Publisher {
       throw new NoRoomException(id + ": no room for what the block's segments do not hold");
     }
     publish(streamProducer, segment, piece, body, off, more, digests, digestAt);
+  }
+
+  /** Only now: of a small file nothing is published, and no name has to be made known. */
+  private void openBlock() throws IOException {
+    blockProducer = REFUSED;
+    try {
+      blockProducer = open(segments(), BLOCK);
+    } catch (NoRoomException e) {
+      inline(Fallback.NO_ROOM, e);
+      throw e;
+    } catch (NdnException e) {
+      inline(Fallback.NODE_DOWN, e);
+      throw e;
+    }
+  }
+
+  private void inline(Fallback reason, IOException cause) {
+    TransferStats.get()
+        .fallback(
+            TransportNames.NDN, "the control connection", reason, peer, cause.getMessage());
   }
 
   private void openStream() throws IOException {

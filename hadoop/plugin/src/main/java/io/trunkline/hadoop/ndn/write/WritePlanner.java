@@ -6,7 +6,6 @@ import io.trunkline.hadoop.conf.TransportNames;
 import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.NdnNode;
-import io.trunkline.hadoop.ndn.NoRoomException;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.stats.Fallback;
@@ -113,17 +112,8 @@ public final class WritePlanner implements Planner {
     Preamble preamble = preamble(op, segmentBytes, key);
     int retain =
         Math.max(settings.retainSegments(), inFlight.segments(op.checksum(), segmentBytes));
-    NativePublisher publisher = new NativePublisher(node, preamble, op.id(), peer, retain);
-    try {
-      publisher.announce();
-    } catch (NoRoomException e) {
-      publisher.close(false);
-      return plain(op, Fallback.NO_ROOM, e.getMessage());
-    } catch (IOException e) {
-      publisher.close(false);
-      return plain(op, Fallback.NODE_DOWN, e.getMessage());
-    }
     stats.add(Counter.NAMED_WRITES);
+    NativePublisher publisher = new NativePublisher(node, preamble, op.id(), peer, retain);
     return new Plan.Produce(preamble, publisher, settings.inlineBytes());
   }
 

@@ -49,13 +49,13 @@ class NativePublisherTest {
     Settings settings = Settings.from(conf);
     try (NdnNode node = NdnNode.acquire(settings, null)) {
       NativePublisher publisher = publisher(settings);
-      publisher.announce();
+      publisher.block(0, piece(), body, 0, false, digests, 0);
       long other = Native.producerOpen(node.handle(), NAME + "/other", RETAINED, null, 0);
       assertThrows(NoRoomException.class, () -> stream(publisher, 0));
       Native.producerClose(other, 0);
       assertThrows(NoRoomException.class, () -> stream(publisher, 0), "asked again");
-      publisher.block(0, piece(), body, 0, false, digests, 0);
-      assertTrue(publisher.kept(true, 0, piece(), new byte[body.length]));
+      publisher.block(1, piece(), body, 0, false, digests, 0);
+      assertTrue(publisher.kept(true, 1, piece(), new byte[body.length]));
       NativePublisher next = publisher(settings);
       stream(next, 0);
       next.close(false);

@@ -1,0 +1,162 @@
+//! Names of one object learned together: a block is flooded for once at most, and not at all where its replicas were
+//! given it by name.
+
+mod common;
+
+use common::*;
+use ndn_forwarder::{FaceId, StrategyKind};
+use ndn_packet::{NackReason, NetPacket};
+
+const DATANODES: usize = 1000;
+
+/// A rack's router: a writer, and DataNodes that are found without routes.
+fn rack() -> (World, FaceId, Vec<FaceId>) {
+    rack_with_cache(0)
+}
+
+fn rack_with_cache(bytes: usize) -> (World, FaceId, Vec<FaceId>) {
+    let mut w = World::new(|c| {
+        c.cs_capacity_bytes = bytes;
+        c.default_strategy = StrategyKind::SelfLearning;
+        c.learned_groups = vec![(name("/h"), 4)];
+    });
+    let writer = w.remote();
+    let datanodes = (0..DATANODES).map(|_| w.remote()).collect();
+    (w, writer, datanodes)
+}
+
+fn segment(n: usize) -> String {
+    format!("/h/blocks/p/7/v=1/seg={n}")
+}
+
+/// The writer publishes four segments, which three replicas pull.
+fn write(w: &mut World, writer: FaceId, replicas: &[FaceId]) {
+    for n in 0..4 {
+        for (nonce, replica) in replicas.iter().enumerate() {
+            w.receive(*replica, interest(&segment(n), nonce as u32));
+        }
+        let served = w.receive(writer, data(&segment(n)));
+        assert_eq!(faces(&served), replicas);
+    }
+}
+
+/// How many Interests were sent for it, when each is answered by `holders` and refused by the others.
+fn read(w: &mut World, reader: FaceId, holders: &[FaceId]) -> usize {
+    let mut asked = 0;
+    let nonce = reader.0 as u32;
+    let names = [
+        "/h/blocks/p/7/32=metadata".to_owned(),
+        "/h/blocks/p/7/v=1/32=manifest/seg=0".to_owned(),
+    ];
+    for uri in names.into_iter().chain((0..4).map(segment)) {
+        let mut waiting = w.receive(reader, interest(&uri, nonce));
+        let mut answered = false;
+        while let Some((face, packet)) = waiting.pop() {
+            if face == reader {
+                assert_eq!(brief(&[(face, packet)]), [format!("{face} data {uri}")]);
+                answered = true;
+                continue;
+            }
+            asked += 1;
+            let answer = if holders.contains(&face) {
+                data(&uri)
+            } else {
+                nack_of(&packet, NackReason::NoRoute)
+            };
+            waiting.extend(w.receive(face, answer));
+        }
+        assert!(answered, "{uri}");
+    }
+    asked
+}
+
+#[test]
+fn a_block_written_by_name_is_read_without_a_flood() {
+    let (mut w, writer, dns) = rack();
+    write(&mut w, writer, &dns[..3]);
+    let floods = w.fw.status().floods;
+    assert_eq!(floods, 1, "the writer was looked for");
+    // The writer has gone on to other blocks: its host refuses.
+    let asked = read(&mut w, dns[500], &dns[..3]);
+    assert_eq!(
+        asked,
+        1 + 3 + 5,
+        "the writer, the replicas, and then who answered"
+    );
+    assert_eq!(w.fw.status().floods, floods);
+    // Nor when who answered has gone, or the writer.
+    w.fw.remove_face(w.now, dns[2]);
+    w.fw.remove_face(w.now, writer);
+    w.sent();
+    let asked = read(&mut w, dns[501], &dns[..3]);
+    assert_eq!(asked, 3 + 5, "two replicas and the first reader");
+    assert_eq!(w.fw.status().floods, floods);
+    w.wait(ms(5000));
+    w.assert_idle();
+}
+
+#[test]
+fn any_other_block_is_flooded_for_once() {
+    let (mut w, _, dns) = rack();
+    let asked = read(&mut w, dns[0], &dns[1..2]);
+    assert_eq!(asked, DATANODES + 5);
+    assert_eq!(w.fw.status().floods, 1);
+}
+
+#[test]
+fn where_replicas_refuse_all_others_are_asked() {
+    let (mut w, writer, dns) = rack();
+    write(&mut w, writer, &dns[..3]);
+    w.fw.remove_face(w.now, writer);
+    w.sent();
+    // The balancer has moved it.
+    let asked = read(&mut w, dns[500], &dns[900..901]);
+    assert_eq!(asked, 3 + (DATANODES - 1 - 3) + 5);
+    assert_eq!(
+        read(&mut w, dns[501], &dns[900..901]),
+        6,
+        "it is known there"
+    );
+}
+
+#[test]
+fn where_replicas_stay_silent_all_others_are_asked() {
+    let (mut w, writer, dns) = rack();
+    write(&mut w, writer, &dns[..3]);
+    w.fw.remove_face(w.now, writer);
+    w.sent();
+    let uri = "/h/blocks/p/7/32=metadata";
+    assert_eq!(faces(&w.receive(dns[500], interest(uri, 1))), dns[..3]);
+    w.wait(ms(11));
+    let again = w.receive(dns[500], interest(uri, 2));
+    assert_eq!(again.len(), DATANODES - 1, "at the first retransmission");
+    w.wait(ms(5000));
+    w.assert_idle();
+    let later = w.receive(dns[500], interest(uri, 3));
+    assert_eq!(
+        later.len(),
+        DATANODES - 1,
+        "who was silent is not preferred any more"
+    );
+}
+
+#[test]
+fn a_reader_who_was_given_a_false_packet_is_led_past_the_replicas() {
+    let (mut w, writer, dns) = rack_with_cache(1 << 20);
+    write(&mut w, writer, &dns[..3]);
+    w.fw.remove_face(w.now, writer);
+    w.sent();
+    let asked = w.receive(dns[500], interest(&segment(9), 1));
+    assert_eq!(faces(&asked), dns[..3]);
+    w.receive(dns[0], data_fresh(&segment(9), 60_000));
+    let rejecting = interest_with(&segment(9), |b| b.nonce(2).must_be_fresh(true));
+    let sent = w.receive(
+        dns[500],
+        NetPacket {
+            rejected: true,
+            ..rejecting
+        },
+    );
+    assert!(!faces(&sent).contains(&dns[0]));
+    assert_eq!(sent.len(), DATANODES - 2);
+}
