@@ -4,21 +4,21 @@
 mod common;
 
 use common::*;
-use ndn_forwarder::{FaceId, StrategyKind};
+use ndn_forwarder::{Config, FaceId, StrategyKind};
 use ndn_packet::{NackReason, NetPacket};
 
 const DATANODES: usize = 1000;
 
 /// A rack's router: a writer, and DataNodes that are found without routes.
 fn rack() -> (World, FaceId, Vec<FaceId>) {
-    rack_with_cache(0)
+    rack_with(|c| c.learned_groups = vec![(name("/h"), 4)])
 }
 
-fn rack_with_cache(bytes: usize) -> (World, FaceId, Vec<FaceId>) {
+fn rack_with(change: impl FnOnce(&mut Config)) -> (World, FaceId, Vec<FaceId>) {
     let mut w = World::new(|c| {
-        c.cs_capacity_bytes = bytes;
+        c.cs_capacity_bytes = 0;
         c.default_strategy = StrategyKind::SelfLearning;
-        c.learned_groups = vec![(name("/h"), 4)];
+        change(c);
     });
     let writer = w.remote();
     let datanodes = (0..DATANODES).map(|_| w.remote()).collect();
@@ -103,6 +103,18 @@ fn any_other_block_is_flooded_for_once() {
     assert_eq!(w.fw.status().floods, 1);
 }
 
+/// Metadata, digests and data lie under three prefixes.
+#[test]
+fn without_groups_a_block_is_flooded_for_three_times() {
+    let (mut w, _, dns) = rack_with(|_| {});
+    let asked = read(&mut w, dns[0], &dns[1..2]);
+    assert_eq!(asked, 3 * DATANODES + 3);
+    let (mut w, writer, dns) = rack_with(|_| {});
+    write(&mut w, writer, &dns[..3]);
+    let asked = read(&mut w, dns[500], &dns[..3]);
+    assert_eq!(asked, 3 * DATANODES + 3, "the writer, and then all others");
+}
+
 #[test]
 fn where_replicas_refuse_all_others_are_asked() {
     let (mut w, writer, dns) = rack();
@@ -142,7 +154,10 @@ fn where_replicas_stay_silent_all_others_are_asked() {
 
 #[test]
 fn a_reader_who_was_given_a_false_packet_is_led_past_the_replicas() {
-    let (mut w, writer, dns) = rack_with_cache(1 << 20);
+    let (mut w, writer, dns) = rack_with(|c| {
+        c.learned_groups = vec![(name("/h"), 4)];
+        c.cs_capacity_bytes = 1 << 20;
+    });
     write(&mut w, writer, &dns[..3]);
     w.fw.remove_face(w.now, writer);
     w.sent();
