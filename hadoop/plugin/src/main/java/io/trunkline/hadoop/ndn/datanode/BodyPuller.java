@@ -18,7 +18,6 @@ import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntSupplier;
-import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.OpWriteBlockProto.BlockConstructionStage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -64,7 +64,6 @@ final class NativePublisher implements Publisher {
     this.retainSegments = retainSegments;
   }
 
-
   @Override
   public synchronized void block(
       long segment, Piece piece, byte[] body, int off, boolean more, byte[] digests, int digestAt)
@@ -109,8 +108,7 @@ final class NativePublisher implements Publisher {
 
   private void inline(Fallback reason, IOException cause) {
     TransferStats.get()
-        .fallback(
-            TransportNames.NDN, "the control connection", reason, peer, cause.getMessage());
+        .fallback(TransportNames.NDN, "the control connection", reason, peer, cause.getMessage());
   }
 
   private void openStream() throws IOException {
