@@ -25,12 +25,22 @@ fn rack_with(change: impl FnOnce(&mut Config)) -> (World, FaceId, Vec<FaceId>) {
     (w, writer, datanodes)
 }
 
+/// The router has heard of these DataNodes: somebody has asked for where they are.
+fn introduce(w: &mut World, asker: FaceId, datanodes: &[FaceId]) {
+    for (n, datanode) in datanodes.iter().enumerate() {
+        let uri = format!("/h/datanodes/host-{n}/50010/32=record");
+        w.receive(asker, interest(&uri, 1));
+        assert_eq!(faces(&w.receive(*datanode, data(&uri))), [asker]);
+    }
+}
+
 fn segment(n: usize) -> String {
     format!("/h/blocks/p/7/v=1/seg={n}")
 }
 
-/// The writer publishes four segments, which three replicas pull.
+/// The writer publishes four segments, which three replicas pull; then some time passes.
 fn write(w: &mut World, writer: FaceId, replicas: &[FaceId]) {
+    introduce(w, writer, replicas);
     for n in 0..4 {
         for (nonce, replica) in replicas.iter().enumerate() {
             w.receive(*replica, interest(&segment(n), nonce as u32));
@@ -38,6 +48,7 @@ fn write(w: &mut World, writer: FaceId, replicas: &[FaceId]) {
         let served = w.receive(writer, data(&segment(n)));
         assert_eq!(faces(&served), replicas);
     }
+    w.wait(ms(5000));
 }
 
 /// How many Interests were sent for it, when each is answered by `holders` and refused by the others.
@@ -75,24 +86,56 @@ fn a_block_written_by_name_is_read_without_a_flood() {
     let (mut w, writer, dns) = rack();
     write(&mut w, writer, &dns[..3]);
     let floods = w.fw.status().floods;
-    assert_eq!(floods, 1, "the writer was looked for");
-    // The writer has gone on to other blocks: its host refuses.
     let asked = read(&mut w, dns[500], &dns[..3]);
-    assert_eq!(
-        asked,
-        1 + 3 + 5,
-        "the writer, the replicas, and then who answered"
-    );
+    assert_eq!(asked, 3 + 5, "the replicas, and then who answered");
     assert_eq!(w.fw.status().floods, floods);
     // Nor when who answered has gone, or the writer.
     w.fw.remove_face(w.now, dns[2]);
     w.fw.remove_face(w.now, writer);
     w.sent();
     let asked = read(&mut w, dns[501], &dns[..3]);
-    assert_eq!(asked, 3 + 5, "two replicas and the first reader");
+    assert_eq!(asked, 2 + 5, "a reader is no holder");
     assert_eq!(w.fw.status().floods, floods);
     w.wait(ms(5000));
     w.assert_idle();
+}
+
+/// Replicas ask for segments at different times: the writer is asked for each, not those who have none yet.
+#[test]
+fn while_a_block_is_written_its_writer_is_asked() {
+    let (mut w, writer, dns) = rack();
+    introduce(&mut w, writer, &dns[..3]);
+    w.receive(dns[0], interest(&segment(0), 1));
+    w.receive(writer, data(&segment(0)));
+    for n in 1..50 {
+        w.wait(ms(200));
+        let asked = w.receive(dns[n % 3], interest(&segment(n), 1));
+        assert_eq!(faces(&asked), [writer], "segment {n}");
+        w.receive(writer, data(&segment(n)));
+    }
+    // A writer that paused: those who have nothing more refuse, and it is asked after them.
+    w.wait(ms(3000));
+    let asked = w.receive(dns[0], interest(&segment(50), 1));
+    assert_eq!(faces(&asked), dns[1..3]);
+    let refused = |n: usize| nack_of(&asked[n].1, NackReason::NoRoute);
+    assert_eq!(faces(&w.receive(dns[1], refused(0))), []);
+    assert_eq!(faces(&w.receive(dns[2], refused(1))), [writer]);
+    assert_eq!(faces(&w.receive(writer, data(&segment(50)))), [dns[0]]);
+    let asked = w.receive(dns[0], interest(&segment(51), 1));
+    assert_eq!(faces(&asked), [writer]);
+}
+
+/// The router of a host, whose uplink leads to all others.
+#[test]
+fn what_a_hosts_own_datanode_was_given_is_read_from_it() {
+    let (mut w, uplink, local) = rack();
+    let (datanode, task) = (local[0], local[1]);
+    introduce(&mut w, uplink, &local[..1]);
+    w.receive(datanode, interest(&segment(0), 1));
+    w.receive(uplink, data(&segment(0)));
+    w.wait(ms(2000));
+    let asked = w.receive(task, interest("/h/blocks/p/7/32=metadata", 1));
+    assert_eq!(faces(&asked), [datanode], "not a packet on the link");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) struct Learned {
     doubted: Option<(FaceSlot, u32)>,
     /// Faces that were given Data under the prefix, in that life of their slots, and have not refused since.
     holders: [Option<(FaceSlot, u32)>; MAX_HOLDERS],
+    /// When one of them was given something last, nanoseconds.
+    pub(super) given_at: u64,
     /// An Interest sent to that face went unanswered.
     pub(super) suspect: bool,
     /// When an Interest under the prefix was last flooded, nanoseconds.
@@ -134,6 +136,7 @@ impl LearnedTable {
             life: 0,
             doubted: None,
             holders: [None; MAX_HOLDERS],
+            given_at: 0,
             suspect: false,
             flooded_at: 0,
         });
@@ -202,7 +205,12 @@ impl LearnedTable {
 
     /// Faces were given Data under a prefix of which something is known. The first ones are remembered: replicas get a
     /// block as it is written, readers later.
-    pub(super) fn given(&mut self, prefix: &HashedName<'_>, faces: impl Iterator<Item = FaceSlot>) {
+    pub(super) fn given(
+        &mut self,
+        prefix: &HashedName<'_>,
+        now: u64,
+        faces: impl Iterator<Item = FaceSlot>,
+    ) {
         let Some(id) = self.find(prefix) else {
             return;
         };
@@ -212,13 +220,14 @@ impl LearnedTable {
         let lives = &self.lives;
         let life = |face: FaceSlot| lives.get(face as usize).copied().unwrap_or(0);
         for face in faces {
-            let now = Some((face, life(face)));
-            if known.holders.contains(&now) {
+            known.given_at = now;
+            let holder = Some((face, life(face)));
+            if known.holders.contains(&holder) {
                 continue;
             }
             let is_free = |h: &Option<(FaceSlot, u32)>| h.is_none_or(|(f, l)| life(f) != l);
             if let Some(free) = known.holders.iter_mut().find(|holder| is_free(holder)) {
-                *free = now;
+                *free = holder;
             }
         }
     }
@@ -308,14 +317,14 @@ mod tests {
     fn who_was_given_something_is_known_until_it_refuses_or_goes() {
         let mut table = LearnedTable::new(10, 1 << 20);
         let held = |table: &LearnedTable| with("/a", |n| table.holders(n).to_vec());
-        with("/a", |n| table.given(n, [2].into_iter()));
+        with("/a", |n| table.given(n, 1, [2].into_iter()));
         assert_eq!(
             table.memory().entries,
             0,
             "nothing is learned by that alone"
         );
         learn(&mut table, "/a", 1);
-        with("/a", |n| table.given(n, [2, 3, 2, 4, 5, 6].into_iter()));
+        with("/a", |n| table.given(n, 1, [2, 3, 2, 4, 5, 6].into_iter()));
         assert_eq!(held(&table), [2, 3, 4, 5], "the first ones");
         with("/a", |n| table.refused(n, 1));
         assert_eq!(face(&mut table, "/a"), None);
@@ -323,7 +332,7 @@ mod tests {
         with("/a", |n| table.refused(n, 3));
         table.forget_face(4);
         assert_eq!(held(&table), [2, 5]);
-        with("/a", |n| table.given(n, [4, 6].into_iter()));
+        with("/a", |n| table.given(n, 1, [4, 6].into_iter()));
         assert_eq!(held(&table), [2, 4, 6, 5], "the next face in slot 4");
         for face in [2, 4, 5, 6] {
             with("/a", |n| table.refused(n, face));

@@ -2,9 +2,11 @@
 //!
 //! The prefix is the name without its last component, so that all segments of a block share what one of them learned; or
 //! the first components of a name that is of a [group](crate::Config::learned_groups), so that all packets of a block do.
-//! In a group those are remembered, too, that were given a part of the object: where the face that is known refuses or is
-//! gone, and where Interests would be flooded, they are asked first. So a block that was written to its replicas by name
-//! is read from them without a flood. Where they refuse or stay silent, the Interest is flooded after all.
+//! In a group those are remembered, too, that were given a part of the object and have answered for something before, as
+//! DataNodes do and readers don't. Once nobody has been given anything for a second, the object is theirs: they are asked
+//! before the one that gave it, and where that refuses or is gone, before Interests are flooded. So a block that was
+//! written to its replicas by name is read from them without a flood, and from the replica on a host by that host's
+//! router. Where they refuse or stay silent, the Interest goes on to the face that is known, or is flooded after all.
 //!
 //! ```text
 //!            flood                 Data from f
@@ -45,6 +47,9 @@ use smallvec::SmallVec;
 
 /// Strategy info of an out-record: it was asked because of what is known of the prefix, alone or with few others.
 const LEARNED: u32 = 1;
+
+/// When nobody has been given a part of an object for so long, it has been written; nanoseconds.
+const WRITTEN_AFTER: u64 = 1_000_000_000;
 
 /// The strategy.
 #[derive(Debug)]
@@ -120,25 +125,28 @@ impl SelfLearning {
         None
     }
 
-    /// Sends the Interest to those of the candidates that were given a part of the object; false when there are none.
-    fn ask_holders(
-        &mut self,
-        fw: &mut State,
-        id: u32,
-        arrival: &Arrival<'_>,
-        candidates: &Hops,
-    ) -> bool {
+    /// Whether those that were given the object are asked before the face that is known, which gave it to them.
+    fn is_holders(&mut self, fw: &State, arrival: &Arrival<'_>, known: FaceSlot) -> bool {
+        let prefix = self.groups.prefix(arrival.name);
+        let given_at = self.learned.get(&prefix).map_or(0, |known| known.given_at);
+        given_at > 0
+            && fw.now - given_at >= WRITTEN_AFTER
+            && !self.learned.holders(&prefix).contains(&known)
+    }
+
+    /// Sends the Interest to those that were given a part of the object and were not asked yet; false when there are none.
+    fn ask_holders(&mut self, fw: &mut State, id: u32, arrival: &Arrival<'_>) -> bool {
+        let prefix = self.groups.prefix(arrival.name);
         if fw.pit.get(id).retransmissions > 0 {
-            self.forget_silent_holders(fw, id, &self.groups.prefix(arrival.name));
+            self.forget_silent_holders(fw, id, &prefix);
             return false;
         }
         if arrival.doubted.is_some() {
             return false;
         }
-        let holders = self.learned.holders(&self.groups.prefix(arrival.name));
         let mut sent = false;
-        for face in holders {
-            if candidates.iter().any(|h| h.face == face) {
+        for face in self.learned.holders(&prefix) {
+            if !fw.pit.get(id).has_out(face) && is_candidate(fw, arrival, face) {
                 sent |= send_known(fw, id, face, arrival);
             }
         }
@@ -214,7 +222,8 @@ impl Strategy for SelfLearning {
         let mut learned = self.learned_face(fw, id, arrival);
         if arrival.doubted.is_none()
             && let Some(face) = learned
-            && send_known(fw, id, face, arrival)
+            && (self.is_holders(fw, arrival, face) && self.ask_holders(fw, id, arrival)
+                || send_known(fw, id, face, arrival))
         {
             return;
         }
@@ -230,8 +239,7 @@ impl Strategy for SelfLearning {
                 return;
             }
         }
-        let sent = self.ask_holders(fw, id, arrival, &candidates)
-            || self.flood(fw, id, arrival, &candidates);
+        let sent = self.ask_holders(fw, id, arrival) || self.flood(fw, id, arrival, &candidates);
         if !sent && is_new {
             fw.reject(id);
         }
@@ -247,10 +255,17 @@ impl Strategy for SelfLearning {
     ) {
         self.learned.refused(&self.groups.prefix(name), from);
         process_nack(fw, id, name, |fw, arrival| {
+            let learned = self.learned_face(fw, id, arrival);
+            let learned =
+                learned.filter(|&face| arrival.doubted.is_none() && !fw.pit.get(id).has_out(face));
+            if learned.is_some_and(|face| send_known(fw, id, face, arrival))
+                || self.ask_holders(fw, id, arrival)
+            {
+                return true;
+            }
             let mut candidates = candidates(fw, arrival);
             candidates.retain(|h| !fw.pit.get(id).has_out(h.face));
-            self.ask_holders(fw, id, arrival, &candidates)
-                || self.flood(fw, id, arrival, &candidates)
+            self.flood(fw, id, arrival, &candidates)
         });
     }
 
@@ -267,10 +282,13 @@ impl Strategy for SelfLearning {
         let prefix = self.groups.prefix(name);
         self.learned.answered(&prefix, from, had_a_choice);
         if self.groups.has(name) {
-            let open = |face: &FaceSlot| fw.faces.get(*face).is_some_and(|f| f.spec.discovery);
+            let may_hold = |face: &FaceSlot| {
+                let face = fw.faces.get(*face);
+                face.is_some_and(|f| f.spec.discovery && f.counters.in_data > 0)
+            };
             let faces = entry.ins.iter().map(|r| r.face);
-            self.learned
-                .given(&prefix, faces.filter(|face| *face != from).filter(open));
+            let faces = faces.filter(|face| *face != from).filter(may_hold);
+            self.learned.given(&prefix, fw.now, faces);
         }
     }
 
