@@ -3,11 +3,15 @@
 import json
 import os
 import subprocess
+import time
+from dataclasses import replace
 
 import pytest
 
-from trunkline_lab import paths
+from trunkline_lab import paths, payload
 from trunkline_lab.experiments.result import DIRECTORY
+from trunkline_lab.net import data_center, topology_file
+from trunkline_lab.net.meter import LabBytes
 
 pytestmark = pytest.mark.e2e
 
@@ -28,3 +32,23 @@ def test_a_block_written_in_a_tiny_data_centre_beats_tcp():
     assert document["planes"]["ndn"]["payload_by_category"]["named data"] >= 3 * 16 * 2**20
     assert (DIRECTORY / "ndn-table2-tiny.svg").exists()
     assert not [there for there in os.listdir("/run/netns") if there.startswith(f"tl-{name}-")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_what_a_hosts_datanode_took_in_by_name_is_read_on_that_host(tmp_path):
+    """A host with a DataNode, a client and a router of its own: of a read there its link carries next to nothing."""
+    tiny = topology_file.named("tiny")
+    topology = tiny.with_roles(replace(tiny.roles, clients=("h3",)))
+    file, copy = tmp_path / "file", tmp_path / "copy"
+    size = 32 << 20
+    payload.make(file, size)
+    lab = f"r{os.getpid() % 10**8}"
+    with data_center.rig(topology, "ndn", tmp_path / "ndn", lab=lab, disk_bytes=3 * size) as rig:
+        put = rig.put(file, "/file", 2, counts=False)
+        assert put.client("bytes_published") >= size
+        time.sleep(2)  # the router takes the block for written
+        got = rig.get("/file", copy, counts=False)
+        assert got.client("bytes_read") >= size
+        assert copy.read_bytes() == file.read_bytes()
+        assert isinstance(got.links, LabBytes)
+        assert got.links.links.both("h3") < size // 8
