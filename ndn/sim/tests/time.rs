@@ -351,7 +351,7 @@ fn over_a_switch(up_bps: f64, down_bps: f64, writers: f64, flows: &[&[usize]]) -
         progress.begin(token as u64, lines.collect(), tcp_bits(BLOCK));
     }
     let mut ended = 0.0;
-    while let Some(happening) = progress.next() {
+    while let Some(happening) = progress.next_happening() {
         assert!(matches!(happening, Happening::Done(_)));
         ended = progress.now();
     }

@@ -34,18 +34,18 @@ pub struct JobsPlan {
     jobs: Vec<Vec<Task>>,
 }
 
-/// Draws `jobs` jobs of so many tasks each, the same from the same seed.
+/// Draws `jobs` jobs of so many tasks each, the same from the same seed; what they write is placed by `placement`.
 ///
 /// # Errors
 /// When there are fewer hosts than tasks of a job, or than replicas.
 pub fn draw_jobs(
     topology: &Topology,
+    placement: &Placement,
     jobs: usize,
     tasks: usize,
     replicas: usize,
     seed: u64,
 ) -> Result<JobsPlan, PlacementError> {
-    let placement = Placement::new(topology);
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut racks: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
     for &host in placement.hosts() {
@@ -157,7 +157,7 @@ pub fn jobs(
         }
     }
     let mut written = 0;
-    while let Some(done) = run.transfers.next() {
+    while let Some(done) = run.transfers.next_done() {
         let Some(step) = run.steps.remove(&done.id) else {
             continue;
         };
@@ -263,14 +263,23 @@ mod tests {
         tree.build().expect("a tree")
     }
 
+    fn draw(
+        topology: &Topology,
+        jobs: usize,
+        tasks: usize,
+        seed: u64,
+    ) -> Result<JobsPlan, PlacementError> {
+        draw_jobs(topology, &Placement::new(topology), jobs, tasks, 3, seed)
+    }
+
     const SPLIT: u64 = 16 << 20;
 
     #[test]
     fn jobs_go_through_their_phases() {
         let topology = network(20_000_000_000);
-        let plan = draw_jobs(&topology, 4, 8, 3, 1).expect("hosts");
-        assert_eq!(plan, draw_jobs(&topology, 4, 8, 3, 1).expect("hosts"));
-        assert_ne!(plan, draw_jobs(&topology, 4, 8, 3, 2).expect("hosts"));
+        let plan = draw(&topology, 4, 8, 1).expect("hosts");
+        assert_eq!(plan, draw(&topology, 4, 8, 1).expect("hosts"));
+        assert_ne!(plan, draw(&topology, 4, 8, 2).expect("hosts"));
         let mut told = 0;
         let config = TimeConfig::default();
         let times = jobs(&topology, config, Plane::Tcp, &plan, SPLIT, |tasks| {
@@ -295,7 +304,7 @@ mod tests {
     fn narrow_uplinks_make_jobs_longer() {
         let last = |uplink_bps| {
             let topology = network(uplink_bps);
-            let plan = draw_jobs(&topology, 8, 8, 3, 1).expect("hosts");
+            let plan = draw(&topology, 8, 8, 1).expect("hosts");
             let times = jobs(
                 &topology,
                 TimeConfig::default(),
@@ -315,6 +324,6 @@ mod tests {
 
     #[test]
     fn a_job_of_more_tasks_than_hosts_is_refused() {
-        assert!(draw_jobs(&network(1_000_000_000), 1, 65, 3, 1).is_err());
+        assert!(draw(&network(1_000_000_000), 1, 65, 1).is_err());
     }
 }

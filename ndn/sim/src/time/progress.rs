@@ -139,7 +139,7 @@ impl Progress {
     }
 
     /// What happens next; `None` when nothing will any more.
-    pub fn next(&mut self) -> Option<Happening> {
+    pub fn next_happening(&mut self) -> Option<Happening> {
         loop {
             let time = |heap: &BinaryHeap<At>| heap.peek().map_or(f64::INFINITY, |at| at.time);
             let (end, timer) = (time(&self.ends), time(&self.timers));
@@ -245,7 +245,7 @@ mod tests {
 
     fn ends(progress: &mut Progress) -> Vec<(u64, f64)> {
         let mut ends = Vec::new();
-        while let Some(happening) = progress.next() {
+        while let Some(happening) = progress.next_happening() {
             if let Happening::Done(token) = happening {
                 ends.push((token, progress.now()));
             }
@@ -267,7 +267,7 @@ mod tests {
         let mut progress = Progress::new(vec![10.0], 0.0);
         progress.begin(1, over(&[0]), 40.0);
         progress.set_timer(2.0, 7);
-        assert_eq!(progress.next(), Some(Happening::Timer(7)));
+        assert_eq!(progress.next_happening(), Some(Happening::Timer(7)));
         assert_eq!((progress.now(), progress.crossing_full(0)), (2.0, 1));
         progress.begin(2, over(&[0]), 20.0);
         progress.begin(3, over(&[]), 1e9);

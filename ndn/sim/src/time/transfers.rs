@@ -90,9 +90,9 @@ impl<'a> Transfers<'a> {
     }
 
     /// What is done next; `None` when nothing is under way.
-    pub(super) fn next(&mut self) -> Option<Done> {
+    pub(super) fn next_done(&mut self) -> Option<Done> {
         loop {
-            match self.progress.next()? {
+            match self.progress.next_happening()? {
                 Happening::Timer(id) => {
                     let Some(item) = self.items.get(&id) else {
                         continue;

@@ -44,7 +44,7 @@ pub fn writes(
             writer_of.insert(transfers.write(plan, block_bytes), writer);
         }
     }
-    while let Some(done) = transfers.next() {
+    while let Some(done) = transfers.next_done() {
         let Some(writer) = writer_of.remove(&done.id) else {
             continue;
         };
