@@ -157,3 +157,113 @@ fn a_clusters_reads_are_repeated() {
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.contains("--trace"), "{said}");
 }
+
+const TIMES: [&str; 12] = [
+    "time",
+    "--topology",
+    "two-level",
+    "--hosts",
+    "32",
+    "--rack",
+    "8",
+    "--block-size",
+    "8MiB",
+    "--jobs",
+    "2",
+    "--no-racks",
+];
+
+#[test]
+fn times_grow_with_oversubscription_and_planes_stand_side_by_side() {
+    let report = json(&[&TIMES[..], &["--json"]].concat());
+    assert_eq!(number(&report, "writers"), 32);
+    assert_eq!(number(&report, "blocks"), 128);
+    let runs = report["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 4 * 3);
+    let of = |run: &Value, kind: &str| run[kind]["all_s"].as_f64().expect("seconds");
+    for (at, run) in runs.iter().enumerate() {
+        assert_eq!(run["oversubscription"], [1.0, 2.0, 4.0, 8.0][at / 3]);
+        assert_eq!(run["plane"], ["tcp", "named", "mirror"][at % 3]);
+        assert_eq!(run["by"], "shares");
+    }
+    for plane in 0..3 {
+        for kind in ["writes", "jobs"] {
+            let (wide, narrow) = (of(&runs[plane], kind), of(&runs[9 + plane], kind));
+            assert!(
+                narrow > 2.0 * wide,
+                "{kind}: {narrow} s, and {wide} s at 1:1"
+            );
+        }
+    }
+    // A chain leaves racks twice where a tree leaves the writer's once.
+    assert!(of(&runs[10], "writes") < 0.9 * of(&runs[9], "writes"));
+    let again = json(&[&TIMES[..], &["--json"]].concat());
+    assert_eq!(again["runs"][5]["writes"], runs[5]["writes"]);
+}
+
+#[test]
+fn every_packet_is_simulated_beside_shares() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/topologies/paper-fig5.toml");
+    let file = file.to_str().expect("a path");
+    let words = ["time", "--topology", file, "--blocks-each", "2"];
+    let rest = [
+        "--block-size",
+        "16MiB",
+        "--jobs",
+        "0",
+        "--packets",
+        "--json",
+    ];
+    let report = json(&[&words[..], &rest].concat());
+    let runs = report["runs"].as_array().expect("runs");
+    let kinds: Vec<_> = runs
+        .iter()
+        .map(|run| (run["plane"].as_str(), run["by"].as_str()))
+        .collect();
+    let shares = |plane| (Some(plane), Some("shares"));
+    let packets = |plane| (Some(plane), Some("packets"));
+    assert_eq!(
+        kinds,
+        [
+            shares("tcp"),
+            packets("tcp"),
+            shares("named"),
+            packets("named"),
+            shares("mirror")
+        ]
+    );
+    assert!(
+        runs.iter()
+            .all(|run| run["oversubscription"].is_null() && run["jobs"].is_null())
+    );
+    let seconds = |at: usize| {
+        runs[at]["writes"]["writer_mean_s"]
+            .as_f64()
+            .expect("seconds")
+    };
+    let off = seconds(2) / seconds(3) - 1.0;
+    assert!(
+        off.abs() < 0.15,
+        "{} s, and {} s by packets",
+        seconds(2),
+        seconds(3)
+    );
+}
+
+#[test]
+fn what_can_not_be_timed_is_named() {
+    for (words, field) in [
+        (&["--writers", "0", "--jobs", "0"][..], "--writers, --jobs"),
+        (&["--writers", "1000"], "--writers"),
+        (&["--tasks", "33"], "--tasks"),
+        (&["--block-size", "0"], "--block-size"),
+        (&["--replicas", "33"], "--replicas"),
+        (&["--oversubscription", "1,0"], "--oversubscription"),
+        (&["--writers", "0", "--packets"], "--packets"),
+    ] {
+        let done = sim(&[&TIMES[..7], words].concat());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains(field), "{said}");
+    }
+}

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from trunkline_lab.experiments import sim, sim_cache, sim_fig6
+from trunkline_lab import paths
+from trunkline_lab.experiments import ndn_contended, sim, sim_cache, sim_fig6
 from trunkline_lab.experiments.options import Options
 from trunkline_lab.experiments.result import Result
 from trunkline_lab.net.fabric import LabError
@@ -75,3 +76,14 @@ def test_cache_fails_without_a_hit():
 def test_other_topologies_are_refused():
     with pytest.raises(LabError, match="fat trees"):
         sim.fat_trees(Options(topology="tiny"))
+
+
+def test_pipelines_that_the_simulator_is_held_against_are_those_of_the_lab():
+    text = (paths.ROOT / "ndn" / "sim" / "tests" / "data" / "ndn-contended.txt").read_text()
+    pairs = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    drawn = [
+        [writer, ",".join(ndn_contended.draw(ndn_contended.ROLES.datanodes, writer, number))]
+        for number in range(ndn_contended.FILES)
+        for writer in ndn_contended.WRITERS
+    ]
+    assert pairs == drawn

@@ -38,7 +38,7 @@ pub use repo::{
 
 pub use sim::{
     CachePotentialArgs, FramingArg, NetworkArgs, PlaneArg, PolicyArg, RoutingArg, SimCacheArgs,
-    SimCommand, SimWriteArgs,
+    SimCommand, SimTimeArgs, SimWriteArgs, TimePlaneArg,
 };
 
 /// How long nothing may come of what is asked for, where nothing else is said.

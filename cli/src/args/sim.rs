@@ -12,6 +12,8 @@ use crate::units::{parse_duration, parse_size};
 pub enum SimCommand {
     /// Write blocks to replicas, by name and over TCP, and count the bytes on every link
     Write(SimWriteArgs),
+    /// Say how long writes and jobs take, planes side by side, where racks share narrower links
+    Time(Box<SimTimeArgs>),
     /// Read blocks by name through content stores of a size, as jobs or a cluster's logs have it, and
     /// count who gave what
     Cache(Box<SimCacheArgs>),
@@ -145,6 +147,86 @@ pub struct SimWriteArgs {
     pub json: JsonArg,
 }
 
+/// Which plane carries replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimePlaneArg {
+    /// From each replica to the next over TCP
+    Tcp,
+    /// Pulled by name by all replicas
+    Named,
+    /// Copied by switches
+    Mirror,
+}
+
+/// How many times more the hosts of a rack can send than its links upward carry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Oversubscription(pub f64);
+
+impl std::str::FromStr for Oversubscription {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix(":1").unwrap_or(text);
+        match number.parse::<f64>() {
+            Ok(ratio) if (0.1..=1000.0).contains(&ratio) => Ok(Oversubscription(ratio)),
+            _ => Err(format!(
+                "`{text}` is no oversubscription between 0.1 and 1000; write 4 or 4:1"
+            )),
+        }
+    }
+}
+
+/// `trunkline sim time`
+#[derive(Debug, Args)]
+pub struct SimTimeArgs {
+    /// Which network
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    /// How many times more the hosts of a rack can send than its links upward carry, one after the
+    /// other; 1,2,4,8 where no topology file says how fast those are
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub oversubscription: Vec<Oversubscription>,
+    /// Hosts that write at once, taken by chance; all that may where not given, 0 for none
+    #[arg(long, value_name = "N")]
+    pub writers: Option<u32>,
+    /// Blocks of each writer, one after the other
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub blocks_each: u32,
+    /// Bytes of a block, and of the split of a job's task
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "128MiB")]
+    pub block_size: u64,
+    /// Replicas of each block
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub replicas: u32,
+    /// Replicas stand anywhere, as HDFS places them where no racks are configured
+    #[arg(long)]
+    pub no_racks: bool,
+    /// Jobs at once, each of which reads, shuffles and writes; 0 for none
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub jobs: u32,
+    /// Tasks of a job, each on a host of its own
+    #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub tasks: u32,
+    /// Which planes
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PLANE,…",
+        value_delimiter = ',',
+        default_value = "tcp,named,mirror"
+    )]
+    pub plane: Vec<TimePlaneArg>,
+    /// Simulate every packet of the writes beside it, over TCP and by name: for small networks
+    #[arg(long)]
+    pub packets: bool,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// In what form
+    #[command(flatten)]
+    pub json: JsonArg,
+}
+
 /// Which packets content stores give up first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyArg {
@@ -248,6 +330,16 @@ mod tests {
         assert_eq!("1..10".parse(), span(1, 10));
         for bad in ["", "0", "..", "3..1", "x", "1..1000"] {
             assert!(bad.parse::<ReplicaSpan>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn oversubscriptions() {
+        for (text, ratio) in [("1", 1.0), ("8:1", 8.0), ("2.5", 2.5)] {
+            assert_eq!(text.parse(), Ok(Oversubscription(ratio)));
+        }
+        for bad in ["", "0", ":1", "1:4", "-2", "nan", "inf", "1001"] {
+            assert!(bad.parse::<Oversubscription>().is_err(), "{bad}");
         }
     }
 }

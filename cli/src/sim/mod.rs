@@ -3,6 +3,7 @@
 mod cache;
 mod network;
 mod recorded;
+mod time;
 mod write;
 
 use crate::args::SimCommand;
@@ -15,6 +16,7 @@ use crate::error::CliError;
 pub fn run(command: &SimCommand) -> Result<(), CliError> {
     match command {
         SimCommand::Write(args) => write::run(args),
+        SimCommand::Time(args) => time::run(args),
         SimCommand::Cache(args) => cache::run(args),
     }
 }

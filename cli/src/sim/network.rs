@@ -66,6 +66,15 @@ pub fn topology(args: &NetworkArgs) -> Result<(Topology, Vec<NodeId>), CliError>
     Ok((topology, writers))
 }
 
+/// How payload becomes frames.
+pub fn wire(args: &NetworkArgs) -> Wire {
+    match args.framing {
+        FramingArg::Ethernet => Wire::ETHERNET,
+        FramingArg::Offload => Wire::OFFLOAD,
+        FramingArg::Bare => Wire::BARE,
+    }
+}
+
 /// How the network behaves.
 ///
 /// # Errors
@@ -79,11 +88,7 @@ pub fn config(args: &NetworkArgs, topology: &Topology) -> Result<NetworkConfig, 
         .or("take --routing computed, or a two-level tree"));
     }
     Ok(NetworkConfig {
-        wire: match args.framing {
-            FramingArg::Ethernet => Wire::ETHERNET,
-            FramingArg::Offload => Wire::OFFLOAD,
-            FramingArg::Bare => Wire::BARE,
-        },
+        wire: wire(args),
         routing: match args.routing {
             RoutingArg::Computed => Routing::Computed,
             RoutingArg::Learned => Routing::Learned,

@@ -9,6 +9,7 @@
 //! | reads of blocks, and what content stores have of them | [`read`](mod@read) |
 //! | the least that could be put on the links | [`optimum`] |
 //! | what was put on them | [`report`] |
+//! | how long writes and jobs take where packets are too many | [`time`] |
 //!
 //! # What is real and what is modelled
 //! Real: every Interest and Data passes the forwarders that daemons and JVMs run, and the consumers and producers that
@@ -22,6 +23,7 @@ pub mod optimum;
 mod pull;
 pub mod read;
 pub mod report;
+pub mod time;
 pub mod topology;
 pub mod wire;
 pub mod write;

@@ -2,6 +2,7 @@
 
 mod build;
 mod file;
+mod oversubscribe;
 mod placement;
 mod route;
 

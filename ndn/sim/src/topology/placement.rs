@@ -43,6 +43,17 @@ impl Placement {
         Placement { hosts, rack, racks }
     }
 
+    /// The same where no racks are configured: HDFS takes all hosts for one rack then, and replicas but the first stand
+    /// anywhere.
+    pub fn without_racks(topology: &Topology) -> Self {
+        let hosts: Vec<NodeId> = topology.datanodes().collect();
+        Placement {
+            rack: hosts.iter().map(|&host| (host, 0)).collect(),
+            racks: vec![hosts.clone()],
+            hosts,
+        }
+    }
+
     /// Hosts that store data.
     pub fn hosts(&self) -> &[NodeId] {
         &self.hosts
@@ -128,6 +139,22 @@ mod tests {
             once.dedup();
             prop_assert_eq!(once.len(), replicas);
         }
+    }
+
+    #[test]
+    fn without_racks_the_second_may_stand_beside_the_first() {
+        let topology = paper_16(LinkSpec::default());
+        let placement = Placement::without_racks(&topology);
+        let mut rng = fastrand::Rng::with_seed(1);
+        let writer = placement.hosts()[0];
+        let mut beside = 0;
+        for _ in 0..1000 {
+            let chosen = placement.choose(writer, 3, &mut rng).expect("hosts");
+            assert_eq!(chosen[0], writer);
+            beside += u32::from(topology.node(chosen[1]).rack == topology.node(writer).rack);
+        }
+        // Three of the fifteen others.
+        assert!((150..250).contains(&beside), "{beside}");
     }
 
     #[test]
