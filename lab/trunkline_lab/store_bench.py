@@ -1,7 +1,7 @@
 """`make bench ONLY=repo.store`: a file of a real HDFS read by name through `repo run --store`, beside `hdfs dfs -get`.
 
-One cluster, whose DataNodes serve by name and by stock TCP alike; one repository for each kind of key, since each
-segment is signed when it is asked for. All stand at once, only one works.
+One cluster, whose DataNodes serve by name and by stock TCP alike; one repository for each kind of key, since segments
+are signed when they are asked for, in batches or each. All stand at once, only one works.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Case:
     name: str
     key: str  # as `repo.key` has it; empty for the one that is made at the first use
     segment_bytes: int
+    signatures: str = "batch"  # as `store.signatures` has it
 
     def start(self, cluster: Cluster, face: str, directory: Path) -> None:
         """Runs it; returns when it serves."""
@@ -44,6 +45,7 @@ class Case:
             f'[repo]\ndirectory = "store"\nface = "{face}"\nsegment_size = "{self.segment_bytes}"\n'
             + (f'key = "{self.key}"\n' if self.key else "")
             + f'[[serve]]\nprefix = "/{self.name}"\n[store]\nweb = "{cluster.http}"\nuser = "reader"\n'
+            + f'signatures = "{self.signatures}"\n'
         )
         command = [str(paths.built(paths.TRUNKLINE)), "repo", "run", "--config", str(config)]
         process = cluster.stage.start(f"repo-{self.name}", "repo", [*command, "--store", f"hdfs://{cluster.rpc}"])
@@ -62,9 +64,12 @@ CASES = [
     Case("digest", "digest", PLAIN),
     Case("ed25519", "", PLAIN),
     Case("ecdsa", "ecdsa:owner", PLAIN),
+    Case("each.ed25519", "", PLAIN, "each"),
+    Case("each.ecdsa", "ecdsa:owner", PLAIN, "each"),
     Case("jumbo.digest", "digest", JUMBO),
     Case("jumbo.ed25519", "", JUMBO),
-    Case("jumbo.ecdsa", "ecdsa:owner", JUMBO),
+    Case("jumbo.each.ed25519", "", JUMBO, "each"),
+    Case("jumbo.each.ecdsa", "ecdsa:owner", JUMBO, "each"),
 ]
 
 

@@ -256,6 +256,13 @@ const SETTINGS: &[Setting] = &[
         help: "`trunkline.ndn.segment.bytes` of the cluster.",
     },
     Setting {
+        section: "store",
+        key: "signatures",
+        kind: Kind::Choice(&["batch", "each"]),
+        default: Some("batch"),
+        help: "batch: up to 64 segments, of 512 KiB together, have one signature, and each a digest; `get`, mounts and repositories of Trunkline verify it, other programs the digest alone. each: every segment has its own, which others verify, too, at three times the CPU.",
+    },
+    Setting {
         section: "log",
         key: "level",
         kind: Kind::LogFilter,

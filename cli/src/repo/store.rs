@@ -3,7 +3,7 @@
 use ndn_packet::{Name, SigningKey};
 use ndn_repo::protocol::Waker;
 use ndn_repo::{PutOptions, Repo};
-use trunkline_store::{Cut, Location, NameNode, Questions, Store, StoreOptions};
+use trunkline_store::{Cut, Location, NameNode, Questions, Signatures, Store, StoreOptions};
 
 use super::repo_error;
 use crate::error::CliError;
@@ -19,6 +19,7 @@ pub struct StoreConfig {
     user: String,
     root: Name,
     block_segment_bytes: u32,
+    signatures: Signatures,
 }
 
 impl StoreConfig {
@@ -35,6 +36,10 @@ impl StoreConfig {
             user: table.user_name("user")?.unwrap_or_default(),
             root: table.name("root")?.unwrap_or_default(),
             block_segment_bytes: u32::try_from(block_segment).unwrap_or_default(),
+            signatures: match table.choice("signatures")? {
+                Some("each") => Signatures::Each,
+                _ => Signatures::Batch,
+            },
         })
     }
 
@@ -109,6 +114,7 @@ impl StoreConfig {
             prefix,
             path: location.path.clone(),
             key,
+            signatures: self.signatures,
         };
         Ok(Some(Store::new(options, questions)))
     }

@@ -1,12 +1,14 @@
 //! What is known of the cluster, and what it answers to an Interest.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ndn_packet::{Interest, Name, NameRef, SigningKey};
+use ndn_packet::{Interest, Name, NameRef, Signer, SigningKey, signature_type};
 use ndn_repo::{Cache, Listing, MAX_LISTING_BYTES};
 
+use crate::batches::{BatchId, Batches, Gathered};
 use crate::file::File;
 use crate::location::is_part;
 use crate::questions::{Answer, Topic};
@@ -37,6 +39,17 @@ pub struct StoreOptions {
     pub path: String,
     /// Signs what is published.
     pub key: SigningKey,
+    /// How many segments have a signature.
+    pub signatures: Signatures,
+}
+
+/// How many segments of files have a signature of the owner's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signatures {
+    /// Up to 64 have one together ([`ndn_packet::Batch`]), beside a digest each.
+    Batch,
+    /// Each has one.
+    Each,
 }
 
 /// What an answer lacks.
@@ -46,6 +59,8 @@ pub(crate) enum Need {
     Told(Topic),
     /// A block segment.
     Segment(Name),
+    /// Segments that are signed together.
+    Batch(BatchId),
 }
 
 /// How far an answer is.
@@ -56,6 +71,8 @@ pub(crate) enum Step {
     Nothing,
     /// It lacks these.
     Lacks(Vec<Need>),
+    /// It is one of these segments of a file, which are to be signed together.
+    Unsigned(BatchId, Arc<File>, Range<u64>),
     /// There is none, since this block segment has other bytes than it should.
     Unfit(Name),
 }
@@ -93,6 +110,7 @@ pub(crate) struct Cluster {
     folders: Cache<Name, Known>,
     listings: Cache<Name, Arc<Listing>>,
     segments: Cache<Name, Bytes>,
+    batches: Batches,
     /// Block segments of which the log tells that they do not fit.
     unfit: Cache<Name, ()>,
 }
@@ -107,6 +125,7 @@ impl Cluster {
             folders: Cache::new(TOLD_BYTES),
             listings: Cache::new(LISTINGS_BYTES),
             segments: Cache::new(SEGMENTS_BYTES),
+            batches: Batches::new(),
             unfit: Cache::new(UNFIT_BYTES),
         }
     }
@@ -200,11 +219,31 @@ impl Cluster {
         known.newest.as_ref().or(known.before.as_ref())
     }
 
-    /// Takes the content of a block segment. What is kept is a copy: the packet lies in a buffer with many others.
-    pub fn keep(&mut self, name: &Name, content: &[u8]) {
+    /// Takes the content of a block segment, and tells which batches lack nothing more. What is kept is a copy: the packet
+    /// lies in a buffer with many others.
+    pub fn keep(&mut self, name: &Name, content: &[u8], now: Duration) -> Vec<(BatchId, Gathered)> {
         let bytes = name.wire_len() + content.len();
         let content = Bytes::copy_from_slice(content);
-        self.segments.insert(name.compact(), content, bytes);
+        self.segments.insert(name.compact(), content.clone(), bytes);
+        self.batches.came(name, &content, &self.options.key, now)
+    }
+
+    /// Somebody waits until `until` for a batch: what becomes of that.
+    pub fn gather(
+        &mut self,
+        id: &BatchId,
+        batch: (&Arc<File>, Range<u64>),
+        now: Duration,
+        until: Duration,
+    ) -> Gathered {
+        let at_hand = |name: &Name| self.segments.peek(name).cloned();
+        let key = &self.options.key;
+        self.batches.gather(id, batch, at_hand, key, (now, until))
+    }
+
+    /// A block segment can't be had; `passing` where it may be in a moment. Tells which batches lack it.
+    pub fn refused(&mut self, name: &Name, passing: bool, now: Duration) -> Vec<BatchId> {
+        self.batches.refused(name, !passing, now)
     }
 
     /// Lets go of a block segment that has other bytes than it should: another one may come when it is asked for again.
@@ -240,7 +279,7 @@ impl Cluster {
         }
         match last.as_version() {
             Some(_) => self.packet(name, 0, now),
-            None => self.newest(name, now, |file| self.segment(file, 0)),
+            None => self.newest(name, now, |file| self.segment(file, 0, now)),
         }
     }
 
@@ -271,7 +310,7 @@ impl Cluster {
                 self.version(&versioned, now, |file| self.file_metadata(file))
             }
             Some(_) => Step::Nothing,
-            None => self.version(&versioned.to_name(), now, |file| self.segment(file, n)),
+            None => self.version(&versioned.to_name(), now, |file| self.segment(file, n, now)),
         }
     }
 
@@ -283,7 +322,12 @@ impl Cluster {
     }
 
     /// What `answer` makes of a version of a file, if it is known or the newest.
-    fn version(&self, versioned: &Name, now: Duration, answer: impl Fn(&File) -> Step) -> Step {
+    fn version(
+        &self,
+        versioned: &Name,
+        now: Duration,
+        answer: impl Fn(&Arc<File>) -> Step,
+    ) -> Step {
         match self.versions.peek(versioned) {
             Some(file) => answer(file),
             None => self.newest(versioned.as_ref().parent(), now, |file| {
@@ -296,7 +340,12 @@ impl Cluster {
     }
 
     /// What `answer` makes of the newest version of a file.
-    fn newest(&self, name: NameRef<'_>, now: Duration, answer: impl Fn(&File) -> Step) -> Step {
+    fn newest(
+        &self,
+        name: NameRef<'_>,
+        now: Duration,
+        answer: impl Fn(&Arc<File>) -> Step,
+    ) -> Step {
         let name = name.to_name();
         let fresh = self
             .files
@@ -333,7 +382,37 @@ impl Cluster {
         }
     }
 
-    fn segment(&self, file: &File, n: u64) -> Step {
+    fn segment(&self, file: &Arc<File>, n: u64, now: Duration) -> Step {
+        match self.batch(file, n) {
+            Some((id, _)) if self.batches.is_apart(&id, now) => self.alone(file, n),
+            Some((id, batch)) => match self.batches.packet(&id, n) {
+                Some(wire) => Step::Answer(wire),
+                None => Step::Unsigned(id, file.clone(), batch),
+            },
+            None => self.alone(file, n),
+        }
+    }
+
+    /// The batch that segment `n` is one of, if it is to be signed in one.
+    fn batch(&self, file: &File, n: u64) -> Option<(BatchId, Range<u64>)> {
+        let key = &self.options.key;
+        let is_key = !matches!(
+            key.signature_type(),
+            signature_type::DIGEST_SHA256 | signature_type::NULL
+        );
+        if self.options.signatures == Signatures::Each || !is_key {
+            return None;
+        }
+        let batch = file.batch(n, key)?;
+        let id = BatchId {
+            versioned: file.versioned().clone(),
+            first: batch.start,
+        };
+        Some((id, batch))
+    }
+
+    /// Segment `n` with a signature of its own.
+    fn alone(&self, file: &File, n: u64) -> Step {
         let Some(pieces) = file.pieces(n) else {
             return Step::Nothing;
         };

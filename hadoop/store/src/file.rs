@@ -1,5 +1,9 @@
 //! A version of a file, and which bytes of which block segments a segment of it has.
 
+mod batch;
+
+use std::ops::Range;
+
 use bytes::Bytes;
 use ndn_endpoint::{Segmenter, rdr};
 use ndn_packet::{Name, SigningKey, sha256};
@@ -226,7 +230,11 @@ impl File {
 
     /// Where the bytes of segment `n` are; `None` beyond the last.
     pub fn pieces(&self, n: u64) -> Option<Vec<Piece>> {
-        let range = self.segmenter.range(n)?;
+        self.pieces_in(self.segmenter.range(n)?)
+    }
+
+    /// Where these bytes of the file are.
+    fn pieces_in(&self, range: Range<u64>) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         let mut at = range.start;
         let mut block = self.blocks.partition_point(|b| b.start + b.len <= at);

@@ -1,8 +1,8 @@
 //! HDFS behind a repository: what lies in a Hadoop cluster, published by name and read-only.
 //!
 //! For `trunkline repo run` with `[store]`. The NameNode tells which blocks a file has (by WebHDFS), the DataNodes serve
-//! those blocks by name ([names.md]), and [`Store`] cuts them into segments of the file, each signed with the owner's key:
-//! no file is read before it is asked for, and none is kept.
+//! those blocks by name ([names.md]), and [`Store`] cuts them into segments of the file, signed with the owner's key, many
+//! at once or each: no file is read before it is asked for, and none is kept.
 //!
 //! | asked for | answer |
 //! |---|---|
@@ -22,6 +22,7 @@
 //!
 //! [names.md]: ../../../docs/names.md
 
+mod batches;
 mod cluster;
 mod cut;
 mod file;
@@ -32,7 +33,7 @@ mod questions;
 mod store;
 mod webhdfs;
 
-pub use cluster::StoreOptions;
+pub use cluster::{Signatures, StoreOptions};
 pub use cut::Cut;
 pub use location::Location;
 pub use namenode::{NameNode, StoreError};

@@ -7,13 +7,17 @@
 //!                  └─ block segment: by the network ───┴─▶ it came: known? again
 //! ```
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
 use ndn_repo::{Cache, RateLimit};
 use trunkline_native::Verify;
 
+use crate::batches::{BatchId, Gathered};
 use crate::cluster::{Cluster, Need, Step, StoreOptions};
+use crate::file::File;
 use crate::namenode::StoreError;
 use crate::pending::{PendingInterest, PendingInterests};
 use crate::questions::{Questions, Topic, Unanswered};
@@ -103,8 +107,14 @@ impl Store {
             }
             return true;
         }
-        self.cluster.keep(&name, data.content_slice());
+        let batches = self.cluster.keep(&name, data.content_slice(), now);
         let from = out.len();
+        for (id, gathered) in batches {
+            if let Gathered::Unfit(name) = gathered {
+                self.cluster.drop_unfit(&name);
+            }
+            self.came(&Need::Batch(id), out);
+        }
         self.came(&Need::Segment(name), out);
         for packet in &mut out[from..] {
             // Who reads files is to be told that blocks come slowly.
@@ -127,6 +137,16 @@ impl Store {
         let name = interest.name_owned();
         if self.asked.remove(&name).is_none() {
             return false;
+        }
+        let is_passing = reason == NackReason::Congestion;
+        for id in self.cluster.refused(&name, is_passing, now) {
+            for waiting in self.waiting.take(&Need::Batch(id)) {
+                match is_passing {
+                    true => refuse(waiting, reason, out),
+                    // Those that need other block segments can still be had.
+                    false => self.proceed(waiting, out),
+                }
+            }
         }
         for waiting in self.waiting.take(&Need::Segment(name)) {
             refuse(waiting, reason, out);
@@ -197,10 +217,38 @@ impl Store {
             },
             Step::Nothing => refuse(waiting, NackReason::NoRoute, out),
             Step::Lacks(needs) => self.wait(waiting, needs, out),
+            Step::Unsigned(id, file, batch) => self.gather(waiting, id, (&file, batch), out),
             Step::Unfit(name) => {
                 self.cluster.drop_unfit(&name);
                 refuse(waiting, NackReason::NoRoute, out);
             }
+        }
+    }
+
+    /// An Interest for one of these segments waits until all are here, and signed.
+    fn gather(
+        &mut self,
+        waiting: PendingInterest,
+        id: BatchId,
+        batch: (&Arc<File>, Range<u64>),
+        out: &mut Vec<NetPacket>,
+    ) {
+        if !self.waiting.has_room_for(&waiting, self.now) {
+            return refuse(waiting, NackReason::Congestion, out);
+        }
+        match self.cluster.gather(&id, batch, self.now, waiting.until) {
+            Gathered::Signed => self.proceed(waiting, out),
+            Gathered::Lacks(names) => {
+                for name in &names {
+                    self.ask_network(name, out);
+                }
+                self.waiting.enter(Need::Batch(id), waiting);
+            }
+            Gathered::Unfit(name) => {
+                self.cluster.drop_unfit(&name);
+                self.proceed(waiting, out);
+            }
+            Gathered::NoRoom => refuse(waiting, NackReason::Congestion, out),
         }
     }
 
@@ -216,6 +264,8 @@ impl Store {
                         return refuse(waiting, reason, out);
                     }
                 }
+                // That is gathered instead.
+                Need::Batch(_) => {}
             }
         }
         if let Some(first) = needs.into_iter().next() {
@@ -270,6 +320,7 @@ mod tests {
             prefix: name("/cluster"),
             path: String::new(),
             key: ndn_packet::SigningKey::DigestSha256,
+            signatures: crate::Signatures::Batch,
         };
         (Store::new(options, questions), asked, tell)
     }

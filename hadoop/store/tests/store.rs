@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Bench, Hdfs, Server, entry, exception, listing, name, parameter};
-use ndn_packet::{Interest, NackReason, NetKind};
+use ndn_packet::{BatchSignature, Interest, NackReason, NetKind};
+use trunkline_store::Signatures;
 
 const REFUSED: Option<Result<(), NackReason>> = Some(Err(NackReason::NoRoute));
 
@@ -499,4 +500,47 @@ fn eventually(mut it: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(10));
         it()
     })
+}
+
+#[test]
+fn segments_have_one_signature_together_or_one_each() {
+    let file = Hdfs::of(&[80_000]);
+    for (signatures, together) in [(Signatures::Batch, true), (Signatures::Each, false)] {
+        let mut bench = Bench::with_signatures(&file, signatures);
+        let told = bench.told("/cluster/f");
+        assert_eq!(bench.read(&told, true), file.bytes());
+        let asked = bench.interests.len();
+        assert_eq!(asked, 80_000_usize.div_ceil(common::BLOCK_SEGMENT));
+        for n in [0, 31, 63, 64, 79] {
+            let data = bench.segment(&told.name, n).expect("an answer");
+            let data = data.expect("Data");
+            let batch = BatchSignature::of(&data).expect("well formed");
+            assert_eq!(batch.is_some(), together);
+            assert_eq!(data.verify_digest(), together, "as others see it");
+        }
+        assert_eq!(bench.interests.len(), asked, "what was signed is kept");
+    }
+}
+
+#[test]
+fn a_lost_block_takes_no_others_with_it() {
+    let file = Hdfs::of(&[2048, 2048, 2048]);
+    let mut bench = Bench::with(&file);
+    let told = bench.told("/cluster/f");
+    let lost = file.blocks[1].0.to_string();
+    bench.blocks.remove(&lost);
+    for (n, is_there) in [
+        (0, true),
+        (1, true),
+        (2, false),
+        (3, false),
+        (5, true),
+        (0, true),
+    ] {
+        let answer = bench.segment(&told.name, n).expect("an answer");
+        assert_eq!(answer.is_ok(), is_there, "segment {n}");
+        if let Ok(data) = answer {
+            assert!(common::key().verifier().verify(&data));
+        }
+    }
 }

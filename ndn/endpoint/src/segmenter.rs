@@ -3,7 +3,7 @@
 use crate::naming::SegmentName;
 use crate::rdr::Metadata;
 use bytes::Bytes;
-use ndn_packet::{ComponentBuf, Data, Interest, Name, Signer};
+use ndn_packet::{Batch, ComponentBuf, Data, DataWriter, Interest, Name, Signer};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -47,6 +47,11 @@ impl Segmenter {
     /// Sets the FreshnessPeriod of each segment; 10 s if never set.
     pub fn with_freshness(self, freshness: Duration) -> Self {
         Self { freshness, ..self }
+    }
+
+    /// Bytes of the object in each segment but the last.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
     }
 
     /// Name of the object, version included.
@@ -96,14 +101,37 @@ impl Segmenter {
             return Ok(None);
         };
         let name = self.prefix.append_segment(n);
-        Data::builder(&name)
+        self.begin(&name, range, fill).sign(signer).map(Some)
+    }
+
+    /// Puts segment `n` into a batch, as [`segment`](Self::segment) makes it; false beyond the last.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn join<E>(
+        &self,
+        n: u64,
+        batch: &mut Batch<'_, impl Signer + ?Sized>,
+        fill: impl FnOnce(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let Some(range) = self.range(n) else {
+            return Ok(false);
+        };
+        let name = self.prefix.append_segment(n);
+        self.begin(&name, range, fill).join(batch).map(|()| true)
+    }
+
+    fn begin<'a, E>(
+        &self,
+        name: &'a Name,
+        range: Range<u64>,
+        fill: impl FnOnce(u64, &mut [u8]) -> Result<(), E>,
+    ) -> DataWriter<'a, impl FnOnce(&mut [u8]) -> Result<(), E>> {
+        let len = (range.end - range.start) as usize;
+        Data::builder(name)
             .freshness(self.freshness)
             .final_block_id(ComponentBuf::segment(self.last()))
-            .content_with((range.end - range.start) as usize, |content| {
-                fill(range.start, content)
-            })
-            .sign(signer)
-            .map(Some)
+            .content_with(len, move |content| fill(range.start, content))
     }
 
     /// What RDR tells of the object.

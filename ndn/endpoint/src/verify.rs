@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndn_packet::{Data, KeyLocator, Verifier, signature_type};
+use ndn_packet::{BatchSignature, Data, KeyLocator, KnownRoots, Verifier, signature_type};
 
 /// What must be true of the signature of each Data before it is handed on.
 #[derive(Debug, Clone)]
@@ -45,20 +45,30 @@ impl VerifyPolicy {
     /// # Errors
     /// Why this Data may not be handed on.
     pub fn check(&self, data: &Data) -> Result<(), Distrust> {
+        self.check_with(data, &mut KnownRoots::default())
+    }
+
+    /// As [`check`](Self::check), for one packet after the other: a signature that a batch of them has together is
+    /// verified once. The `known` roots are to be this policy's alone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_with(&self, data: &Data, known: &mut KnownRoots) -> Result<(), Distrust> {
         let Self::Signed(verifier) = self else {
             return Ok(());
         };
-        if verifier.verify(data) {
+        if verifier.verify_with(data, known) {
             return Ok(());
         }
         let wanted = verifier.signature_type();
-        Err(match data.signature_type() {
-            signature_type::DIGEST_SHA256 if wanted == signature_type::DIGEST_SHA256 => {
-                Distrust::Corrupt
-            }
+        if self.is_digest() && data.signature_type() == wanted {
+            return Err(Distrust::Corrupt);
+        }
+        let by = SignedBy::of(data);
+        Err(match by.signature_type {
             signature_type::DIGEST_SHA256 | signature_type::NULL => Distrust::Unsigned,
-            found if found == wanted => Distrust::WrongKey(SignedBy::of(data)),
-            _ => Distrust::UnknownKey(SignedBy::of(data)),
+            found if found == wanted => Distrust::WrongKey(by),
+            _ => Distrust::UnknownKey(by),
         })
     }
 }
@@ -113,9 +123,13 @@ pub struct SignedBy {
 
 impl SignedBy {
     fn of(data: &Data) -> Self {
+        let (signature_type, key) = match BatchSignature::of(data) {
+            Ok(Some(batch)) => (batch.signature_type, batch.key_locator),
+            _ => (data.signature_type(), data.key_locator()),
+        };
         Self {
-            signature_type: data.signature_type(),
-            key: data.key_locator().map(|locator| locator.to_owned()),
+            signature_type,
+            key: key.map(|locator| locator.to_owned()),
         }
     }
 }

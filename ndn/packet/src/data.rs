@@ -209,6 +209,16 @@ impl Data {
             .expect("checked when the packet was parsed")
     }
 
+    /// TLV-VALUE of SignatureInfo.
+    pub(crate) fn signature_info_value(&self) -> &[u8] {
+        self.signature_info.of(&self.wire)
+    }
+
+    /// Whether nothing stands between SignatureInfo and SignatureValue.
+    pub(crate) fn signature_info_ends_signed(&self) -> bool {
+        self.signature_info.end == self.signed.end
+    }
+
     /// KeyLocator of the signature.
     pub fn key_locator(&self) -> Option<KeyLocatorRef<'_>> {
         self.signature_info().key_locator

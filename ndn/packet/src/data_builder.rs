@@ -2,7 +2,7 @@
 
 use crate::pieces::sha256_pieces;
 use crate::tlv::{self, types};
-use crate::{AsComponent, ComponentBuf, Name, Signer, signature_type};
+use crate::{AsComponent, Batch, ComponentBuf, Name, Signer, signature_type};
 use bytes::{Buf, Bytes, BytesMut};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -150,20 +150,15 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
-    /// The one place where a packet is put together. `fill` appends exactly `len` bytes of content.
-    ///
-    /// The buffer is allocated for the longest signature that the signer makes; a shorter one (ECDSA) can shorten the
-    /// outer header, which is why the header is written last, right before the body.
-    fn make<S: Signer + ?Sized, E>(
+    /// The one place where a packet is begun: a buffer for the whole of it, with all that precedes the content. `fill`
+    /// appends exactly `len` bytes of content; `tail` is the greatest length of what follows it.
+    pub(crate) fn begin<E>(
         self,
-        signer: &S,
         len: usize,
+        tail: usize,
         fill: impl FnOnce(&mut BytesMut) -> Result<(), E>,
-    ) -> Result<Bytes, E> {
+    ) -> Result<Begun, E> {
         let meta = self.meta_info_len();
-        let locator = signer.key_locator();
-        let info = tlv::nonneg_tlv_len(types::SIGNATURE_TYPE, signer.signature_type())
-            + locator.as_ref().map_or(0, |l| l.wire_len());
         let body = self.name.wire_len()
             + if meta > 0 {
                 tlv::tlv_len(types::META_INFO, meta)
@@ -171,24 +166,57 @@ impl<'a> DataBuilder<'a> {
                 0
             }
             + tlv::tlv_len(types::CONTENT, len)
-            + tlv::tlv_len(types::SIGNATURE_INFO, info)
-            + tlv::tlv_len(types::SIGNATURE_VALUE, signer.max_signature_len());
+            + tail;
         let room = tlv::tlv_len(types::DATA, body) - body;
         let mut buf = BytesMut::with_capacity(room + body);
         buf.resize(room, 0);
         self.put_head(&mut buf, len);
         fill(&mut buf)?;
-        tlv::write_header(&mut buf, types::SIGNATURE_INFO, info);
-        tlv::write_nonneg_tlv(&mut buf, types::SIGNATURE_TYPE, signer.signature_type());
+        Ok(Begun { buf, room })
+    }
+
+    fn make<S: Signer + ?Sized, E>(
+        self,
+        signer: &S,
+        len: usize,
+        fill: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<Bytes, E> {
+        let locator = signer.key_locator();
+        let info = tlv::nonneg_tlv_len(types::SIGNATURE_TYPE, signer.signature_type())
+            + locator.as_ref().map_or(0, |l| l.wire_len());
+        let tail = tlv::tlv_len(types::SIGNATURE_INFO, info)
+            + tlv::tlv_len(types::SIGNATURE_VALUE, signer.max_signature_len());
+        let mut begun = self.begin(len, tail, fill)?;
+        let buf = &mut begun.buf;
+        tlv::write_header(buf, types::SIGNATURE_INFO, info);
+        tlv::write_nonneg_tlv(buf, types::SIGNATURE_TYPE, signer.signature_type());
         if let Some(locator) = locator {
-            locator.encode(&mut buf);
+            locator.encode(buf);
         }
-        put_signature(&mut buf, room, signer);
-        let body = buf.len() - room;
+        put_signature(buf, begun.room, signer);
+        Ok(begun.end())
+    }
+}
+
+/// A packet in the making, from Name on.
+///
+/// The buffer is allocated for the longest signature that the signer makes; a shorter one (ECDSA) can shorten the
+/// outer header, which is why the header is written last, right before the body.
+pub(crate) struct Begun {
+    pub(crate) buf: BytesMut,
+    /// Where the Name begins; before it is room for the outer header.
+    pub(crate) room: usize,
+}
+
+impl Begun {
+    /// The packet, which has all its elements now.
+    pub(crate) fn end(mut self) -> Bytes {
+        let body = self.buf.len() - self.room;
         let header = tlv::tlv_len(types::DATA, body) - body;
-        tlv::write_header(&mut &mut buf[room - header..room], types::DATA, body);
-        buf.advance(room - header);
-        Ok(buf.freeze())
+        let start = self.room - header;
+        tlv::write_header(&mut &mut self.buf[start..self.room], types::DATA, body);
+        self.buf.advance(start);
+        self.buf.freeze()
     }
 }
 
@@ -211,10 +239,27 @@ where
     /// What the writer of the content returned.
     pub fn sign<S: Signer + ?Sized>(self, signer: &S) -> Result<Bytes, E> {
         let (len, fill) = (self.len, self.fill);
-        self.builder.make(signer, len, |buf| {
-            let start = buf.len();
-            buf.resize(start + len, 0);
-            fill(&mut buf[start..])
-        })
+        self.builder.make(signer, len, in_place(len, fill))
+    }
+
+    /// Puts the packet into a batch, behind those that are in it.
+    ///
+    /// # Errors
+    /// What the writer of the content returned; the batch is as it was.
+    pub fn join<S: Signer + ?Sized>(self, batch: &mut Batch<'_, S>) -> Result<(), E> {
+        let (len, fill) = (self.len, self.fill);
+        batch.push(|tail| self.builder.begin(len, tail, in_place(len, fill)))
+    }
+}
+
+/// Writes content of `len` bytes at the end of a buffer.
+fn in_place<E>(
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> impl FnOnce(&mut BytesMut) -> Result<(), E> {
+    move |buf: &mut BytesMut| {
+        let start = buf.len();
+        buf.resize(start + len, 0);
+        fill(&mut buf[start..])
     }
 }

@@ -10,7 +10,7 @@
 //! | packets | [`Interest`], [`Data`] with their builders, [`Packet`] |
 //! | link layer | [`lp::LpPacket`], [`lp::Fragmenter`], [`lp::Reassembler`], [`PitToken`] |
 //! | what a forwarder, a face and an application exchange | [`NetPacket`] |
-//! | signatures | [`SigningKey`] (a [`Signer`]), [`Verifier`] |
+//! | signatures | [`SigningKey`] (a [`Signer`]), [`Verifier`]; one for many packets: [`Batch`], [`BatchSignature`] |
 //! | stream faces | [`tlv::frame_len`] finds where a packet ends |
 //!
 //! A packet toward a stranger has at most [`MAX_PACKET`] bytes; between two faces that agreed to it (by
@@ -26,6 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batch;
+mod batch_builder;
 mod compact;
 mod component;
 mod data;
@@ -46,6 +48,8 @@ pub mod tlv;
 mod uri;
 mod verifier;
 
+pub use batch::{BatchSignature, KnownRoots};
+pub use batch_builder::Batch;
 pub use component::{AsComponent, Component, ComponentBuf};
 pub use data::{Data, content_type};
 pub use data_builder::{DataBuilder, DataWriter};

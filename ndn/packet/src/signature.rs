@@ -127,6 +127,11 @@ pub struct SignatureInfo<'a> {
 }
 
 impl<'a> SignatureInfo<'a> {
+    /// Bytes of the element in Data whose TLV-VALUE this is.
+    pub(crate) fn tlv_len(value: &[u8]) -> usize {
+        tlv::tlv_len(types::SIGNATURE_INFO, value.len())
+    }
+
     /// Reads the TLV-VALUE of a SignatureInfo (`interest` false) or InterestSignatureInfo (`interest` true).
     pub(crate) fn parse(value: &'a [u8], interest: bool) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(value);
@@ -181,7 +186,7 @@ impl<'a> SignatureInfo<'a> {
     }
 }
 
-fn key_locator(value: &[u8]) -> Result<KeyLocatorRef<'_>, DecodeError> {
+pub(crate) fn key_locator(value: &[u8]) -> Result<KeyLocatorRef<'_>, DecodeError> {
     let mut reader = Reader::new(value);
     let mut found = None;
     while let Some(e) = reader.next()? {

@@ -1,7 +1,7 @@
 //! Keys that verify: DigestSha256, HMAC-SHA256, ECDSA P-256 and Ed25519.
 
 use crate::pieces::{hmac_pieces, joined, sha256_pieces};
-use crate::{KeyError, signature_type};
+use crate::{KeyError, KnownRoots, signature_type};
 use ring::hmac;
 use ring::signature::{ECDSA_P256_SHA256_ASN1, ED25519, UnparsedPublicKey};
 use std::fmt;
@@ -72,6 +72,11 @@ impl Verifier {
         }
     }
 
+    /// Whether it says who made a packet: there is a key.
+    pub fn is_key(&self) -> bool {
+        !matches!(self, Verifier::DigestSha256 | Verifier::Null)
+    }
+
     /// Whether `signature`, said to be of `signature_type`, is this key's over the pieces.
     pub fn verify_pieces(&self, signature_type: u64, pieces: &[&[u8]], signature: &[u8]) -> bool {
         if signature_type != self.signature_type() {
@@ -96,8 +101,17 @@ impl Verifier {
         }
     }
 
-    /// Whether the Data is signed by this key.
+    /// Whether the Data is signed by this key, alone or in a [`Batch`](crate::Batch).
     pub fn verify(&self, data: &crate::Data) -> bool {
+        self.verify_with(data, &mut KnownRoots::default())
+    }
+
+    /// As [`verify`](Self::verify); a batch's signature is verified once for each of the `known` roots, which are to be
+    /// this verifier's alone.
+    pub fn verify_with(&self, data: &crate::Data, known: &mut KnownRoots) -> bool {
+        if self.is_key() && data.signature_type() == signature_type::DIGEST_SHA256 {
+            return self.verify_batched(data, known);
+        }
         self.verify_pieces(
             data.signature_type(),
             &[data.signed_portion()],

@@ -9,6 +9,7 @@ fn cluster() -> Cluster {
         prefix: name("/c"),
         path: String::new(),
         key: SigningKey::DigestSha256,
+        signatures: Signatures::Batch,
     })
 }
 
@@ -118,14 +119,14 @@ fn a_block_segment_that_is_kept_keeps_no_buffer() {
     let mut cluster = cluster();
     let buffer = Bytes::from(vec![7; 100_000]);
     let segment = name("/hadoop/blocks/BP-1/7").append_segment(0);
-    cluster.keep(&segment, &buffer.slice(..5));
+    cluster.keep(&segment, &buffer.slice(..5), Duration::ZERO);
     assert_eq!(
         cluster.segments.peek(&segment).map(|c| &c[..]),
         Some(&[7; 5][..])
     );
     assert!(buffer.is_unique());
     for n in 0..1000 {
-        cluster.keep(&segment.append_segment(n), &buffer);
+        cluster.keep(&segment.append_segment(n), &buffer, Duration::ZERO);
     }
     assert!(cluster.segments.bytes() <= SEGMENTS_BYTES);
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ndn_endpoint::rdr::{self, Metadata};
 use ndn_packet::{Data, Interest, NackReason, Name, NetKind, NetPacket, SigningKey};
 use trunkline_native::{ChecksumType, SegmentHeader};
-use trunkline_store::{Cut, NameNode, Questions, Store, StoreOptions};
+use trunkline_store::{Cut, NameNode, Questions, Signatures, Store, StoreOptions};
 
 pub use server::Server;
 
@@ -138,6 +138,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(addresses: Vec<String>) -> Self {
+        Self::signing(addresses, Signatures::Batch)
+    }
+
+    /// As `new`, with so many signatures.
+    pub fn signing(addresses: Vec<String>, signatures: Signatures) -> Self {
         let namenode = NameNode::new(addresses, "a user");
         let cut = Cut {
             root: name("/hadoop"),
@@ -154,6 +159,7 @@ impl Bench {
             prefix: name("/cluster"),
             path: String::from("/published"),
             key: key(),
+            signatures,
         };
         Self {
             store: Store::new(options, questions),
@@ -168,12 +174,17 @@ impl Bench {
 
     /// A store over a NameNode whose only file is `file`, at `/published/f`.
     pub fn with(file: &Hdfs) -> Self {
+        Self::with_signatures(file, Signatures::Batch)
+    }
+
+    /// As `with`, with so many signatures.
+    pub fn with_signatures(file: &Hdfs, signatures: Signatures) -> Self {
         let told = file.clone();
         let server = Server::start(Box::new(move |query| match query.split('?').next() {
             Some("/webhdfs/v1/published/f") => told.answer(query),
             _ => (404, exception("FileNotFoundException")),
         }));
-        let mut bench = Self::new(vec![server.address]);
+        let mut bench = Self::signing(vec![server.address], signatures);
         bench.have(file);
         bench
     }

@@ -21,7 +21,7 @@ use crate::rtt::RttEstimator;
 use crate::template::InterestTemplate;
 use fastrand::Rng;
 use late::Suspicion;
-use ndn_packet::{Name, NameRef};
+use ndn_packet::{KnownRoots, Name, NameRef};
 use slot::{Slot, SlotState};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -80,6 +80,8 @@ pub struct Consumer {
     flowing_since: Duration,
     now: Duration,
     rejects: BTreeMap<u64, u32>,
+    /// Of batches whose signatures were verified.
+    known_roots: KnownRoots,
     stats: ConsumerStats,
 }
 
@@ -135,6 +137,7 @@ impl Consumer {
             flowing_since: now,
             now,
             rejects: BTreeMap::new(),
+            known_roots: KnownRoots::default(),
             stats: ConsumerStats::default(),
             config,
         };

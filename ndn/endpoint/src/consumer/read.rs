@@ -15,7 +15,7 @@ impl Consumer {
             match &slot.state {
                 SlotState::Taken => self.advance(),
                 SlotState::Received(data) => {
-                    if let Err(why) = self.config.verify.check(data) {
+                    if let Err(why) = self.config.verify.check_with(data, &mut self.known_roots) {
                         self.reject_for(self.base, why);
                         return None;
                     }

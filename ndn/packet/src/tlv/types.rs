@@ -76,3 +76,9 @@ pub const NOT_BEFORE: u32 = 0xfe;
 pub const NOT_AFTER: u32 = 0xff;
 /// NDNLPv2 packet.
 pub const LP_PACKET: u32 = 0x64;
+/// SignatureInfo of DigestSha256: a key's signature for a batch of packets (not NDN's own; ignored by who does not know it).
+pub const BATCH_SIGNATURE: u32 = 0xf5a0;
+/// BatchSignature: the packet's place in the batch.
+pub const BATCH_PLACE: u32 = 0xf5a2;
+/// BatchSignature: digests on the way from the packet to the root.
+pub const BATCH_PATH: u32 = 0xf5a4;

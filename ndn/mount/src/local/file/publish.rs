@@ -9,8 +9,9 @@ use super::read::Published;
 use super::{Draft, OpenFile, told};
 use crate::local::Access;
 
-/// Versions published that may wait for a sync.
-const MAX_UNSYNCED: usize = 1000;
+/// Versions published that may wait for a sync. One each second takes them, without anybody waiting for it; who closes
+/// more than these until then does.
+const MAX_UNSYNCED: usize = 16_384;
 
 impl OpenFile {
     /// A handle that may write is closed by one of those who have it.
