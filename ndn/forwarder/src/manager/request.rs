@@ -4,6 +4,7 @@ use crate::face::FaceId;
 use ndn_packet::{Component, Interest, Name, NetKind, NetPacket, PitToken};
 
 /// A request that management got.
+#[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) interest: Interest,
     pub(crate) name: Name,
