@@ -247,10 +247,18 @@ fn flood_without_a_route() {
 /// Forty faces of other hosts, each of which hears what the other 39 ask for. Half of them never read.
 #[test]
 fn flood_under_self_learning() {
-    let mut target = Target::start(
-        "scope = \"non-local\"",
-        "[[strategy]]\nprefix = \"/\"\nname = \"self-learning\"\n",
-    );
+    flood_self_learning("");
+}
+
+/// The same, where what one face asks for and the others hear goes from thread to thread.
+#[test]
+fn flood_of_several_workers() {
+    flood_self_learning("[workers]\ncount = 2\n");
+}
+
+fn flood_self_learning(more: &str) {
+    let strategy = "[[strategy]]\nprefix = \"/\"\nname = \"self-learning\"\n";
+    let mut target = Target::start("scope = \"non-local\"", &format!("{strategy}{more}"));
     let streams = target.connections(40);
     target.withstands(&[
         &|over| {

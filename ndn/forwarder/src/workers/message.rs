@@ -6,7 +6,7 @@ use crate::strategy::StrategyKind;
 use ndn_packet::{Name, NetPacket};
 
 /// Something that a worker has for another one. The driver brings it there, and keeps an order: what was taken from any
-/// worker before something else was taken from any is given to a third one before that.
+/// worker before something else was taken from any is given to a third one before that. A packet may be late, and lost.
 #[derive(Debug)]
 pub struct Message(pub(crate) Body);
 
@@ -68,8 +68,19 @@ impl Message {
     }
 
     /// Bytes that it counts for while it waits.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.packet_bytes()
+    }
+
+    /// The face that it came by, where it is a packet, of which others may come, and not a change of state or a request
+    /// of management.
+    pub fn face(&self) -> Option<FaceId> {
+        match &self.0 {
+            Body::Packet { face, .. } | Body::Find { face, .. } | Body::Data { face, .. } => {
+                Some(*face)
+            }
+            Body::Control(_) => None,
+        }
     }
 
     /// Bytes that it holds beside itself.

@@ -67,6 +67,8 @@ impl<C: NodeCore> Driver<C> {
     }
 
     fn status(&mut self) -> LoopStatus {
+        // What has been said to be so is told.
+        self.core.take_parcels(self.now);
         let (queues, uses) = (self.queues(), self.budgets.uses());
         self.core.forwarder_mut().set_queues(queues);
         self.core.forwarder_mut().set_driver_memory(uses);

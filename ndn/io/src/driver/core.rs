@@ -65,6 +65,11 @@ pub(crate) trait Core {
         None
     }
 
+    /// How many loops there are.
+    fn loops(&self) -> usize {
+        1
+    }
+
     /// Whether listeners are with this loop.
     fn listens(&self) -> bool {
         true
@@ -87,8 +92,22 @@ pub(crate) trait NodeCore: Core {
         None
     }
 
-    /// Takes what has come from other loops.
+    /// Takes what has come from other loops, but packets.
     fn take_parcels(&mut self, _now: Duration) {}
+
+    /// Faces of which packets have come from other loops.
+    fn arrivals(&mut self, _now: Duration) -> usize {
+        0
+    }
+
+    /// Takes so many of those packets at most, of the face whose turn it is; how many, and whether these were its last.
+    /// `None` where there are none, or what comes of others is to be taken first.
+    fn take_packets(&mut self, _now: Duration, _most: usize) -> Option<(usize, bool)> {
+        None
+    }
+
+    /// Another face has its turn.
+    fn end_turn(&mut self) {}
 
     /// Something for the loop of what has come.
     fn next_parcel(&mut self) -> Option<Parcel> {

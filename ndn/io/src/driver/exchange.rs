@@ -1,8 +1,9 @@
 //! What the loops of one node have for each other, where its forwarder has several workers.
 //!
-//! Each loop has a queue that all others put batches into, without a lock. What a loop has put there and nobody has taken
-//! yet counts as that loop's outputs: while it is much, the loop reads no more of its faces, and what comes beyond its
-//! bound is dropped and counted by its worker.
+//! Each loop has two queues that all others put batches into, without a lock: one for packets, of each of which many may
+//! come, and one for parcels, of which nothing comes: what is to be sent, and changes of state. What a loop has put there
+//! and nobody has taken yet counts as that loop's outputs. While it is much the loop reads no more of its faces; while its
+//! parcels are, it takes no more packets of others; what comes beyond its bound is dropped and counted by its worker.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,58 +59,106 @@ impl Parcel {
     }
 }
 
-/// Parcels that go together.
-struct Batch {
-    parcels: Vec<Parcel>,
+/// What goes together.
+struct Batch<T> {
+    contents: Vec<T>,
     bytes: usize,
     from: usize,
+}
+
+/// A queue that all other loops put batches into.
+struct Lane<T> {
+    sender: mpsc::Sender<Batch<T>>,
+    /// Batches that are in the queue, or about to be.
+    pending: AtomicUsize,
+}
+
+impl<T> Lane<T> {
+    fn new() -> (Self, mpsc::Receiver<Batch<T>>) {
+        let (sender, receiver) = mpsc::channel();
+        let pending = AtomicUsize::new(0);
+        (Self { sender, pending }, receiver)
+    }
+
+    fn put(&self, batch: Batch<T>) {
+        // Before the batch is there: the loop looks at it when it goes to sleep, and must not miss one.
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        // Fails only where that loop has ended, and with it the node.
+        let _ = self.sender.send(batch);
+    }
+
+    fn take(&self, receiver: &mpsc::Receiver<Batch<T>>) -> Option<Batch<T>> {
+        let batch = receiver.try_recv().ok()?;
+        self.pending.fetch_sub(1, Ordering::SeqCst);
+        Some(batch)
+    }
+
+    fn pending(&self) -> usize {
+        self.pending.load(Ordering::SeqCst)
+    }
+}
+
+/// The way into one loop.
+struct Inbox {
+    parcels: Lane<Parcel>,
+    packets: Lane<Message>,
+    /// Bytes that this loop has put into others' queues and that are there yet.
+    under_way: AtomicUsize,
+    /// Those of them that are parcels.
+    parcels_under_way: AtomicUsize,
+    /// What wakes the loop, once it is there.
+    shared: OnceLock<Arc<Shared>>,
 }
 
 /// The ways into all loops.
 pub(crate) struct Exchange {
     loops: Vec<Inbox>,
-    /// Bytes of a loop in others' queues from which on it reads no more of its faces.
+    /// Bytes of a loop in others' queues from which on it brings no more.
     limit: usize,
 }
 
-/// The way into one loop.
-struct Inbox {
-    sender: mpsc::Sender<Batch>,
-    /// Batches that are in the queue, or about to be.
-    pending: AtomicUsize,
-    /// Bytes that this loop has put into others' queues and that are there yet.
-    under_way: AtomicUsize,
-    /// What wakes the loop, once it is there.
-    shared: OnceLock<Arc<Shared>>,
-}
-
 impl Exchange {
-    /// An exchange for so many loops, with an end for each. A loop with so many bytes in others' queues is to read no more
-    /// of its faces.
+    /// An exchange for so many loops, with an end for each. A loop with so many bytes in others' queues is to bring no
+    /// more.
     pub fn between(loops: usize, limit: usize) -> Vec<Desk> {
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..loops).map(|_| mpsc::channel()).unzip();
-        let inbox = |sender| Inbox {
-            sender,
-            pending: AtomicUsize::new(0),
-            under_way: AtomicUsize::new(0),
-            shared: OnceLock::new(),
-        };
+        let mut ends = Vec::new();
+        let inboxes = (0..loops).map(|_| {
+            let (parcels, from_parcels) = Lane::new();
+            let (packets, from_packets) = Lane::new();
+            ends.push((from_parcels, from_packets));
+            Inbox {
+                parcels,
+                packets,
+                under_way: AtomicUsize::new(0),
+                parcels_under_way: AtomicUsize::new(0),
+                shared: OnceLock::new(),
+            }
+        });
         let exchange = Arc::new(Exchange {
-            loops: senders.into_iter().map(inbox).collect(),
+            loops: inboxes.collect(),
             limit,
         });
-        let desk = |(number, receiver)| Desk {
+        let desk = |(number, (parcels, packets))| Desk {
             exchange: exchange.clone(),
             number,
-            receiver,
-            outgoing: (0..loops).map(|_| Vec::new()).collect(),
+            parcels,
+            packets,
+            outgoing: (0..loops).map(|_| (Vec::new(), Vec::new())).collect(),
         };
-        receivers.into_iter().enumerate().map(desk).collect()
+        ends.into_iter().enumerate().map(desk).collect()
     }
 
     fn wake(&self, number: usize) {
         if let Some(shared) = self.loops[number].shared.get() {
             shared.wake();
+        }
+    }
+
+    /// So many bytes of a loop have been taken. Where it may bring more again, it is woken.
+    fn taken(&self, from: usize, bytes: usize, counter: &AtomicUsize) {
+        let before = counter.fetch_sub(bytes, Ordering::SeqCst);
+        if before >= self.limit && before - bytes < self.limit {
+            self.wake(from);
         }
     }
 }
@@ -118,12 +167,17 @@ impl Exchange {
 pub(crate) struct Desk {
     exchange: Arc<Exchange>,
     number: usize,
-    receiver: mpsc::Receiver<Batch>,
-    /// What is to be put into the queue of each loop.
-    outgoing: Vec<Vec<Parcel>>,
+    parcels: mpsc::Receiver<Batch<Parcel>>,
+    packets: mpsc::Receiver<Batch<Message>>,
+    /// What is to be put into the queues of each loop.
+    outgoing: Vec<(Vec<Parcel>, Vec<Message>)>,
 }
 
 impl Desk {
+    fn own(&self) -> &Inbox {
+        &self.exchange.loops[self.number]
+    }
+
     /// Which loop this is.
     pub fn number(&self) -> usize {
         self.number
@@ -137,72 +191,102 @@ impl Desk {
     /// Says what wakes this loop.
     pub fn set_shared(&self, shared: Arc<Shared>) {
         // It is set once, when the loop is made.
-        let _ = self.exchange.loops[self.number].shared.set(shared);
+        let _ = self.own().shared.set(shared);
     }
 
     /// Has another loop get something with the next [`Desk::dispatch`].
     pub fn put(&mut self, to: usize, parcel: Parcel) {
-        self.outgoing[to].push(parcel);
+        match parcel {
+            Parcel::Message(message) if message.face().is_some() => {
+                self.outgoing[to].1.push(message);
+            }
+            parcel => self.outgoing[to].0.push(parcel),
+        }
     }
 
     /// Puts what there is into the other loops' queues. The first worker's comes last: what it makes known because of it
     /// reaches the others after it.
     pub fn dispatch(&mut self) {
         for to in (0..self.outgoing.len()).rev() {
-            if self.outgoing[to].is_empty() {
+            let (parcels, packets) = &mut self.outgoing[to];
+            if parcels.is_empty() && packets.is_empty() {
                 continue;
             }
-            let parcels = std::mem::take(&mut self.outgoing[to]);
-            let packets = parcels.iter().map(Parcel::bytes).sum::<usize>();
-            let bytes = packets + parcels.capacity() * size_of::<Parcel>();
-            let own = &self.exchange.loops[self.number];
-            own.under_way.fetch_add(bytes, Ordering::SeqCst);
-            let inbox = &self.exchange.loops[to];
-            // Before the batch is there: the loop looks at it when it goes to sleep, and must not miss one.
-            inbox.pending.fetch_add(1, Ordering::SeqCst);
-            let batch = Batch {
-                parcels,
-                bytes,
-                from: self.number,
-            };
-            // Fails only where that loop has ended, and with it the node.
-            let _ = inbox.sender.send(batch);
+            let (parcels, packets) = (std::mem::take(parcels), std::mem::take(packets));
+            let (own, inbox) = (self.own(), &self.exchange.loops[to]);
+            let from = self.number;
+            if !parcels.is_empty() {
+                let beside: usize = parcels.iter().map(Parcel::bytes).sum();
+                let bytes = beside + parcels.capacity() * size_of::<Parcel>();
+                own.under_way.fetch_add(bytes, Ordering::SeqCst);
+                own.parcels_under_way.fetch_add(bytes, Ordering::SeqCst);
+                inbox.parcels.put(Batch {
+                    contents: parcels,
+                    bytes,
+                    from,
+                });
+            }
+            if !packets.is_empty() {
+                let bytes = packets.iter().map(Message::bytes).sum();
+                own.under_way.fetch_add(bytes, Ordering::SeqCst);
+                inbox.packets.put(Batch {
+                    contents: packets,
+                    bytes,
+                    from,
+                });
+            }
             self.exchange.wake(to);
         }
     }
 
-    /// Batches in this loop's queue.
-    pub fn pending(&self) -> usize {
-        self.exchange.loops[self.number]
-            .pending
-            .load(Ordering::SeqCst)
+    /// Batches of parcels that have come.
+    pub fn parcels(&self) -> usize {
+        self.own().parcels.pending()
     }
 
-    /// Takes a batch out of this loop's queue.
-    pub fn take(&mut self) -> Option<Vec<Parcel>> {
-        let batch = self.receiver.try_recv().ok()?;
-        let inbox = &self.exchange.loops[self.number];
-        inbox.pending.fetch_sub(1, Ordering::SeqCst);
-        let sender = &self.exchange.loops[batch.from].under_way;
-        let before = sender.fetch_sub(batch.bytes, Ordering::SeqCst);
-        let limit = self.exchange.limit;
-        if before >= limit && before - batch.bytes < limit {
-            // It may have stopped reading for that.
-            self.exchange.wake(batch.from);
+    /// Batches of packets that have come.
+    pub fn packets(&self) -> usize {
+        self.own().packets.pending()
+    }
+
+    /// Takes parcels that have come.
+    pub fn take_parcels(&mut self) -> Option<Vec<Parcel>> {
+        let batch = self.own().parcels.take(&self.parcels)?;
+        let sender = &self.exchange.loops[batch.from];
+        let counters = [&sender.under_way, &sender.parcels_under_way];
+        for counter in counters {
+            self.exchange.taken(batch.from, batch.bytes, counter);
         }
-        Some(batch.parcels)
+        Some(batch.contents)
+    }
+
+    /// Takes packets that have come, and the number of the loop that they are from, for which they count as under way until
+    /// [`Desk::give_back`]. What was put before them, parcels too, is there to be taken then.
+    pub fn take_packets(&mut self) -> Option<(usize, Vec<Message>)> {
+        let batch = self.own().packets.take(&self.packets)?;
+        Some((batch.from, batch.contents))
+    }
+
+    /// So many bytes of packets of a loop are done with.
+    pub fn give_back(&self, from: usize, bytes: usize) {
+        let counter = &self.exchange.loops[from].under_way;
+        self.exchange.taken(from, bytes, counter);
     }
 
     /// Bytes of this loop that other loops have not taken yet.
     pub fn under_way(&self) -> usize {
-        self.exchange.loops[self.number]
-            .under_way
-            .load(Ordering::SeqCst)
+        self.own().under_way.load(Ordering::SeqCst)
     }
 
-    /// Whether this loop may read more of its faces.
+    /// Whether this loop may read its faces.
     pub fn has_room(&self) -> bool {
         self.under_way() < self.exchange.limit
+    }
+
+    /// Whether this loop may take packets of others. They wait for parcels alone, which all loops take at any time: so no
+    /// two loops wait for each other.
+    pub fn has_room_for_answers(&self) -> bool {
+        self.own().parcels_under_way.load(Ordering::SeqCst) < self.exchange.limit
     }
 
     /// This loop has ended: so do the others, since it had a part of all names.
@@ -236,11 +320,11 @@ mod tests {
             }
         }
         desks[1].dispatch();
-        assert_eq!((desks[0].pending(), desks[1].pending()), (2, 0));
+        assert_eq!((desks[0].parcels(), desks[1].parcels()), (2, 0));
         assert!(desks[1].under_way() >= 20 * size_of::<Parcel>());
         for to in [0, 2] {
             let mut got = Vec::new();
-            while let Some(parcels) = desks[to].take() {
+            while let Some(parcels) = desks[to].take_parcels() {
                 got.extend(parcels.into_iter().map(|parcel| match parcel {
                     Parcel::Destroy(face) => face.0,
                     _ => panic!("another parcel"),
@@ -248,7 +332,7 @@ mod tests {
             }
             assert_eq!(got, (0..10).collect::<Vec<_>>());
         }
-        assert_eq!((desks[0].pending(), desks[1].under_way()), (0, 0));
+        assert_eq!((desks[0].parcels(), desks[1].under_way()), (0, 0));
     }
 
     /// A loop that goes to sleep while others put batches into its queue misses none.
@@ -273,17 +357,17 @@ mod tests {
         let mut events = mio::Events::with_capacity(4);
         let mut got = 0;
         while got < BATCHES {
-            if shared.may_sleep() && receiver.pending() == 0 {
+            if shared.may_sleep() && receiver.parcels() == 0 {
                 let patience = Some(Duration::from_secs(60));
                 poll.poll(&mut events, patience).expect("a poll");
                 assert!(!events.is_empty(), "asleep with {got} of {BATCHES}");
             }
             shared.awake();
-            while let Some(parcels) = receiver.take() {
+            while let Some(parcels) = receiver.take_parcels() {
                 got += parcels.len() as u64;
             }
         }
         let sender = sending.join().expect("a thread");
-        assert_eq!((sender.under_way(), receiver.pending()), (0, 0));
+        assert_eq!((sender.under_way(), receiver.parcels()), (0, 0));
     }
 }

@@ -172,8 +172,9 @@ impl<C: Core> Driver<C> {
     }
 
     /// How many packets may be handed over at once.
-    fn burst(&self) -> usize {
-        let faces = self.by_face.len().max(1);
+    pub(super) fn burst(&self) -> usize {
+        // Other loops have about as many.
+        let faces = self.by_face.len().max(1) * self.core.loops();
         self.burst.min(MOST_BURST_OUTPUTS / faces).max(1)
     }
 

@@ -150,7 +150,7 @@ impl<C: NodeCore> Driver<C> {
 
     /// Carries out all that the forwarder asks, and some of what applications answer to it, which
     /// enters the forwarder at once: two that answer each other without end are not to hold the loop.
-    fn carry_out(&mut self) {
+    pub(super) fn carry_out(&mut self) {
         self.do_parcels();
         // What other workers are to know is with them before anybody hears that it is so.
         self.core.dispatch();

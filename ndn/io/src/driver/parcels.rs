@@ -1,9 +1,9 @@
 //! What other loops of the node have for this one.
 
-use super::Driver;
 use super::core::NodeCore;
 use super::exchange::{Adopted, Parcel};
 use super::slots::{FaceKind, Stream, StreamOrigin, StreamState};
+use super::{Driver, TURN_PACKETS, TURN_SENT};
 use crate::face::io::Side;
 use crate::face::link::LinkCounters;
 use crate::face::stream::StreamFace;
@@ -13,6 +13,33 @@ impl<C: NodeCore> Driver<C> {
     pub(super) fn take_parcels(&mut self) {
         self.core.take_parcels(self.now);
         self.do_parcels();
+        // What comes meanwhile has its turn after the faces.
+        for _ in 0..self.core.arrivals(self.now) {
+            if !self.take_turn() {
+                return;
+            }
+        }
+    }
+
+    /// A turn of a face of another loop whose packets are at home here; false where no more may be taken now.
+    fn take_turn(&mut self) -> bool {
+        let end = self.sent + TURN_SENT;
+        let mut left = TURN_PACKETS;
+        loop {
+            let most = self.burst().min(left);
+            let Some((count, is_done)) = self.core.take_packets(self.now, most) else {
+                return false;
+            };
+            self.carry_out();
+            left -= count;
+            if is_done {
+                return true;
+            }
+            if left == 0 || self.sent >= end {
+                self.core.end_turn();
+                return true;
+            }
+        }
     }
 
     /// Does what has been taken of it.

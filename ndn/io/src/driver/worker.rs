@@ -6,11 +6,55 @@ use std::time::Duration;
 
 use ndn_forwarder::{CreateFaceError, FaceId, FaceSpec, Forwarder, Message};
 use ndn_packet::NetPacket;
+use rustc_hash::FxHashMap;
 
 use super::core::{Core, NodeCore};
 use super::exchange::{Desk, Parcel};
 use crate::face::link::LinkCounters;
 use crate::uri::FaceUri;
+
+/// Packets by the faces that they came by, which have turns as the loop's own faces have: whoever asks without end keeps
+/// nobody's Interests from theirs.
+#[derive(Default)]
+struct Turns {
+    queues: FxHashMap<FaceId, VecDeque<(usize, Message)>>,
+    /// Those that have packets; the first has its turn.
+    faces: VecDeque<FaceId>,
+}
+
+impl Turns {
+    fn push(&mut self, from: usize, message: Message) {
+        let Some(face) = message.face() else {
+            return;
+        };
+        let queue = self.queues.entry(face).or_default();
+        if queue.is_empty() {
+            self.faces.push_back(face);
+        }
+        queue.push_back((from, message));
+    }
+
+    /// Takes so many packets at most of the face whose turn it is; its turn ends where these were all.
+    fn take(&mut self, most: usize, mut each: impl FnMut(usize, Message)) -> usize {
+        let Some(queue) = self
+            .faces
+            .front()
+            .and_then(|face| self.queues.get_mut(face))
+        else {
+            return 0;
+        };
+        let count = most.min(queue.len());
+        queue
+            .drain(..count)
+            .for_each(|(from, message)| each(from, message));
+        if queue.is_empty()
+            && let Some(face) = self.faces.pop_front()
+        {
+            self.queues.remove(&face);
+        }
+        count
+    }
+}
 
 /// The core of a loop that has others beside it.
 pub(crate) struct Worker {
@@ -18,6 +62,8 @@ pub(crate) struct Worker {
     desk: Desk,
     /// What has come for the loop and is not yet done.
     parcels: VecDeque<Parcel>,
+    /// Packets that have come and that the worker has not taken in yet, each with the loop that it is from.
+    packets: Turns,
     messages: Vec<Message>,
     /// The loop that has the next peer's face.
     next_loop: usize,
@@ -29,6 +75,7 @@ impl Worker {
             forwarder,
             desk,
             parcels: VecDeque::new(),
+            packets: Turns::default(),
             messages: Vec::new(),
             next_loop: 0,
         }
@@ -38,11 +85,11 @@ impl Worker {
         &self.desk
     }
 
-    /// Takes what has come, and has the worker do what is for it.
+    /// Takes parcels that have come, and has the worker do what is for it.
     fn take(&mut self, now: Duration) {
-        // What comes meanwhile has its turn after the faces.
-        for _ in 0..self.desk.pending() {
-            let Some(parcels) = self.desk.take() else {
+        // Those that come meanwhile have their turn later.
+        for _ in 0..self.desk.parcels() {
+            let Some(parcels) = self.desk.take_parcels() else {
                 return;
             };
             for parcel in parcels {
@@ -74,12 +121,14 @@ impl Core for Worker {
     }
 
     fn may_sleep(&self) -> bool {
-        self.desk.pending() == 0 && self.parcels.is_empty()
+        let packets = self.desk.packets() > 0 || !self.packets.faces.is_empty();
+        let takes_packets = packets && self.desk.has_room_for_answers();
+        !takes_packets && self.desk.parcels() == 0 && self.parcels.is_empty()
     }
 
     fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {
         // What others knew before a packet was sent is known here before it is taken in.
-        if self.desk.pending() > 0 {
+        if self.desk.parcels() > 0 {
             self.take(now);
         }
         self.forwarder.receive_batch(now, face, packets);
@@ -141,6 +190,10 @@ impl Core for Worker {
         (next != self.desk.number()).then_some(next)
     }
 
+    fn loops(&self) -> usize {
+        self.desk.loops()
+    }
+
     fn listens(&self) -> bool {
         self.desk.number() == 0
     }
@@ -166,6 +219,40 @@ impl NodeCore for Worker {
 
     fn take_parcels(&mut self, now: Duration) {
         self.take(now);
+    }
+
+    fn arrivals(&mut self, now: Duration) -> usize {
+        for _ in 0..self.desk.packets() {
+            let Some((from, packets)) = self.desk.take_packets() else {
+                break;
+            };
+            for packet in packets {
+                self.packets.push(from, packet);
+            }
+        }
+        // What was known to who sent them is to be known here.
+        self.take(now);
+        self.packets.faces.len()
+    }
+
+    fn take_packets(&mut self, now: Duration, most: usize) -> Option<(usize, bool)> {
+        let turn = self.packets.faces.front().copied();
+        if turn.is_none() || !self.desk.has_room_for_answers() {
+            return None;
+        }
+        let (desk, messages) = (&self.desk, &mut self.messages);
+        let count = self.packets.take(most, |from, message| {
+            desk.give_back(from, message.bytes());
+            messages.push(message);
+        });
+        self.forwarder.receive_messages(now, &mut self.messages);
+        Some((count, self.packets.faces.front().copied() != turn))
+    }
+
+    fn end_turn(&mut self) {
+        if !self.packets.faces.is_empty() {
+            self.packets.faces.rotate_left(1);
+        }
     }
 
     fn next_parcel(&mut self) -> Option<Parcel> {
