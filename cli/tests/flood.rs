@@ -233,7 +233,17 @@ fn drain(streams: &[TcpStream], over: &AtomicBool) {
 /// Four connections ask for what has no route; two of them never read the answers.
 #[test]
 fn flood_without_a_route() {
-    let mut target = Target::start("", "");
+    flood_of_refused("");
+}
+
+/// The same, where half of the Interests and of their Nacks go from thread to thread.
+#[test]
+fn flood_of_several_workers() {
+    flood_of_refused("[workers]\ncount = 2\n");
+}
+
+fn flood_of_refused(more: &str) {
+    let mut target = Target::start("", more);
     let streams = target.connections(4);
     target.withstands(&[
         &|over| {
@@ -247,18 +257,10 @@ fn flood_without_a_route() {
 /// Forty faces of other hosts, each of which hears what the other 39 ask for. Half of them never read.
 #[test]
 fn flood_under_self_learning() {
-    flood_self_learning("");
-}
-
-/// The same, where what one face asks for and the others hear goes from thread to thread.
-#[test]
-fn flood_of_several_workers() {
-    flood_self_learning("[workers]\ncount = 2\n");
-}
-
-fn flood_self_learning(more: &str) {
-    let strategy = "[[strategy]]\nprefix = \"/\"\nname = \"self-learning\"\n";
-    let mut target = Target::start("scope = \"non-local\"", &format!("{strategy}{more}"));
+    let mut target = Target::start(
+        "scope = \"non-local\"",
+        "[[strategy]]\nprefix = \"/\"\nname = \"self-learning\"\n",
+    );
     let streams = target.connections(40);
     target.withstands(&[
         &|over| {

@@ -26,11 +26,12 @@ impl<C: NodeCore> Driver<C> {
         let end = self.sent + TURN_SENT;
         let mut left = TURN_PACKETS;
         loop {
-            let most = self.burst().min(left);
+            let (most, before) = (self.burst().min(left), self.sent);
             let Some((count, is_done)) = self.core.take_packets(self.now, most) else {
                 return false;
             };
             self.carry_out();
+            self.adapt_burst(count, before);
             left -= count;
             if is_done {
                 return true;
