@@ -233,7 +233,17 @@ fn drain(streams: &[TcpStream], over: &AtomicBool) {
 /// Four connections ask for what has no route; two of them never read the answers.
 #[test]
 fn flood_without_a_route() {
-    let mut target = Target::start("", "");
+    flood_of_refused("");
+}
+
+/// The same, where half of the Interests and of their Nacks go from thread to thread.
+#[test]
+fn flood_of_several_workers() {
+    flood_of_refused("[workers]\ncount = 2\n");
+}
+
+fn flood_of_refused(more: &str) {
+    let mut target = Target::start("", more);
     let streams = target.connections(4);
     target.withstands(&[
         &|over| {

@@ -206,6 +206,39 @@ def forwarder(runs: int) -> Iterator[Figure]:
             yield figure(f"{name}.{suffix}", cost, "CPU-s/GB", f"{like}.{suffix}")
 
 
+WORKERS = (2, 4, 8)
+"""Workers that the forwarder is measured with beside one."""
+
+
+def forwarder_workers(runs: int) -> Iterator[Figure]:
+    """The same example with as many pairs of producer and consumer as the forwarder has workers, beside one worker."""
+    for workers in WORKERS:
+        needed = max(4, workers)
+        if len(os.sched_getaffinity(0)) < needed:
+            say(f"forwarder.workers{workers}: not measured: needs {needed} cores")
+            continue
+        for case in ["unix.8000B", "unix.jumbo"]:
+            one, several = (
+                next(
+                    _example(
+                        "ndn-io",
+                        "throughput",
+                        [case],
+                        {
+                            "THROUGHPUT_RUNS": str(runs),
+                            "THROUGHPUT_PAIRS": str(workers),
+                            "THROUGHPUT_WORKERS": str(count),
+                        },
+                    )
+                )
+                for count in (1, workers)
+            )
+            name, peer = f"forwarder.workers{workers}.{case}", "one worker, same run"
+            yield Figure(f"{name}.gbit_s", several["gbit_s"], "Gbit/s", peer, one["gbit_s"], runs)
+            ours, theirs = (run["cpu_s_per_gb"]["forwarder"] for run in (several, one))
+            yield Figure(f"{name}.cpu_s_per_gb", ours, "CPU-s/GB", peer, theirs, runs)
+
+
 def tables() -> Iterator[Figure]:
     """`ndn/forwarder`'s table_scale example: look-ups with 1,000 and 1,000,000 entries, and what an entry takes."""
     for line in _example("ndn-forwarder", "table_scale", [], {}):
@@ -262,6 +295,7 @@ def main(arguments: argparse.Namespace) -> int:
     wanted, runs, size = arguments.only, arguments.runs, payload.parse_size(arguments.size)
     groups: dict[tuple[str, ...], Group] = {
         ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(runs),
+        ("forwarder.workers",): lambda: forwarder_workers(runs),
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("hdfs.split.",): lambda: hdfs_split.measure(size, runs),

@@ -10,7 +10,7 @@ pub const SCHEMA: Schema = Schema {
 };
 
 /// The sections in the order in which they are explained.
-const SECTIONS: [Section; 17] = [
+const SECTIONS: [Section; 18] = [
     Section {
         name: "face",
         many: true,
@@ -36,6 +36,11 @@ const SECTIONS: [Section; 17] = [
         name: "strategy",
         many: true,
         help: "A strategy for a prefix. The longest prefix that fits a name decides.",
+    },
+    Section {
+        name: "workers",
+        many: false,
+        help: "Threads, each with a part of the tables and some of the links. docs/operate.md says when they pay.",
     },
     Section {
         name: "memory",
@@ -462,6 +467,20 @@ const SETTINGS: &[Setting] = &[
         kind: Kind::Count { min: 1, max: 63 },
         default: None,
         help: "For self-learning: names that share so many first components are of one object, such as a block. It is looked for once, and where it went when it was written is asked first. Of the names of Hadoop's blocks 3 and the components of trunkline.root. Names that share all but the last component where it is not given.",
+    },
+    Setting {
+        section: "workers",
+        key: "count",
+        kind: Kind::Count { min: 1, max: 64 },
+        default: Some("1"),
+        help: "Workers, a thread each; best no more than there are cores. The bounds of all tables are those of all workers together.",
+    },
+    Setting {
+        section: "workers",
+        key: "prefix_components",
+        kind: Kind::Count { min: 1, max: 32 },
+        default: Some("4"),
+        help: "Names whose first so many components are the same are one worker's, as are names that differ in their last component alone. 4 is a block of HDFS: /hadoop/blocks/<pool>/<block>.",
     },
     Setting {
         section: "memory",

@@ -20,32 +20,44 @@ impl Forwarder {
     pub fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>) {
         self.state.set_now(now);
         if let Some(slot) = self.state.faces.slot(face) {
+            if self.state.place.is_some() {
+                self.pass_on(slot, packets);
+            }
             for burst in packets.chunks(BURST) {
-                self.process_burst(slot, burst);
+                self.process_burst(burst.iter().map(|packet| (slot, packet)));
             }
         }
         packets.clear();
         self.run_management();
     }
 
-    fn process_burst(&mut self, face: FaceSlot, packets: &[NetPacket]) {
+    /// Takes in packets that other workers have passed on, leaving `packets` empty.
+    pub(crate) fn process_arrived(&mut self, packets: &mut Vec<(FaceSlot, NetPacket)>) {
+        for burst in packets.chunks(BURST) {
+            self.process_burst(burst.iter().map(|(face, packet)| (*face, packet)));
+        }
+        packets.clear();
+    }
+
+    fn process_burst<'a>(
+        &mut self,
+        packets: impl Iterator<Item = (FaceSlot, &'a NetPacket)> + Clone,
+    ) {
         let mut hashes = std::mem::take(&mut self.hashes);
         let mut places = std::mem::take(&mut self.places);
         hashes.clear();
         places.clear();
         places.extend(
             packets
-                .iter()
-                .map(|packet| hashes.push(&self.state.key, packet.name())),
+                .clone()
+                .map(|(_, packet)| hashes.push(&self.state.key, packet.name())),
         );
         let named = || {
-            packets
-                .iter()
-                .zip(&places)
-                .map(|(packet, place)| (packet, hashes.get(*place, packet.name())))
+            let packets = packets.clone().zip(&places);
+            packets.map(|((face, packet), place)| (face, packet, hashes.get(*place, packet.name())))
         };
-        self.prefetch(named());
-        for (packet, name) in named() {
+        self.prefetch(named().map(|(_, packet, name)| (packet, name)));
+        for (face, packet, name) in named() {
             self.dispatch(face, packet, &name);
         }
         self.hashes = hashes;

@@ -5,12 +5,17 @@ use crate::forwarder::Forwarder;
 use crate::state::{LOCALHOST, nanos};
 use crate::table::cs::Origin;
 use crate::table::hash::HashedName;
+use crate::table::pit::Matches;
+use crate::workers::Tour;
 use ndn_packet::{Data, MAX_PACKET, NetPacket, PitToken};
 use smallvec::SmallVec;
 
 /// Every face takes Data up to this many bytes: the packet size that all must take, less the longest link-layer header.
 pub(crate) const ALL_TAKE: usize = MAX_PACKET - MAX_LP_HEADER;
 const MAX_LP_HEADER: usize = 100;
+
+/// Downstreams that a Data was sent to, with their tokens.
+pub(crate) type Served = SmallVec<[(FaceSlot, Option<PitToken>); 4]>;
 
 impl Forwarder {
     pub(crate) fn on_data(
@@ -20,6 +25,26 @@ impl Forwarder {
         data: &Data,
         name: &HashedName<'_>,
     ) {
+        self.take_data(
+            face,
+            packet,
+            data,
+            name,
+            &mut Served::new(),
+            &Tour::default(),
+        );
+    }
+
+    /// Takes in a Data that is at home here and may have been with other workers before, which have served some.
+    pub(crate) fn take_data(
+        &mut self,
+        face: FaceSlot,
+        packet: &NetPacket,
+        data: &Data,
+        name: &HashedName<'_>,
+        served: &mut Served,
+        tour: &Tour,
+    ) {
         let bytes = data.wire().len() as u64;
         self.state.count(face, |c| {
             c.in_data += 1;
@@ -28,27 +53,20 @@ impl Forwarder {
         let Some(ingress) = self.state.faces.get(face) else {
             return;
         };
-        let (from, same_face_too) = (ingress.id, ingress.spec.link_type == LinkType::AdHoc);
+        let from = ingress.id;
         if !ingress.is_local() && name.value().starts_with(LOCALHOST) {
             return self.state.count(face, |c| c.dropped_scope += 1);
         }
-        let mut matches = self
-            .state
-            .pit
-            .matches(name, data, packet.pit_token.as_ref());
-        // Only who was asked may answer: else any peer could put content in others' way.
-        matches.retain(|id| self.state.pit.get(*id).has_out(face));
-        if matches.is_empty() {
+        let matches = self.asked_of(face, packet, data, name);
+        if matches.is_empty() && !tour.wanted {
             return self.state.count(face, |c| c.dropped_unsolicited += 1);
         }
-        let mut asked = matches.iter().map(|id| self.state.pit.get(*id));
-        let rejecter = asked
-            .find(|entry| entry.rejected)
-            .and_then(|entry| self.state.faces.get(entry.ins.first()?.face))
-            .map_or(0, |face| face.id.short());
         let origin = Origin {
             from: from.short(),
-            rejecter,
+            rejecter: match tour.rejecter {
+                0 => self.rejecter(&matches),
+                rejecter => rejecter,
+            },
         };
         let freshness = data.freshness().map_or(0, nanos);
         let cached = !packet.no_cache
@@ -56,8 +74,49 @@ impl Forwarder {
             && self
                 .cs
                 .insert(name, data, self.state.now.saturating_add(freshness), origin);
+        self.satisfy(face, packet, data, name, (matches, cached), served);
+    }
+
+    /// The entries that a Data from a face answers.
+    pub(crate) fn asked_of(
+        &self,
+        face: FaceSlot,
+        packet: &NetPacket,
+        data: &Data,
+        name: &HashedName<'_>,
+    ) -> Matches {
+        let token = packet.pit_token.as_ref();
+        let mut matches = self.state.pit.matches(name, data, token);
+        // Only who was asked may answer: else any peer could put content in others' way.
+        matches.retain(|id| self.state.pit.get(*id).has_out(face));
+        matches
+    }
+
+    /// Who has rejected what came before, of those who wait in these entries, as [`Origin::rejecter`] has it.
+    pub(crate) fn rejecter(&self, matches: &Matches) -> u32 {
+        let mut asked = matches.iter().map(|id| self.state.pit.get(*id));
+        asked
+            .find(|entry| entry.rejected)
+            .and_then(|entry| self.state.faces.get(entry.ins.first()?.face))
+            .map_or(0, |face| face.id.short())
+    }
+
+    /// Ends the entries that a Data answers, and sends it to those who wait. `cached` where a content store has it.
+    pub(crate) fn satisfy(
+        &mut self,
+        face: FaceSlot,
+        packet: &NetPacket,
+        data: &Data,
+        name: &HashedName<'_>,
+        (matches, cached): (Matches, bool),
+        served: &mut Served,
+    ) {
+        let Some(ingress) = self.state.faces.get(face) else {
+            return;
+        };
+        let (from, same_face_too) = (ingress.id, ingress.spec.link_type == LinkType::AdHoc);
+        let freshness = data.freshness().map_or(0, nanos);
         let stays_fresh = freshness >= nanos(self.config.dead_nonce_lifetime);
-        let mut served: SmallVec<[(FaceSlot, Option<PitToken>); 4]> = SmallVec::new();
         for id in matches {
             let entry = self.state.pit.get(id);
             let waiting = entry

@@ -9,6 +9,11 @@ use std::sync::Arc;
 pub struct FaceId(pub u64);
 
 impl FaceId {
+    /// The worker whose driver has the face, of so many.
+    pub fn worker(self, of: usize) -> usize {
+        (self.0.saturating_sub(Self::FIRST.0) % of.max(1) as u64) as usize
+    }
+
     /// The face by which the forwarder reaches its own management.
     pub const INTERNAL: FaceId = FaceId(1);
     /// Shown as the incoming face of Data from the content store.
@@ -166,6 +171,48 @@ pub struct FaceCounters {
     pub pending_out: u64,
 }
 
+impl FaceCounters {
+    /// Adds what another worker has counted.
+    pub fn add(&mut self, other: &FaceCounters) {
+        let FaceCounters {
+            in_interests,
+            in_data,
+            in_nacks,
+            in_bytes,
+            out_interests,
+            out_data,
+            out_nacks,
+            out_bytes,
+            dropped_pit_full,
+            dropped_scope,
+            dropped_hop_limit,
+            dropped_loop,
+            dropped_unsolicited,
+            dropped_outputs_full,
+            rejected,
+            pending_in,
+            pending_out,
+        } = other;
+        self.in_interests += in_interests;
+        self.in_data += in_data;
+        self.in_nacks += in_nacks;
+        self.in_bytes += in_bytes;
+        self.out_interests += out_interests;
+        self.out_data += out_data;
+        self.out_nacks += out_nacks;
+        self.out_bytes += out_bytes;
+        self.dropped_pit_full += dropped_pit_full;
+        self.dropped_scope += dropped_scope;
+        self.dropped_hop_limit += dropped_hop_limit;
+        self.dropped_loop += dropped_loop;
+        self.dropped_unsolicited += dropped_unsolicited;
+        self.dropped_outputs_full += dropped_outputs_full;
+        self.rejected += rejected;
+        self.pending_in += pending_in;
+        self.pending_out += pending_out;
+    }
+}
+
 /// Slot of a face in the table: what records and next hops hold.
 pub(crate) type FaceSlot = u32;
 
@@ -220,12 +267,15 @@ pub(crate) struct FaceTable {
     /// Numbers given out here, so that a cheap hash will do.
     by_id: FxHashMap<u64, FaceSlot>,
     next_id: u64,
+    /// From one number given out here to the next.
+    step: u64,
     rules: Option<Arc<[PrefixRule]>>,
 }
 
 impl FaceTable {
     /// A table that holds the internal face alone. What others may announce is as the rules say, where there are any.
-    pub(crate) fn new(rules: Option<Arc<[PrefixRule]>>) -> Self {
+    /// Of several tables of one forwarder, this is the `first`st of `step`.
+    pub(crate) fn new(rules: Option<Arc<[PrefixRule]>>, first: usize, step: usize) -> Self {
         let internal = Face {
             id: FaceId::INTERNAL,
             spec: FaceSpec {
@@ -245,14 +295,20 @@ impl FaceTable {
             slots: vec![Some(internal)],
             free: Vec::new(),
             by_id,
-            next_id: FaceId::FIRST.0,
+            next_id: FaceId::FIRST.0 + first as u64,
+            step: step as u64,
             rules,
         }
     }
 
     pub(crate) fn add(&mut self, spec: FaceSpec) -> (FaceSlot, FaceId) {
         let id = FaceId(self.next_id);
-        self.next_id += 1;
+        self.next_id += self.step;
+        (self.add_as(id, spec), id)
+    }
+
+    /// Adds a face that has a number already.
+    pub(crate) fn add_as(&mut self, id: FaceId, spec: FaceSpec) -> FaceSlot {
         let face = Some(Face {
             id,
             announces: announces(self.rules.as_deref(), &spec),
@@ -273,7 +329,7 @@ impl FaceTable {
             }
         };
         self.by_id.insert(id.0, slot);
-        (slot, id)
+        slot
     }
 
     /// Replaces what is said of a face.

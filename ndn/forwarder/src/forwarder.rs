@@ -16,6 +16,7 @@ use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
 use crate::table::strategy_choice::StrategyChoices;
+use crate::workers::{Control, Place, token_tag};
 use ndn_packet::{NetKind, NetPacket};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -40,25 +41,42 @@ pub struct Forwarder {
     /// Room for the names of the packets in progress.
     pub(crate) hashes: NameHashes,
     pub(crate) places: Vec<(u32, u32)>,
+    /// Capacity of the content stores of all workers together.
+    pub(crate) cs_capacity: usize,
+    /// Room for packets that other workers have for this one.
+    pub(crate) arrived: Vec<(FaceSlot, NetPacket)>,
+    /// Room for packets whose homes are looked for.
+    pub(crate) sorted: Vec<NetPacket>,
 }
 
 impl Forwarder {
     /// A forwarder without faces (but the internal one), routes or content.
     pub fn new(config: Config) -> Self {
+        Self::placed(config, None)
+    }
+
+    /// The same, or one of several workers with its share of the bounds.
+    pub(crate) fn placed(config: Config, place: Option<Place>) -> Self {
         let key = HashKey::new(config.seed);
+        let (number, count) = place
+            .as_ref()
+            .map_or((0, 1), |place| (place.number, place.workers.count()));
         // Nonces are seen by others, and must not tell the key.
-        let random = fastrand::Rng::with_seed(key.pair(0, 0));
+        let random = fastrand::Rng::with_seed(key.pair(0, number as u64));
         let state = State {
             key,
-            faces: FaceTable::new(config.prefix_rules.clone()),
+            faces: FaceTable::new(config.prefix_rules.clone(), number, count),
             fib: Fib::new(),
-            pit: Pit::new(config.pit_max_entries, config.pit_max_bytes),
+            pit: Pit::new(config.pit_max_entries, config.pit_max_bytes).tagged(token_tag(number)),
             dead_nonces: DeadNonces::new(
                 nanos(config.dead_nonce_lifetime),
                 config.dead_nonce_max_entries,
             ),
             internal: VecDeque::new(),
             outputs: Outputs::new(config.outputs_max_bytes),
+            place,
+            messages: VecDeque::new(),
+            short: 0,
             now: 0,
             max_interest_lifetime: nanos(config.max_interest_lifetime),
             producer_regions: config.producer_regions.clone(),
@@ -83,16 +101,22 @@ impl Forwarder {
             random,
             hashes: NameHashes::default(),
             places: Vec::new(),
+            cs_capacity: config.cs_capacity_bytes,
+            arrived: Vec::new(),
+            sorted: Vec::new(),
             config,
         };
-        forwarder.add_management_routes();
+        if forwarder.manages() {
+            forwarder.add_management_routes();
+        }
         forwarder
     }
 
     /// Adds a face that is up.
     pub fn add_face(&mut self, now: Duration, spec: FaceSpec) -> FaceId {
         self.state.set_now(now);
-        let (_, id) = self.state.faces.add(spec);
+        let (_, id) = self.state.faces.add(spec.clone());
+        self.tell_others(|| Control::FaceAdded(id, spec.clone()));
         self.announce_face(id, crate::mgmt::FaceEventKind::Created);
         self.run_management();
         id
@@ -101,6 +125,13 @@ impl Forwarder {
     /// Removes a face and all that depends on it: what it waited for, what was expected of it, its routes.
     pub fn remove_face(&mut self, now: Duration, face: FaceId) {
         self.state.set_now(now);
+        // Before what follows from it for the routes.
+        self.tell_others(|| Control::FaceRemoved(face));
+        self.drop_face(face);
+        self.run_management();
+    }
+
+    pub(crate) fn drop_face(&mut self, face: FaceId) {
         let Some(slot) = self
             .state
             .faces
@@ -116,13 +147,18 @@ impl Forwarder {
         self.update_fib(affected);
         self.strategies.after_face_down(slot);
         self.state.faces.remove(slot);
-        self.run_management();
     }
 
     /// Tells that a face went down or came up again. While it is down no Interest is sent to it, and what it was asked
     /// is asked of others.
     pub fn set_face_up(&mut self, now: Duration, face: FaceId, up: bool) {
         self.state.set_now(now);
+        self.turn_face(face, up);
+        self.tell_others(|| Control::FaceUp(face, up));
+        self.run_management();
+    }
+
+    pub(crate) fn turn_face(&mut self, face: FaceId, up: bool) {
         let Some(slot) = self.state.faces.slot(face) else {
             return;
         };
@@ -140,18 +176,26 @@ impl Forwarder {
             crate::mgmt::FaceEventKind::Down
         };
         self.announce_face(face, kind);
-        self.run_management();
     }
 
     /// Replaces what is said of a face, after its link changed (another MTU, a jumbo agreement, another peer). Where its
     /// other end proves to have other names, it is another one: what the former one has registered, and what was learned
     /// of it, is forgotten, and what it has asked for is not sent to the new one. Routes set on this host stay.
     pub fn face_updated(&mut self, face: FaceId, spec: FaceSpec) {
+        self.tell_others(|| Control::FaceLink(face, spec.clone()));
+        self.relink(face, |_| spec);
+    }
+
+    /// Replaces what is said of a face by what `change` makes of it.
+    pub(crate) fn relink(&mut self, face: FaceId, change: impl FnOnce(&FaceSpec) -> FaceSpec) {
         let Some(slot) = self.state.faces.slot(face) else {
             return;
         };
-        let former = self.state.faces.get(slot);
-        let is_another = former.is_some_and(|face| face.spec.peer_names != spec.peer_names);
+        let Some(former) = self.state.faces.get(slot) else {
+            return;
+        };
+        let spec = change(&former.spec);
+        let is_another = former.spec.peer_names != spec.peer_names;
         self.state.faces.update(slot, spec);
         if is_another {
             let affected = self.rib.remove_registered(slot);
@@ -216,7 +260,10 @@ impl Forwarder {
             routes: held(self.routes_memory(), self.config.routes_max_bytes),
             dead_nonces: held(state.dead_nonces.memory(), state.dead_nonces.capacity()),
             strategies: held(strategies.bytes, strategies.capacity_bytes),
-            management: self.manager.memory(),
+            management: match self.manages() {
+                true => self.manager.memory(),
+                false => MemoryUse::default(),
+            },
             outputs: held(state.outputs.bytes(), state.outputs.capacity()),
         }
     }
@@ -224,7 +271,7 @@ impl Forwarder {
     /// Bytes of packets that wait for [`Forwarder::poll_output`]: a driver that can't send stops reading when they are
     /// many.
     pub fn outputs_bytes(&self) -> usize {
-        self.state.outputs.bytes()
+        self.state.outputs.waiting()
     }
 
     /// Tells what the driver itself holds and may hold in memory, by name, for who asks for the status.
@@ -238,8 +285,15 @@ impl Forwarder {
 
     /// Memory of the tables, and of what the driver has told of itself, by name.
     pub fn memory_parts(&self) -> impl Iterator<Item = (&'static str, MemoryUse)> + '_ {
-        let tables = self.memory().tables().into_iter();
-        tables.chain(self.driver_memory.iter().copied())
+        self.memory_with(self.memory().tables())
+    }
+
+    /// The same with these figures of the tables.
+    pub(crate) fn memory_with(
+        &self,
+        tables: [(&'static str, MemoryUse); 7],
+    ) -> impl Iterator<Item = (&'static str, MemoryUse)> + '_ {
+        tables.into_iter().chain(self.driver_memory.iter().copied())
     }
 
     /// Tells what waits to be sent now, for who asks for the status.
@@ -249,6 +303,9 @@ impl Forwarder {
 
     /// Takes in one packet from a face. One from a face that does not exist is ignored.
     pub fn receive(&mut self, now: Duration, face: FaceId, packet: NetPacket) {
+        if self.state.place.is_some() {
+            return self.receive_batch(now, face, &mut vec![packet]);
+        }
         self.state.set_now(now);
         if let Some(slot) = self.state.faces.slot(face) {
             self.process(slot, &packet);
@@ -301,11 +358,27 @@ impl Forwarder {
 
     pub(crate) fn dispatch(&mut self, face: FaceSlot, packet: &NetPacket, name: &HashedName<'_>) {
         match &packet.packet {
-            NetKind::Interest(interest) => self.on_interest(face, packet, interest, name),
-            NetKind::Data(data) => self.on_data(face, packet, data, name),
-            NetKind::Nack { reason, interest } => {
-                self.on_nack(face, packet, *reason, interest, name)
-            }
+            NetKind::Interest(interest) => self.on_interest(face, packet, interest, name, false),
+            NetKind::Data(data) => match self.away(name) {
+                None => self.on_data(face, packet, data, name),
+                Some(_) => self.on_stray(face, packet),
+            },
+            NetKind::Nack { reason, interest } => match self.away(name) {
+                None => self.on_nack(face, packet, *reason, interest, name),
+                Some(_) => self.on_stray(face, packet),
+            },
+        }
+    }
+
+    /// An Interest that has visited all other content stores is back at home.
+    pub(crate) fn process_again(&mut self, face: FaceId, packet: &NetPacket) {
+        if let Some(slot) = self.state.faces.slot(face)
+            && let NetKind::Interest(interest) = &packet.packet
+        {
+            let mut hashes = NameHashes::default();
+            hashes.push(&self.state.key, interest.name());
+            let name = hashes.last(interest.name());
+            self.on_interest(slot, packet, interest, &name, true);
         }
     }
 }

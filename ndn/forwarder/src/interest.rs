@@ -7,22 +7,26 @@ use crate::state::{Arrival, LOCALHOST, nanos};
 use crate::table::cs::{Query, Rejected};
 use crate::table::hash::HashedName;
 use crate::table::pit::{InRecord, Pit};
-use ndn_packet::{Interest, NetPacket};
+use ndn_packet::{Data, Interest, NetKind, NetPacket};
 use std::borrow::Cow;
 
 impl Forwarder {
+    /// `again` where it has visited the content stores of other workers meanwhile.
     pub(crate) fn on_interest(
         &mut self,
         face: FaceSlot,
         packet: &NetPacket,
         interest: &Interest,
         name: &HashedName<'_>,
+        again: bool,
     ) {
-        let bytes = interest.wire().len() as u64;
-        self.state.count(face, |c| {
-            c.in_interests += 1;
-            c.in_bytes += bytes;
-        });
+        if !again {
+            let bytes = interest.wire().len() as u64;
+            self.state.count(face, |c| {
+                c.in_interests += 1;
+                c.in_bytes += bytes;
+            });
+        }
         let Some(ingress) = self.state.faces.get(face) else {
             return;
         };
@@ -56,6 +60,9 @@ impl Forwarder {
             if seen && !resent {
                 return self.on_loop(face, packet, &interest, name);
             }
+        }
+        if found.is_err() && !again && !packet.rejected && self.has_many_homes(&interest, name) {
+            return self.ask_other_stores(face, packet);
         }
         // Said again while it is pending, it is no other reject.
         let rejects = packet.rejected && !found.is_ok_and(|id| self.state.pit.get(id).rejected);
@@ -137,18 +144,30 @@ impl Forwarder {
             must_be_fresh,
             now: self.state.now,
         };
-        let Some(data) = self.cs.find(name, query) else {
+        let Some(data) = self.cs.find(name, query).cloned() else {
             return false;
         };
-        let answer = NetPacket::data(data.clone()).with_pit_token(packet.pit_token);
-        if data.wire().len() > ALL_TAKE && !self.state.takes(face, &answer) {
-            let data = data.clone();
+        self.send_from_store(face, packet, interest, data);
+        true
+    }
+
+    /// Answers an Interest by a Data that was cached.
+    pub(crate) fn send_from_store(
+        &mut self,
+        face: FaceSlot,
+        packet: &NetPacket,
+        interest: &Interest,
+        data: Data,
+    ) {
+        let answer = NetPacket::data(data).with_pit_token(packet.pit_token);
+        if answer.wire().len() > ALL_TAKE
+            && !self.state.takes(face, &answer)
+            && let NetKind::Data(data) = answer.packet
+        {
             let asked = interest.clone();
-            self.state.report_large(face, data, asked, packet.pit_token);
-            return true;
+            return self.state.report_large(face, data, asked, packet.pit_token);
         }
         self.state.send(face, Some(FaceId::CONTENT_STORE), answer);
-        true
     }
 
     /// Puts a downstream down in an entry, making the entry if need be. `None` when a bound is met.
@@ -195,6 +214,9 @@ impl Forwarder {
                 }
                 let id = self.state.pit.insert(face, name, interest, siblings > 0);
                 self.state.pit.get_mut(id).strategy = self.strategy_choices.lookup(name);
+                if self.has_many_homes(interest, name) {
+                    self.state.note_short(id);
+                }
                 id
             }
         };

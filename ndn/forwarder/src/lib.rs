@@ -31,6 +31,7 @@
 //! | memory in use | [`Forwarder::memory`], [`TableMemory`] |
 //! | forwarding strategies | [`StrategyKind`] |
 //! | congestion marks, for its driver's queues | [`CongestionMarker`] |
+//! | one forwarder on several threads | [`Workers`], [`Forwarder::worker`], [`Message`] |
 //! | NFD's management protocol, for clients too | [`mgmt`] |
 
 mod burst;
@@ -56,6 +57,7 @@ mod strategy;
 mod table;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 pub use config::Config;
 pub use face::{FaceCounters, FaceId, FacePersistency, FaceScope, FaceSpec, LinkType};
@@ -68,3 +70,4 @@ pub use rib::{CAPTURE, CHILD_INHERIT, origin};
 pub use status::{Queues, Status};
 pub use strategy::StrategyKind;
 pub use table::cs::CachePolicy;
+pub use workers::{MAX_WORKERS, Message, Workers};

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 pub(crate) struct Outputs {
     queue: VecDeque<Output>,
     bytes: usize,
+    /// Bytes that the driver has taken and not brought to their end.
+    elsewhere: usize,
     max_bytes: usize,
 }
 
@@ -31,6 +33,7 @@ impl Outputs {
         Outputs {
             queue: VecDeque::new(),
             bytes: 0,
+            elsewhere: 0,
             max_bytes,
         }
     }
@@ -41,8 +44,28 @@ impl Outputs {
     }
 
     /// Bytes of outputs and their packets that wait for the driver.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.bytes
+    }
+
+    /// The same with those that the driver has taken and not brought to their end.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes + self.elsewhere
+    }
+
+    /// Says how many bytes the driver has taken and not brought to their end.
+    pub(crate) fn set_elsewhere(&mut self, bytes: usize) {
+        self.elsewhere = bytes;
+    }
+
+    /// Counts bytes that wait beside the outputs, however much waits already.
+    pub(crate) fn hold(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// Takes back what [`Outputs::hold`] has counted.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.bytes -= bytes;
     }
 
     /// Bytes that may wait.
@@ -53,7 +76,7 @@ impl Outputs {
     /// Whether there is room for a packet of so many bytes.
     #[inline]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.bytes + size_of::<Output>() + bytes <= self.max_bytes
+        self.bytes + self.elsewhere + size_of::<Output>() + bytes <= self.max_bytes
     }
 
     /// Adds a packet to be sent, for which there is [room](Outputs::has_room).

@@ -205,6 +205,20 @@ impl Rib {
         vec![name]
     }
 
+    /// Sets all direct next hops of a prefix; returns the prefixes whose next hops may have changed.
+    pub(crate) fn set_direct(&mut self, name: &Name, hops: Vec<NextHop>) -> Vec<Name> {
+        let name = name.compact();
+        let faces: Vec<FaceSlot> = hops.iter().map(|hop| hop.face).collect();
+        let before = self.change(&name, |prefix| std::mem::replace(&mut prefix.direct, hops));
+        for hop in before {
+            self.forget_if_unused(&name, hop.face);
+        }
+        for face in faces {
+            self.note(face, &name);
+        }
+        vec![name]
+    }
+
     /// Removes a next hop that was set directly; returns the prefixes whose next hops may have changed.
     pub(crate) fn remove_direct(&mut self, name: &Name, face: FaceSlot) -> Vec<Name> {
         if !self.prefixes.contains_key(name) {

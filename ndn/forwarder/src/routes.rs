@@ -5,8 +5,10 @@ use crate::forwarder::Forwarder;
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, RouteKey, origin};
 use crate::strategy::StrategyKind;
+use crate::table::fib::NextHop;
 use crate::table::hash::NameHashes;
 use crate::table::name_table::MAX_COMPONENTS;
+use crate::workers::Control;
 use ndn_packet::Name;
 
 impl Forwarder {
@@ -81,6 +83,11 @@ impl Forwarder {
             let hops = self.rib.next_hops(&prefix);
             let mut hashes = NameHashes::default();
             hashes.push(&self.state.key, prefix.as_ref());
+            if self.manages() {
+                let with_id = |hop: &NextHop| Some((self.state.faces.get(hop.face)?.id, hop.cost));
+                let known: Vec<_> = hops.iter().filter_map(with_id).collect();
+                self.tell_others(|| Control::NextHops(prefix.clone(), known.clone()));
+            }
             self.state.fib.set(&hashes.last(prefix.as_ref()), hops);
         }
     }
@@ -102,6 +109,14 @@ impl Forwarder {
         if !prefix.is_empty() && !self.has_room_for_routes() {
             return false;
         }
+        let is_set = self.choose(prefix, strategy);
+        if is_set {
+            self.tell_others(|| Control::Strategy(prefix.clone(), Some(strategy)));
+        }
+        is_set
+    }
+
+    pub(crate) fn choose(&mut self, prefix: &Name, strategy: StrategyKind) -> bool {
         let (choices, index) = (&mut self.strategy_choices, strategy.index());
         self.state
             .with_hashes(prefix, |prefix| choices.set(prefix, index))
@@ -109,6 +124,11 @@ impl Forwarder {
 
     /// Takes the choice for a prefix back; false when there was none. That for `/` stays.
     pub fn unset_strategy(&mut self, prefix: &Name) -> bool {
+        self.tell_others(|| Control::Strategy(prefix.clone(), None));
+        self.unchoose(prefix)
+    }
+
+    pub(crate) fn unchoose(&mut self, prefix: &Name) -> bool {
         let choices = &mut self.strategy_choices;
         self.state
             .with_hashes(prefix, |prefix| choices.unset(prefix))
@@ -122,16 +142,41 @@ impl Forwarder {
         StrategyKind::from_index(index)
     }
 
-    /// Drops all content under a prefix from the content store; returns how many packets.
+    /// Drops all content under a prefix from the content store; returns how many packets, of this worker's.
     pub fn erase_cs(&mut self, prefix: &Name) -> usize {
-        let mut hashes = NameHashes::default();
-        hashes.push(&self.state.key, prefix.as_ref());
-        self.cs.erase(&hashes.last(prefix.as_ref()), usize::MAX).0
+        self.tell_others(|| Control::Erase(prefix.clone()));
+        self.erase_own(prefix, usize::MAX).0
     }
 
-    /// Changes the capacity of the content store, in bytes.
+    /// Drops so much content under a prefix from the store of this worker; returns how many packets, and whether there
+    /// are more.
+    pub(crate) fn erase_own(&mut self, prefix: &Name, most: usize) -> (usize, bool) {
+        let mut hashes = NameHashes::default();
+        hashes.push(&self.state.key, prefix.as_ref());
+        self.cs.erase(&hashes.last(prefix.as_ref()), most)
+    }
+
+    /// Changes the capacity of the content store, in bytes; of those of all workers together.
     pub fn set_cs_capacity(&mut self, bytes: usize) {
-        self.config.cs_capacity_bytes = bytes;
-        self.cs.set_capacity(bytes);
+        self.set_stores(bytes, self.cs.admit, self.cs.serve);
+    }
+
+    /// The same, and whether content is admitted and served.
+    pub(crate) fn set_stores(&mut self, capacity: usize, admit: bool, serve: bool) {
+        self.tell_others(|| Control::Store {
+            capacity,
+            admit,
+            serve,
+        });
+        self.set_store(capacity, admit, serve);
+    }
+
+    /// Sets the store of this worker; the capacity is that of all together.
+    pub(crate) fn set_store(&mut self, capacity: usize, admit: bool, serve: bool) {
+        self.cs_capacity = capacity;
+        let place = self.state.place.as_ref();
+        self.cs
+            .set_capacity(place.map_or(capacity, |place| place.share(capacity)));
+        (self.cs.admit, self.cs.serve) = (admit, serve);
     }
 }

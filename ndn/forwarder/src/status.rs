@@ -43,6 +43,27 @@ pub struct Status {
     pub packets: FaceCounters,
 }
 
+impl Status {
+    /// Adds the figures of another worker of the same forwarder. Faces, routes and what the driver tells are the same with
+    /// all of them.
+    pub fn add(&mut self, other: &Status) {
+        self.fib_bytes += other.fib_bytes;
+        self.pit_entries += other.pit_entries;
+        self.pit_bytes += other.pit_bytes;
+        self.cs_entries += other.cs_entries;
+        self.cs_bytes += other.cs_bytes;
+        self.cs_table_bytes += other.cs_table_bytes;
+        self.cs_capacity_bytes += other.cs_capacity_bytes;
+        self.cs_hits += other.cs_hits;
+        self.cs_misses += other.cs_misses;
+        self.learned_prefixes += other.learned_prefixes;
+        self.floods += other.floods;
+        self.satisfied_interests += other.satisfied_interests;
+        self.unsatisfied_interests += other.unsatisfied_interests;
+        self.packets.add(&other.packets);
+    }
+}
+
 /// What waits to be sent on all faces together. The driver keeps the queues; see
 /// [`Forwarder::set_queues`](crate::Forwarder::set_queues).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -574,3 +574,31 @@ fn link_reliability_is_refused() {
     let refused = Some(FLAG_LP_RELIABILITY);
     assert_eq!((answer.code, answer.body.flags), (409, refused));
 }
+
+/// A forwarding hint to this host's management leads no name there that is not of it: another host could give commands.
+#[test]
+fn a_hint_leads_nobody_to_management() {
+    let mut c = Client::new();
+    let far = c.w.remote();
+    let face = c.face;
+    let parameters = ControlParameters {
+        face_id: Some(face.0),
+        ..named("/stolen")
+    };
+    let prefix = name("/x/nfd/rib/register").append_generic(parameters.encode());
+    for hint in ["/localhost/nfd", "/localhop/nfd/rib"] {
+        c.nonce += 1;
+        let fields = ndn_packet::SignedInterestFields {
+            nonce: Some(c.nonce),
+            time_ms: u64::try_from((UNIX + c.w.now).as_millis()).ok(),
+            seq_num: None,
+        };
+        let wire = Interest::builder(&prefix)
+            .forwarding_hint(name(hint))
+            .nonce(c.nonce as u32)
+            .sign(&SigningKey::DigestSha256, fields);
+        let packet = NetPacket::interest(Interest::parse(wire).unwrap());
+        assert_eq!(response_in(&c.w.receive(far, packet)), None, "{hint}");
+        assert!(c.w.fw.lookup_route(&name("/stolen")).is_empty(), "{hint}");
+    }
+}

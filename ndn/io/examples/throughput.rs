@@ -4,7 +4,9 @@
 //! JSON for each: Gbit/s of content, CPU seconds per gigabyte of content in each process, or
 //! round trips in microseconds. Digests are made by the producer for each answer and verified
 //! by the consumer. `THROUGHPUT_BYTES` (default 1e9) and `THROUGHPUT_RUNS` (default 5) set
-//! size and number of runs; the figures are medians.
+//! size and number of runs; the figures are medians. `THROUGHPUT_WORKERS` (default 1) is the
+//! number of the forwarder's workers, `THROUGHPUT_PAIRS` (default 1) that of producers and
+//! consumers: Gbit/s are then those of all pairs together.
 
 #[path = "../tests/common/apps.rs"]
 mod apps;
@@ -77,9 +79,12 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["forwarder", uri, shm] => forwarder(uri, *shm == "shm"),
-        ["producer", uri, shm, segment] => producer(uri, *shm == "shm", segment.parse()?),
-        ["consumer", uri, shm, segment, bytes, window] => consumer(
+        ["forwarder", uri, shm, workers] => forwarder(uri, *shm == "shm", workers.parse()?),
+        ["producer", pair, uri, shm, segment] => {
+            producer(&prefix(pair), uri, *shm == "shm", segment.parse()?)
+        }
+        ["consumer", pair, uri, shm, segment, bytes, window] => consumer(
+            prefix(pair),
             uri,
             *shm == "shm",
             segment.parse()?,
@@ -139,22 +144,44 @@ fn run(case: &Case) -> Result<Value> {
     let segment = case.segment_bytes.to_string();
     let bytes = setting("THROUGHPUT_BYTES", 1e9).to_string();
     let window = case.window.to_string();
+    let workers = setting("THROUGHPUT_WORKERS", 1.0).to_string();
+    let pairs = setting("THROUGHPUT_PAIRS", 1.0) as usize;
+    let pairs: Vec<String> = (0..pairs).map(|pair| pair.to_string()).collect();
 
     let start = |args: &[&str]| Process::start(args, &certificates);
-    let mut forwarder = start(&["forwarder", &uri, shm])?;
+    let mut forwarder = start(&["forwarder", &uri, shm, &workers])?;
     let uri = forwarder.line()?;
-    let mut producer = start(&["producer", &uri, shm, &segment])?;
-    producer.line()?;
-    let before = (forwarder.cpu()?, producer.cpu()?);
-    let mut consumer = start(&["consumer", &uri, shm, &segment, &bytes, &window])?;
-    let mut result: Value = serde_json::from_str(&consumer.line()?)?;
+    let mut producers = Vec::new();
+    for pair in &pairs {
+        let mut producer = start(&["producer", pair, &uri, shm, &segment])?;
+        producer.line()?;
+        producers.push(producer);
+    }
+    let cpu = |processes: &[Process]| processes.iter().map(Process::cpu).sum::<Result<f64>>();
+    let before = (forwarder.cpu()?, cpu(&producers)?);
+    let consumers = pairs
+        .iter()
+        .map(|pair| start(&["consumer", pair, &uri, shm, &segment, &bytes, &window]));
+    let mut consumers = consumers.collect::<Result<Vec<_>>>()?;
+    let results = consumers.iter_mut().map(|consumer| {
+        let line = consumer.line()?;
+        Ok(serde_json::from_str::<Value>(&line)?)
+    });
+    let results = results.collect::<Result<Vec<_>>>()?;
+    let mut result = results[0].clone();
+    for key in ["bytes", "gbit_s", "retransmitted"] {
+        if result[key].is_number() {
+            let all = results.iter().filter_map(|result| result[key].as_f64());
+            result[key] = json!(all.sum::<f64>());
+        }
+    }
     let gigabytes = result["bytes"].as_f64().unwrap_or(0.0) / 1e9;
     if gigabytes > 0.0 {
         let per_gb = |seconds: f64| (seconds / gigabytes * 1000.0).round() / 1000.0;
         result["cpu_s_per_gb"] = json!({
             "forwarder": per_gb(forwarder.cpu()? - before.0),
-            "producer": per_gb(producer.cpu()? - before.1),
-            "consumer": per_gb(consumer.cpu()?),
+            "producer": per_gb(cpu(&producers)? - before.1),
+            "consumer": per_gb(cpu(&consumers)?),
         });
     }
     result["forwarder_peak_mb"] = json!(forwarder.peak_memory_mb()?);
@@ -244,7 +271,7 @@ fn say(text: &str) {
     let _ = std::io::stdout().flush();
 }
 
-fn forwarder(uri: &str, shared_memory: bool) -> Result<()> {
+fn forwarder(uri: &str, shared_memory: bool, workers: usize) -> Result<()> {
     let mut listener = ListenConfig::new(FaceUri::parse(uri)?);
     listener.link = link(&listener.uri, shared_memory)?;
     listener.link.scope = Some(ndn_forwarder::FaceScope::Local);
@@ -254,6 +281,7 @@ fn forwarder(uri: &str, shared_memory: bool) -> Result<()> {
         ..NodeConfig::default()
     };
     config.forwarder.commands.localhop_rib = Some(ndn_forwarder::mgmt::Trust::Any);
+    config.workers.count = workers;
     let node = Node::start(config)?;
     say(&node.listening()[0].to_string());
     wait_for_end()
@@ -264,8 +292,11 @@ fn wait_for_end() -> Result<()> {
     Ok(())
 }
 
-fn prefix() -> Name {
-    Name::from_components([ComponentBuf::generic("bench"), ComponentBuf::version(1)])
+/// Under which the producer of a pair has its segments.
+fn prefix(pair: &str) -> Name {
+    let own = (pair != "0").then_some(pair);
+    let names = ["bench"].into_iter().chain(own).map(ComponentBuf::generic);
+    Name::from_components(names.chain([ComponentBuf::version(1)]))
 }
 
 fn connect(uri: &str, shared_memory: bool) -> Result<Client> {
@@ -279,16 +310,17 @@ fn connect(uri: &str, shared_memory: bool) -> Result<Client> {
     Ok(client)
 }
 
-fn producer(uri: &str, shared_memory: bool, segment_bytes: usize) -> Result<()> {
+fn producer(prefix: &Name, uri: &str, shared_memory: bool, segment_bytes: usize) -> Result<()> {
     let mut client = connect(uri, shared_memory)?;
     let mut source = Source::new(segment_bytes);
-    client.register(&prefix())?;
+    client.register(prefix)?;
     say("ready");
     client.run(&mut source, |_| false)?;
     Ok(())
 }
 
 fn consumer(
+    prefix: Name,
     uri: &str,
     shared_memory: bool,
     segment_bytes: usize,
@@ -297,9 +329,9 @@ fn consumer(
 ) -> Result<()> {
     let mut client = connect(uri, shared_memory)?;
     let result = if segment_bytes == 0 {
-        round_trips(&mut client)?
+        round_trips(&mut client, prefix)?
     } else {
-        let mut config = ConsumerConfig::new(prefix());
+        let mut config = ConsumerConfig::new(prefix);
         config.last = Some((bytes / segment_bytes as f64) as u64);
         config.congestion = Arc::new(FixedConfig::new(window));
         let start = Instant::now();
@@ -321,13 +353,14 @@ fn consumer(
 }
 
 struct Pinger {
+    prefix: Name,
     sent: Instant,
     trips: Vec<Duration>,
 }
 
 impl Pinger {
     fn ping(&mut self, out: &mut Vec<NetPacket>) {
-        let name = prefix().append_segment(self.trips.len() as u64);
+        let name = self.prefix.append_segment(self.trips.len() as u64);
         let wire: Bytes = Interest::builder(&name)
             .nonce(self.trips.len() as u32)
             .build();
@@ -351,8 +384,9 @@ impl App for Pinger {
     }
 }
 
-fn round_trips(client: &mut Client) -> Result<Value> {
+fn round_trips(client: &mut Client, prefix: Name) -> Result<Value> {
     let mut pinger = Pinger {
+        prefix,
         sent: Instant::now(),
         trips: Vec::with_capacity(PINGS),
     };

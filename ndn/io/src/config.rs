@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ndn_forwarder::{FacePersistency, FaceScope, StrategyKind};
+use ndn_forwarder::{FacePersistency, FaceScope, Forwarder, MAX_WORKERS, StrategyKind, Workers};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use crate::credentials::Credentials;
@@ -165,7 +165,60 @@ pub struct NodeConfig {
     pub managed_faces: LinkOptions,
     /// What all faces together may take in memory.
     pub memory: MemoryConfig,
+    /// On how many threads it runs.
+    pub workers: WorkersConfig,
 }
+
+/// How a forwarder is shared out among threads, each with a part of the tables and some of the faces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkersConfig {
+    /// Workers, a thread each, 1 to 64.
+    pub count: usize,
+    /// Names whose first so many components are the same are one worker's, 1 to 32.
+    pub prefix_components: usize,
+}
+
+impl Default for WorkersConfig {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            prefix_components: 4,
+        }
+    }
+}
+
+impl WorkersConfig {
+    fn check(&self, memory: &MemoryConfig, errors: &mut ConfigErrors) {
+        if !(1..=MAX_WORKERS).contains(&self.count) {
+            errors.add(
+                "workers: count".to_owned(),
+                format_args!("{} is out of range", self.count),
+                "use 1 to 64, best no more than there are cores",
+            );
+        }
+        if !(1..=32).contains(&self.prefix_components) {
+            errors.add(
+                "workers: prefix_components".to_owned(),
+                format_args!("{} is out of range", self.prefix_components),
+                "use 1 to 32",
+            );
+        }
+        let bytes = self.count.saturating_mul(LEAST_BUFFERS);
+        if self.count > 1 && memory.receive_buffers_bytes < bytes {
+            errors.add(
+                "memory: receive_buffers_bytes".to_owned(),
+                format_args!(
+                    "{} bytes are too few for {} workers",
+                    memory.receive_buffers_bytes, self.count
+                ),
+                "use at least 16777216 for each",
+            );
+        }
+    }
+}
+
+/// Fewest bytes of receive buffers that a loop can do with.
+const LEAST_BUFFERS: usize = 16 << 20;
 
 /// What the faces of a node take memory for, by the names that status shows them by.
 pub(crate) const MEMORY_PARTS: [&str; 4] =
@@ -214,6 +267,7 @@ impl Default for NodeConfig {
             strategies: Vec::new(),
             managed_faces: LinkOptions::default(),
             memory: MemoryConfig::default(),
+            workers: WorkersConfig::default(),
         }
     }
 }
@@ -320,6 +374,7 @@ impl NodeConfig {
         }
         self.managed_faces.check("managed_faces", &mut errors);
         self.memory.check(&mut errors);
+        self.workers.check(&self.memory, &mut errors);
         if let Some(capacity) = self.memory.capacity_bytes
             && self.memory_bytes() > capacity
         {
@@ -349,9 +404,17 @@ impl NodeConfig {
 impl NodeConfig {
     /// What the parts of the node may take in memory at most, in bytes, by the names that status shows them by.
     pub fn memory_parts(&self) -> Vec<(&'static str, usize)> {
-        let tables = ndn_forwarder::Forwarder::new(self.forwarder.clone()).memory();
-        let tables = tables.tables().into_iter();
+        let workers = Workers::new(self.workers.count, self.workers.prefix_components);
+        let worker = |number| Forwarder::worker(self.forwarder.clone(), &workers, number);
+        let mut tables = worker(0).memory().tables();
+        for number in 1..workers.count() {
+            let others = worker(number).memory().tables();
+            for ((_, sum), (_, other)) in tables.iter_mut().zip(others) {
+                sum.capacity_bytes += other.capacity_bytes;
+            }
+        }
         tables
+            .into_iter()
             .map(|(name, table)| (name, table.capacity_bytes))
             .chain(self.memory.parts())
             .collect()
@@ -389,7 +452,7 @@ impl MemoryConfig {
             (
                 "receive_buffers_bytes",
                 self.receive_buffers_bytes,
-                16 << 20,
+                LEAST_BUFFERS,
                 "use at least 16777216, better as much as the content store and 128 MiB",
             ),
             (

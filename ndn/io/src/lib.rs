@@ -47,6 +47,7 @@ pub use app_handle::{AppHandle, AppWaker};
 pub use client::{Client, ClientOptions};
 pub use config::{
     ConfigErrors, FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig, SettingError,
+    WorkersConfig,
 };
 pub use credentials::{CredentialError, CredentialFiles, Credentials};
 pub use error::{ClientError, NodeError, StartError};

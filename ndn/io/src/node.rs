@@ -10,17 +10,53 @@ use ndn_forwarder::Forwarder;
 use crate::app::App;
 use crate::app_handle::AppHandle;
 use crate::config::NodeConfig;
-use crate::driver::Driver;
 use crate::driver::shared::{Command, Shared};
+use crate::driver::{Driver, NodeCore, open_all};
 use crate::error::{NodeError, StartError};
-use crate::status::NodeStatus;
+use crate::status::{LoopStatus, NodeStatus};
 use crate::uri::FaceUri;
 
 /// A running forwarder. Dropping it shuts it down.
 pub struct Node {
+    /// The first loop: it has listeners, applications and management.
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    /// Those of other workers.
+    others: Vec<Arc<Shared>>,
+    threads: Vec<JoinHandle<()>>,
     listening: Vec<FaceUri>,
+}
+
+/// A thread's name, as far as the system shows it.
+fn thread_name(name: &str, worker: usize) -> String {
+    match worker {
+        0 => name.to_owned(),
+        number => {
+            let number = format!("-{number}");
+            let room = 15 - number.len();
+            let name: String = name.chars().take(room).collect();
+            name + &number
+        }
+    }
+}
+
+/// Starts a thread for each loop.
+fn start<C: NodeCore + Send + 'static>(
+    name: &str,
+    drivers: Vec<Driver<C>>,
+) -> Result<Node, StartError> {
+    let mut shared: Vec<_> = drivers.iter().map(Driver::shared).collect();
+    let mut node = Node {
+        shared: shared.remove(0),
+        others: shared,
+        threads: Vec::new(),
+        listening: drivers[0].listening(),
+    };
+    for (worker, driver) in drivers.into_iter().enumerate() {
+        let builder = std::thread::Builder::new().name(thread_name(name, worker));
+        let thread = builder.spawn(move || driver.run());
+        node.threads.push(thread.map_err(StartError::Loop)?);
+    }
+    Ok(node)
 }
 
 impl Node {
@@ -33,17 +69,11 @@ impl Node {
     pub fn start(config: NodeConfig) -> Result<Self, StartError> {
         config.validate()?;
         let name = config.thread_name.clone();
-        let (driver, shared) = Driver::open(config)?;
-        let listening = driver.listening();
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || driver.run())
-            .map_err(StartError::Loop)?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-            listening,
-        })
+        open_all(
+            config,
+            |driver| start(&name, vec![driver]),
+            |drivers| start(&name, drivers),
+        )?
     }
 
     /// Where the node listens, in the order of the configuration, with the ports that the
@@ -68,7 +98,8 @@ impl Node {
         Ok(AppHandle::new(face, woken, self.shared.clone()))
     }
 
-    /// Runs `f` on the loop's thread, between packets, and waits for its result.
+    /// Runs `f` on the loop's thread, between packets, and waits for its result. Where there are several workers that is
+    /// the first one: it has all faces, routes and strategies, and its part of all else.
     ///
     /// # Errors
     /// Where the node has stopped, or on a call from the loop's own thread.
@@ -84,7 +115,10 @@ impl Node {
     /// # Errors
     /// Where the node has stopped, or on a call from the loop's own thread.
     pub fn status(&self) -> Result<NodeStatus, NodeError> {
-        self.shared.ask(Command::Status)
+        let loops = [&self.shared].into_iter().chain(&self.others);
+        let told = loops.map(|one| one.ask(Command::Status));
+        let told = told.collect::<Result<Vec<_>, _>>()?;
+        LoopStatus::sum(told).ok_or(NodeError::Stopped)
     }
 
     /// Ends the loop, closes all faces, removes Unix sockets, and waits for that.
@@ -94,18 +128,17 @@ impl Node {
 
     /// Whether the loop still runs.
     pub fn is_running(&self) -> bool {
-        self.thread
-            .as_ref()
-            .is_some_and(|thread| !thread.is_finished())
+        !self.threads.is_empty() && self.threads.iter().all(|thread| !thread.is_finished())
     }
 
     fn stop(&mut self) {
-        self.shared.push(Command::Shutdown);
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
-            && thread.join().is_err()
-        {
-            tracing::error!("the node's loop ended in a panic");
+        for shared in [&self.shared].into_iter().chain(&self.others) {
+            shared.push(Command::Shutdown);
+        }
+        for thread in self.threads.drain(..) {
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                tracing::error!("the node's loop ended in a panic");
+            }
         }
     }
 }

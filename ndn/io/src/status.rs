@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use ndn_forwarder::{FaceCounters, FaceId, FaceSpec};
+use rustc_hash::FxHashMap;
 
+use crate::config::MEMORY_PARTS;
 use crate::face::link::LinkCounters;
 use crate::uri::FaceUri;
 
@@ -20,6 +22,51 @@ pub struct NodeStatus {
     pub forwarder: ndn_forwarder::Status,
     /// What is held in memory and may be, part by part.
     pub memory: Vec<(&'static str, ndn_forwarder::MemoryUse)>,
+}
+
+/// What one loop of a node tells.
+pub(crate) struct LoopStatus {
+    /// Its faces and its worker.
+    pub status: NodeStatus,
+    /// What its worker has counted for each face, those of other loops among them.
+    pub counters: Vec<(FaceId, FaceCounters)>,
+}
+
+impl LoopStatus {
+    /// What the loops of a node tell together, the first loop's first.
+    pub fn sum(loops: Vec<LoopStatus>) -> Option<NodeStatus> {
+        let mut loops = loops.into_iter();
+        let LoopStatus {
+            status: mut sum,
+            counters,
+        } = loops.next()?;
+        let mut by_face: FxHashMap<FaceId, FaceCounters> = counters.into_iter().collect();
+        let mut several = false;
+        for LoopStatus { status, counters } in loops {
+            several = true;
+            sum.forwarder.add(&status.forwarder);
+            sum.faces.extend(status.faces);
+            for (face, counters) in counters {
+                by_face.entry(face).or_default().add(&counters);
+            }
+            // What all faces take is one account: each loop tells of all.
+            for (name, part) in &mut sum.memory {
+                let name = *name;
+                let other = status.memory.iter().find(|(other, _)| *other == name);
+                if let Some((_, other)) = other.filter(|_| !MEMORY_PARTS.contains(&name)) {
+                    part.bytes += other.bytes;
+                    part.capacity_bytes += other.capacity_bytes;
+                }
+            }
+        }
+        if several {
+            sum.faces.sort_by_key(|face| face.id);
+            for face in &mut sum.faces {
+                face.packets = by_face.get(&face.id).copied().unwrap_or_default();
+            }
+        }
+        Some(sum)
+    }
 }
 
 /// One face at one moment.

@@ -82,6 +82,12 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
         route(&table, &mut node)?;
     }
     node.managed_faces = link(&document.table("managed_faces"))?;
+    let workers = document.table("workers");
+    set(&mut node.workers.count, count(&workers, "count")?);
+    set(
+        &mut node.workers.prefix_components,
+        count(&workers, "prefix_components")?,
+    );
     node.memory = memory(&document, node.forwarder.cs_capacity_bytes)?;
     if tls.is_none() {
         check(path, &node)?;

@@ -10,6 +10,7 @@ use crate::state::{LOCALHOP, LOCALHOST};
 use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
 use crate::table::name_table::MAX_COMPONENTS;
+use crate::workers::Task;
 use ndn_packet::Name;
 
 /// Most packets that one command erases.
@@ -36,16 +37,15 @@ fn bad_request(text: &str) -> Box<ControlResponse> {
 impl Forwarder {
     /// Does a command that is allowed; `None` when its answer comes later.
     pub(super) fn execute(&mut self, request: &Request) -> Option<ControlResponse> {
-        let parameters = request
-            .name
-            .get(4)
-            .and_then(|c| ControlParameters::decode(c.value).ok());
-        let Some(parameters) = parameters else {
+        let Some(parameters) = parameters(request) else {
             return Some(*bad_request("Malformed command"));
         };
         let verb = (request.module.as_str(), request.verb.as_str());
         if verb == ("faces", "create") {
             return self.create_face(request, parameters);
+        }
+        if verb == ("cs", "erase") {
+            return self.erase(request, parameters);
         }
         let answer = match verb {
             ("faces", "update") => self.update_face(request, parameters),
@@ -57,7 +57,6 @@ impl Forwarder {
             ("strategy-choice", "set") => self.choose_strategy(parameters),
             ("strategy-choice", "unset") => self.unchoose_strategy(parameters),
             ("cs", "config") => self.configure_cs(&parameters),
-            ("cs", "erase") => self.erase(parameters),
             _ => Err(refusal(501, "Unsupported command")),
         };
         Some(answer.map_or_else(|error| *error, ControlResponse::ok))
@@ -243,14 +242,16 @@ impl Forwarder {
         if p.has_flags_without_mask() {
             return Err(bad_request("Flags must be accompanied by Mask"));
         }
-        if let Some(bytes) = p.capacity {
-            self.set_cs_capacity(usize::try_from(bytes).unwrap_or(usize::MAX));
-        }
-        self.cs.admit = p.flag(ADMIT).unwrap_or(self.cs.admit);
-        self.cs.serve = p.flag(SERVE).unwrap_or(self.cs.serve);
+        let capacity = match p.capacity {
+            Some(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            None => self.cs_capacity,
+        };
+        let admit = p.flag(ADMIT).unwrap_or(self.cs.admit);
+        let serve = p.flag(SERVE).unwrap_or(self.cs.serve);
+        self.set_stores(capacity, admit, serve);
         let flags = self.cs_flags();
         Ok(ControlParameters {
-            capacity: Some(self.cs.capacity() as u64),
+            capacity: Some(capacity as u64),
             flags: Some(flags),
             ..Default::default()
         })
@@ -260,24 +261,54 @@ impl Forwarder {
         u64::from(self.cs.admit) * ADMIT + u64::from(self.cs.serve) * SERVE
     }
 
-    fn erase(&mut self, p: ControlParameters) -> CommandResult {
-        let name = required(&p.name)?;
+    /// `None` where other workers may have more of what is to be erased.
+    fn erase(&mut self, request: &Request, p: ControlParameters) -> Option<ControlResponse> {
+        let name = match required(&p.name) {
+            Ok(name) => name,
+            Err(refusal) => return Some(*refusal),
+        };
         if p.count == Some(0) {
-            return Err(bad_request("Count must be positive"));
+            return Some(*bad_request("Count must be positive"));
         }
-        let limit = p.count.unwrap_or(u64::MAX).min(ERASE_LIMIT);
-        let mut hashes = crate::table::hash::NameHashes::default();
-        hashes.push(&self.state.key, name.as_ref());
-        let (erased, more) = self.cs.erase(&hashes.last(name.as_ref()), limit as usize);
-        // Capacity tells a client that asked for more that it must ask again.
-        let again = more && p.count.is_none_or(|count| count > ERASE_LIMIT);
-        Ok(ControlParameters {
-            count: Some(erased as u64),
-            capacity: again.then_some(ERASE_LIMIT),
-            name: p.name,
-            ..Default::default()
-        })
+        let limit = p.count.unwrap_or(u64::MAX).min(ERASE_LIMIT) as usize;
+        let (erased, more) = self.erase_own(name, limit);
+        let task = Task::Erase {
+            prefix: name.compact(),
+            left: limit - erased,
+            erased,
+            more,
+        };
+        if erased < limit && self.state.place.is_some() {
+            return match self.run_errand(request, task) {
+                true => None,
+                false => Some(ControlResponse::error(503, "too many requests; try again")),
+            };
+        }
+        Some(erasing_done(p, erased, more))
     }
+
+    /// Answers a command to erase content, all workers having done their part.
+    pub(crate) fn finish_erasing(&mut self, request: &Request, erased: usize, more: bool) {
+        if let Some(p) = parameters(request) {
+            self.respond(request, erasing_done(p, erased, more));
+        }
+    }
+}
+
+fn parameters(request: &Request) -> Option<ControlParameters> {
+    let component = request.name.get(4)?;
+    ControlParameters::decode(component.value).ok()
+}
+
+/// The answer to a command to erase content. Capacity tells a client that asked for more that it must ask again.
+fn erasing_done(p: ControlParameters, erased: usize, more: bool) -> ControlResponse {
+    let again = more && p.count.is_none_or(|count| count > ERASE_LIMIT);
+    ControlResponse::ok(ControlParameters {
+        count: Some(erased as u64),
+        capacity: again.then_some(ERASE_LIMIT),
+        name: p.name,
+        ..Default::default()
+    })
 }
 
 /// The face that a command names, or else the one it came from.

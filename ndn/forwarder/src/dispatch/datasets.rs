@@ -8,6 +8,7 @@ use crate::mgmt::{
     GeneralStatus, MemoryPart, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
 use crate::strategy::StrategyKind;
+use crate::workers::{Figures, Task};
 use bytes::{Bytes, BytesMut};
 use ndn_packet::{Data, Name, PitToken, SigningKey, content_type};
 
@@ -21,7 +22,20 @@ impl Forwarder {
         if last.is_some_and(|c| c.as_version().is_some()) {
             return self.serve_segment(&name.compact(), 0, request.token);
         }
-        let content = match self.make_dataset(request) {
+        if self.state.place.is_some() && tells_figures(request) {
+            // Where too many are on their way nobody answers: who asks asks again.
+            let figures = Box::new(self.figures());
+            self.run_errand(request, Task::Figures(figures));
+            return;
+        }
+        let figures = self.figures();
+        self.serve_figures(request, &figures);
+    }
+
+    /// Makes a dataset with these figures, and answers with its first segment.
+    pub(crate) fn serve_figures(&mut self, request: &Request, figures: &Figures) {
+        let name = &request.name;
+        let content = match self.make_dataset(request, figures) {
             Ok(content) => content,
             Err(error) => {
                 let wire = Data::builder(name)
@@ -54,17 +68,23 @@ impl Forwarder {
         }
     }
 
-    fn make_dataset(&self, request: &Request) -> Result<Bytes, Box<ControlResponse>> {
+    fn make_dataset(
+        &self,
+        request: &Request,
+        figures: &Figures,
+    ) -> Result<Bytes, Box<ControlResponse>> {
         let mut buf = BytesMut::new();
         match (request.module.as_str(), request.verb.as_str()) {
-            ("faces", "list") => self.face_statuses().for_each(|face| face.put(&mut buf)),
+            ("faces", "list") => self
+                .face_statuses(figures)
+                .for_each(|face| face.put(&mut buf)),
             ("faces", "query") => {
                 let filter = request
                     .name
                     .get(4)
                     .and_then(|c| FaceQueryFilter::decode(c.value).ok());
                 let filter = filter.ok_or_else(|| refusal(400, "Malformed filter"))?;
-                self.face_statuses()
+                self.face_statuses(figures)
                     .filter(|face| filter.matches(face))
                     .for_each(|face| face.put(&mut buf));
             }
@@ -80,26 +100,27 @@ impl Forwarder {
             ("rib", _) => self.put_rib(&mut buf),
             ("strategy-choice", _) => self.put_strategies(&mut buf),
             ("cs", _) => {
+                let status = &figures.status;
                 let info = CsInfo {
-                    capacity: self.cs.capacity() as u64,
+                    capacity: status.cs_capacity_bytes as u64,
                     flags: self.cs_flags(),
-                    entries: self.cs.len() as u64,
-                    hits: self.cs.hits,
-                    misses: self.cs.misses,
-                    bytes: Some(self.cs.bytes() as u64),
+                    entries: status.cs_entries as u64,
+                    hits: status.cs_hits,
+                    misses: status.cs_misses,
+                    bytes: Some(status.cs_bytes as u64),
                 };
                 info.put(&mut buf);
             }
-            _ => self.general_status().put(&mut buf),
+            _ => self.general_status(figures).put(&mut buf),
         }
         Ok(buf.freeze())
     }
 
-    fn face_statuses(&self) -> impl Iterator<Item = FaceStatus> {
-        self.state
-            .faces
-            .iter()
-            .map(|(_, face)| FaceStatus::new(face.id, &face.spec, &face.counters))
+    fn face_statuses(&self, figures: &Figures) -> impl Iterator<Item = FaceStatus> {
+        self.state.faces.iter().map(|(_, face)| {
+            let counters = figures.faces.get(&face.id).unwrap_or(&face.counters);
+            FaceStatus::new(face.id, &face.spec, counters)
+        })
     }
 
     fn put_fib(&self, buf: &mut BytesMut) {
@@ -154,8 +175,8 @@ impl Forwarder {
         }
     }
 
-    fn general_status(&self) -> GeneralStatus {
-        let status = self.status();
+    fn general_status(&self, figures: &Figures) -> GeneralStatus {
+        let status = &figures.status;
         GeneralStatus {
             version: self.config.version.clone(),
             start_ms: self.unix_ms(self.manager.started.unwrap_or(self.state.now)),
@@ -174,7 +195,7 @@ impl Forwarder {
             queue_capacity_bytes: status.queues.capacity_bytes as u64,
             dropped_queues_full: status.queues.refused,
             memory: self
-                .memory_parts()
+                .memory_with(figures.tables)
                 .map(|(name, part)| MemoryPart {
                     name: name.to_owned(),
                     bytes: part.bytes as u64,
@@ -183,4 +204,12 @@ impl Forwarder {
                 .collect(),
         }
     }
+}
+
+/// Whether a dataset has figures of which each worker knows its part.
+fn tells_figures(request: &Request) -> bool {
+    matches!(
+        (request.module.as_str(), request.verb.as_str()),
+        ("faces", "list" | "query") | ("cs", _) | ("status", _)
+    )
 }

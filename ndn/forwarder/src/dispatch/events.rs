@@ -14,7 +14,7 @@ fn stream_name() -> Name {
 impl Forwarder {
     /// Makes a notification, and sends it to those who wait for it.
     pub(crate) fn announce_face(&mut self, face: FaceId, kind: FaceEventKind) {
-        let Some(entry) = self.state.faces.by_id(face) else {
+        let Some(entry) = self.state.faces.by_id(face).filter(|_| self.manages()) else {
             return;
         };
         let face = FaceStatus::new(entry.id, &entry.spec, &entry.counters);

@@ -11,6 +11,7 @@ use crate::mgmt::{
     ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LP_RELIABILITY,
 };
 use crate::output::{CreateFace, CreateFaceError, Output};
+use crate::workers::Control;
 
 const NO_RELIABILITY: &str = "this forwarder has no link reliability (LpReliability)";
 
@@ -80,6 +81,8 @@ impl Forwarder {
                     .filter(|f| f.is_local())
                 {
                     face.spec.local_fields |= creating.local_fields;
+                    let spec = face.spec.clone();
+                    self.tell_others(|| Control::FaceManaged(id, spec.clone()));
                 }
                 match self.state.faces.by_id(id) {
                     Some(face) => ControlResponse::ok(with_uris(face)),
@@ -138,7 +141,8 @@ impl Forwarder {
         spec.default_congestion_threshold = update
             .default_congestion_threshold
             .or(spec.default_congestion_threshold);
-        let body = properties(face);
+        let (body, spec) = (properties(face), face.spec.clone());
+        self.tell_others(|| Control::FaceManaged(id, spec.clone()));
         self.state.outputs.push(Output::UpdateFace(update));
         Ok(body)
     }

@@ -40,6 +40,8 @@ pub(crate) struct Manager {
     pub(crate) replies: Replies,
     pub(crate) datasets: DatasetStore,
     pub(crate) events: EventLog,
+    /// Requests on their way by the other workers.
+    pub(crate) errands: usize,
     /// By the numbers that the driver answers with.
     pub(crate) creating: HashMap<u64, PendingCreate>,
     pub(crate) next_request: u64,
@@ -57,6 +59,7 @@ impl Manager {
             replies: Replies::default(),
             datasets: DatasetStore::default(),
             events: EventLog::default(),
+            errands: 0,
             creating: HashMap::new(),
             next_request: 0,
             channels: Vec::new(),

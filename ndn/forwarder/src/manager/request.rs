@@ -4,6 +4,7 @@ use crate::face::FaceId;
 use ndn_packet::{Component, Interest, Name, NetKind, NetPacket, PitToken};
 
 /// A request that management got.
+#[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) interest: Interest,
     pub(crate) name: Name,
@@ -18,7 +19,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// `None` when the Interest is none.
+    /// `None` when the Interest is none. Its name must be one of management's: a forwarding hint may have led it here.
     pub(crate) fn new(packet: NetPacket) -> Option<Self> {
         let NetKind::Interest(interest) = packet.packet else {
             return None;
@@ -31,8 +32,13 @@ impl Request {
                     .to_owned(),
             )
         };
+        let scope = [b"localhost".as_slice(), b"localhop"];
+        let is_of = |at, word| name.get(at) == Some(Component::generic(word));
+        if !scope.iter().any(|scope| is_of(0, scope)) || !is_of(1, b"nfd") {
+            return None;
+        }
         let (module, verb) = (text(2)?, text(3)?);
-        let localhop = name.get(0) == Some(Component::generic(b"localhop"));
+        let localhop = is_of(0, b"localhop");
         let face = FaceId(packet.incoming_face?);
         Some(Request {
             interest,

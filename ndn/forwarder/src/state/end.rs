@@ -118,6 +118,12 @@ impl State {
             self.faces.count(record.face, |c| c.pending_out -= 1);
             self.totals.pending_out -= 1;
         }
+        if entry.is_short {
+            self.short -= 1;
+            if let Some(place) = self.place.as_ref().filter(|_| self.short == 0) {
+                place.set_short(false);
+            }
+        }
         self.pit.remove(id);
     }
 }

@@ -16,6 +16,7 @@ use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
+use crate::workers::{Message, Place};
 use bytes::Bytes;
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
 use std::collections::VecDeque;
@@ -37,6 +38,12 @@ pub(crate) struct State {
     /// Packets for the internal face.
     pub(crate) internal: VecDeque<NetPacket>,
     pub(crate) outputs: Outputs,
+    /// This worker among others, where there are any.
+    pub(crate) place: Option<Place>,
+    /// What other workers are to get.
+    pub(crate) messages: VecDeque<(usize, Message)>,
+    /// Short Interests that wait here ([`Entry::is_short`](crate::table::pit::Entry::is_short)).
+    pub(crate) short: usize,
     /// The time of the call in progress, nanoseconds.
     pub(crate) now: u64,
     /// InterestLifetime is cut down to this, nanoseconds.
@@ -59,6 +66,15 @@ impl State {
     #[inline]
     pub(crate) fn fingerprint(&self, name: &HashedName<'_>, nonce: u32) -> u64 {
         self.key.pair(name.full(), u64::from(nonce))
+    }
+
+    /// Notes that an entry waits for what may be at home with other workers.
+    pub(crate) fn note_short(&mut self, id: u32) {
+        self.pit.get_mut(id).is_short = true;
+        self.short += 1;
+        if let Some(place) = self.place.as_ref().filter(|_| self.short == 1) {
+            place.set_short(true);
+        }
     }
 
     /// Counts for a face and for all.

@@ -5,7 +5,7 @@
 //! from a Data of that name or below it. One Data is kept for each name; a newer one takes its place.
 
 use super::NIL;
-use super::hash::HashedName;
+use super::hash::{HashedName, is_digest};
 use super::index::{HashIndex, tag_of};
 use super::slab::Slab;
 use entry::{Branch, Entry};
@@ -189,12 +189,7 @@ impl ContentStore {
 
     /// A Data that satisfies an Interest of this name; counts as use.
     pub(crate) fn find(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Data> {
-        let id = match implicit_digest(name) {
-            _ if !self.serve || self.entries == 0 => None,
-            Some(digest) => self.search_exact(&name.without_last(1), digest, query),
-            None => self.search(name, query),
-        };
-        match id {
+        match self.search_any(name, query) {
             Some(id) => {
                 self.hits += 1;
                 self.order.touch(id);
@@ -204,6 +199,22 @@ impl ContentStore {
                 self.misses += 1;
                 None
             }
+        }
+    }
+
+    /// The same for an Interest that looks into several stores: where this one has nothing, that is no miss.
+    pub(crate) fn probe(&mut self, name: &HashedName<'_>, query: Query) -> Option<&Data> {
+        let id = self.search_any(name, query)?;
+        self.hits += 1;
+        self.order.touch(id);
+        self.nodes.get(id).data()
+    }
+
+    fn search_any(&mut self, name: &HashedName<'_>, query: Query) -> Option<u32> {
+        match implicit_digest(name) {
+            _ if !self.serve || self.entries == 0 => None,
+            Some(digest) => self.search_exact(&name.without_last(1), digest, query),
+            None => self.search(name, query),
         }
     }
 
@@ -448,8 +459,7 @@ pub(crate) fn implicit_digest<'a>(name: &HashedName<'a>) -> Option<&'a [u8]> {
         return None;
     }
     let last = &name.value()[name.prefix(n - 1).len()..];
-    // Type 1, length 32: the only form of such a component.
-    (last.len() == 34 && last[0] == 1).then(|| &last[2..])
+    is_digest(last).then(|| &last[2..])
 }
 
 #[cfg(test)]

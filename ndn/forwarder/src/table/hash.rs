@@ -79,6 +79,26 @@ impl HashKey {
         self.finish(fold(a ^ self.start, b ^ self.high))
     }
 
+    /// The hash of the first `most` components of a name, or of all but its last one where it has no more: an implicit
+    /// digest behind that is left aside. Reads no more of the name than that.
+    #[inline]
+    pub(crate) fn first_components(&self, name: NameRef<'_>, most: usize) -> u64 {
+        let mut rest = name.value();
+        let mut state = self.start;
+        for _ in 0..most {
+            let Ok((_, len, header)) = tlv::read_header(rest) else {
+                break;
+            };
+            let (component, behind) = rest.split_at(header + len as usize);
+            if behind.is_empty() || is_digest(behind) {
+                break;
+            }
+            state = self.absorb(state, component);
+            rest = behind;
+        }
+        self.finish(state)
+    }
+
     /// The hash of a whole name.
     #[cfg(test)]
     pub(crate) fn name(&self, name: NameRef<'_>) -> u64 {
@@ -86,6 +106,12 @@ impl HashKey {
         hashes.push(self, name);
         hashes.last(name).full()
     }
+}
+
+/// Whether these bytes of a name are an implicit digest alone: type 1, length 32 is the only form of such a component.
+#[inline]
+pub(crate) fn is_digest(component: &[u8]) -> bool {
+    component.len() == 34 && component[0] == 1
 }
 
 /// Room for the hashes of the names of a burst; filled anew for each burst without allocating.

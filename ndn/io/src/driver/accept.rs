@@ -4,9 +4,11 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use mio::unix::SourceFd;
 use ndn_forwarder::{FacePersistency, FaceSpec};
 
 use super::admission::{Full, network};
+use super::exchange::{Adopted, Parcel};
 use super::faces::spec;
 use super::slots::{FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use super::timers::Timer;
@@ -144,6 +146,21 @@ impl<C: Core> Driver<C> {
             )
         };
         let fd = peer.io.fd();
+        if let Some(other) = self.core.next_loop() {
+            let adopted = Adopted {
+                spec,
+                io: peer.io,
+                link: link.clone(),
+                cost,
+                listener: listener_at,
+                address: peer.address,
+            };
+            if is_known {
+                // Fails only where it is not there: then its new loop says what is wrong with it.
+                let _ = self.poll.registry().deregister(&mut SourceFd(&fd));
+            }
+            return self.core.post(other, Parcel::Adopt(Box::new(adopted)));
+        }
         let lines = self.lines.clone();
         let face = StreamFace::new(peer.io, Side::Listener, link, &self.budgets, lines);
         let stream = Stream {
@@ -169,6 +186,9 @@ impl<C: Core> Driver<C> {
 
     /// A face that came in at this listener has gone.
     pub(super) fn left_listener(&mut self, at: usize, address: Option<IpAddr>) {
+        if !self.core.listens() {
+            return self.core.post(0, Parcel::Left(at, address));
+        }
         if let Some(Slot::Listener(listener)) = self.slots.get_mut(at) {
             listener.admission.left(address);
         }

@@ -1,14 +1,13 @@
 //! What other threads ask of the loop.
 
-use ndn_forwarder::Forwarder;
-
 use super::Driver;
+use super::core::NodeCore;
 use super::slots::{AppSlot, Face, FaceKind, Port, PortOwner, Slot, StreamState};
 use crate::driver::shared::Command;
 use crate::face::link::LinkCounters;
-use crate::status::{FaceStatus, ListenerStatus, NodeStatus};
+use crate::status::{FaceStatus, ListenerStatus, LoopStatus, NodeStatus};
 
-impl Driver<Forwarder> {
+impl<C: NodeCore> Driver<C> {
     pub(super) fn run_commands(&mut self) {
         let mut commands = std::mem::take(&mut self.commands);
         self.shared.take(&mut commands);
@@ -57,7 +56,7 @@ impl Driver<Forwarder> {
                     self.remove_face(at);
                 }
             }
-            Command::WithForwarder(f) => f(&mut self.core, self.now),
+            Command::WithForwarder(f) => f(self.core.forwarder_mut(), self.now),
             Command::Resolved(id, uri) => self.on_resolved(id, uri),
             Command::Status(reply) => {
                 // Fails only if nobody waits any more.
@@ -67,8 +66,12 @@ impl Driver<Forwarder> {
         }
     }
 
-    fn status(&mut self) -> NodeStatus {
-        self.core.set_queues(self.queues());
+    fn status(&mut self) -> LoopStatus {
+        // What has been said to be so is told.
+        self.core.take_parcels(self.now);
+        let (queues, uses) = (self.queues(), self.budgets.uses());
+        self.core.forwarder_mut().set_queues(queues);
+        self.core.forwarder_mut().set_driver_memory(uses);
         let mut faces: Vec<FaceStatus> = self
             .slots
             .iter()
@@ -98,28 +101,30 @@ impl Driver<Forwarder> {
             }),
             _ => None,
         });
-        NodeStatus {
+        let forwarder = self.core.forwarder();
+        let status = NodeStatus {
             uptime: self.now,
             faces,
             listeners: listeners.collect(),
-            forwarder: self.core.status(),
-            memory: {
-                self.core.set_driver_memory(self.budgets.uses());
-                self.core.memory_parts().collect()
-            },
+            forwarder: forwarder.status(),
+            memory: forwarder.memory_parts().collect(),
+        };
+        LoopStatus {
+            status,
+            counters: forwarder.faces().map(|(id, _, _, c)| (id, c)).collect(),
         }
     }
 
     fn face_status(&self, face: &Face) -> Option<FaceStatus> {
         let mut status = FaceStatus {
             id: face.id,
-            spec: self.core.face(face.id)?.clone(),
+            spec: self.core.forwarder().face(face.id)?.clone(),
             up: true,
             jumbo: false,
             shared_memory: false,
             dscp: None,
             queued_bytes: 0,
-            packets: self.core.counters(face.id)?,
+            packets: self.core.forwarder().counters(face.id)?,
             link: LinkCounters::default(),
         };
         match &face.kind {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ndn_forwarder::{CreateFaceError, FaceId, FaceSpec, Forwarder};
 use ndn_packet::NetPacket;
 
+use super::exchange::Parcel;
 use crate::face::link::LinkCounters;
 use crate::uri::FaceUri;
 
@@ -18,6 +19,11 @@ pub(crate) trait Core {
 
     /// Takes packets from a face, all of them.
     fn receive_batch(&mut self, now: Duration, face: FaceId, packets: &mut Vec<NetPacket>);
+
+    /// Whether the loop may sleep, as far as other loops are concerned. Asked once they know that it is about to.
+    fn may_sleep(&self) -> bool {
+        true
+    }
 
     /// When it wants to be called, if ever.
     fn deadline(&self) -> Option<Duration>;
@@ -53,10 +59,77 @@ pub(crate) trait Core {
         request: u64,
         outcome: Result<FaceId, CreateFaceError>,
     );
+
+    /// The loop that is to have the face of the next peer that connects, where that is another one.
+    fn next_loop(&mut self) -> Option<usize> {
+        None
+    }
+
+    /// How many loops there are.
+    fn loops(&self) -> usize {
+        1
+    }
+
+    /// Whether listeners are with this loop.
+    fn listens(&self) -> bool {
+        true
+    }
+
+    /// Has another loop get something.
+    fn post(&mut self, _to: usize, _parcel: Parcel) {}
+}
+
+/// A core that has a forwarder: all there is, or one of its workers, with a loop for each.
+pub(crate) trait NodeCore: Core {
+    /// The forwarder, or this loop's worker.
+    fn forwarder(&self) -> &Forwarder;
+
+    /// The same, to be changed.
+    fn forwarder_mut(&mut self) -> &mut Forwarder;
+
+    /// The loop that has a face, where that is another one.
+    fn loop_of(&self, _face: FaceId) -> Option<usize> {
+        None
+    }
+
+    /// Takes what has come from other loops, but packets.
+    fn take_parcels(&mut self, _now: Duration) {}
+
+    /// Faces of which packets have come from other loops.
+    fn arrivals(&mut self, _now: Duration) -> usize {
+        0
+    }
+
+    /// Takes so many of those packets at most, of the face whose turn it is; how many, and whether these were its last.
+    /// `None` where there are none, or what comes of others is to be taken first.
+    fn take_packets(&mut self, _now: Duration, _most: usize) -> Option<(usize, bool)> {
+        None
+    }
+
+    /// Another face has its turn.
+    fn end_turn(&mut self) {}
+
+    /// Something for the loop of what has come.
+    fn next_parcel(&mut self) -> Option<Parcel> {
+        None
+    }
+
+    /// Hands over what there is for other loops.
+    fn dispatch(&mut self) {}
+}
+
+impl NodeCore for Forwarder {
+    fn forwarder(&self) -> &Forwarder {
+        self
+    }
+
+    fn forwarder_mut(&mut self) -> &mut Forwarder {
+        self
+    }
 }
 
 /// Bytes of packets that may wait to be handed to their faces while more packets are read.
-const MAX_PENDING_BYTES: usize = 4 << 20;
+pub(super) const MAX_PENDING_BYTES: usize = 4 << 20;
 
 impl Core for Forwarder {
     fn takes_more(&self) -> bool {

@@ -172,8 +172,9 @@ impl<C: Core> Driver<C> {
     }
 
     /// How many packets may be handed over at once.
-    fn burst(&self) -> usize {
-        let faces = self.by_face.len().max(1);
+    pub(super) fn burst(&self) -> usize {
+        // Other loops have about as many.
+        let faces = self.by_face.len().max(1) * self.core.loops();
         self.burst.min(MOST_BURST_OUTPUTS / faces).max(1)
     }
 
@@ -186,6 +187,12 @@ impl<C: Core> Driver<C> {
         let before = self.sent;
         self.core.receive_batch(self.now, face, &mut self.packets);
         after(self);
+        self.adapt_burst(count, before);
+    }
+
+    /// So many packets were handed over when `before` had been sent, and what comes of them has been carried out: fewer are
+    /// next time where it was much.
+    pub(super) fn adapt_burst(&mut self, count: usize, before: u64) {
         if self.sent - before > BURST_OUTPUTS {
             self.burst = (count / 2).max(1);
         } else if (self.sent - before) * 2 <= BURST_OUTPUTS {

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use ndn_forwarder::{CreateFace, CreateFaceError, FaceId, FacePersistency, UpdateFace};
 
-use ndn_forwarder::Forwarder;
-
 use super::Driver;
+use super::core::NodeCore;
 use super::slots::{Face, FaceKind, Slot, Stream, StreamOrigin, StreamState};
 use crate::config::{FaceConfig, LinkOptions};
 use crate::face::link::Link;
 use crate::transport::FaceType;
 use crate::uri::FaceUri;
 
-impl Driver<Forwarder> {
+impl<C: NodeCore> Driver<C> {
     pub(super) fn create_face(&mut self, request: &CreateFace) {
         match self.try_create(request) {
             Ok(None) => {}
@@ -113,13 +112,15 @@ impl Driver<Forwarder> {
     fn face_toward(&self, uri: &FaceUri) -> Option<FaceId> {
         let wanted = uri.to_string();
         self.core
+            .forwarder()
             .faces()
             .find(|(_, spec, ..)| spec.remote_uri == wanted)
             .map(|(id, ..)| id)
     }
 
     pub(super) fn update_face(&mut self, update: &UpdateFace) {
-        let local_fields = self.core.face(update.face).is_some_and(|s| s.local_fields);
+        let spec = self.core.forwarder().face(update.face);
+        let local_fields = spec.is_some_and(|s| s.local_fields);
         let Some((at, face)) = self.face(update.face) else {
             return;
         };

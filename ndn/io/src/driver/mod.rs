@@ -6,7 +6,8 @@
 //! one; the budget is what keeps a busy face from starving the others.
 //!
 //! Whom the faces serve is a [`Core`]: the forwarder of a [`crate::Node`], whose loop has a thread
-//! of its own (`node_loop`), or the one application of a [`crate::Client`].
+//! of its own (`node_loop`), or the one application of a [`crate::Client`]. A forwarder of several
+//! workers has as many loops, each with a worker and some of the faces (`worker`, `exchange`).
 
 mod accept;
 mod admission;
@@ -14,16 +15,19 @@ mod commands;
 mod connect;
 mod core;
 mod due;
+mod exchange;
 mod faces;
 mod handshakes;
 mod input;
 mod manage;
 mod node_loop;
 mod output;
+mod parcels;
 pub(crate) mod shared;
 mod slots;
 mod timers;
 mod under_way;
+mod worker;
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -40,7 +44,8 @@ use ndn_packet::NetPacket;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-pub(crate) use self::core::Core;
+pub(crate) use self::core::{Core, NodeCore};
+pub(crate) use self::node_loop::open_all;
 use crate::config::LinkOptions;
 use crate::driver::shared::{Command, Shared, poll_and_shared};
 use crate::face::budgets::Budgets;
@@ -78,6 +83,7 @@ pub(crate) const FACE_BYTES: usize = 24 << 10;
 const LINES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a loop is made with.
+#[derive(Clone)]
 pub(crate) struct DriverOptions {
     /// What all faces may take in memory.
     pub budgets: Budgets,
@@ -213,7 +219,11 @@ impl<C: Core> Driver<C> {
         if reads || !self.dirty.is_empty() || self.handshakes.is_ready() {
             return Some(Duration::ZERO);
         }
-        if !self.shared.may_sleep() {
+        if !self.shared.may_sleep() || !self.core.may_sleep() {
+            return Some(Duration::ZERO);
+        }
+        // What kept faces from being read may have gone meanwhile.
+        if self.core.takes_more() && !(self.ready.is_empty() && self.unarmed.is_empty()) {
             return Some(Duration::ZERO);
         }
         let apps = self.apps.iter().filter_map(|&at| self.app_deadline(at));

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ndn_forwarder::{FaceId, Forwarder, Output, Queues};
+use ndn_forwarder::{FaceId, Forwarder, Output, Queues, Workers};
 use ndn_packet::{Data, Name};
 
+use super::core::{MAX_PENDING_BYTES, NodeCore};
+use super::exchange::{Exchange, Parcel};
 use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
+use super::worker::Worker;
 use super::{Driver, DriverOptions, random_u64};
 use crate::config::NodeConfig;
 use crate::error::StartError;
@@ -17,50 +20,77 @@ use crate::uri::FaceUri;
 /// Outputs carried out at once where applications answer to them with more.
 const OUTPUTS_A_ROUND: usize = 4096;
 
-impl Driver<Forwarder> {
+/// Makes the loops of a node, one for each worker, and opens what the configuration names, all of it with the first. The
+/// one loop of a forwarder without workers is told to `alone`, several are told to `several`.
+pub(crate) fn open_all<T>(
+    mut config: NodeConfig,
+    alone: impl FnOnce(Driver<Forwarder>) -> T,
+    several: impl FnOnce(Vec<Driver<Worker>>) -> T,
+) -> Result<T, StartError> {
+    if config.forwarder.seed == 0 {
+        config.forwarder.seed = random_u64().map_err(StartError::Loop)?;
+    }
+    if config.forwarder.unix_time_at_zero.is_zero() {
+        config.forwarder.unix_time_at_zero = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+    }
+    let count = config.workers.count;
+    let options = DriverOptions {
+        budgets: Budgets::new(&config.memory, count),
+        managed_faces: config.managed_faces.clone(),
+        epoch: Instant::now(),
+    };
+    if count == 1 {
+        let core = Forwarder::new(config.forwarder.clone());
+        let mut driver = Driver::new(core, options).map_err(StartError::Loop)?;
+        driver.open(config)?;
+        return Ok(alone(driver));
+    }
+    let workers = Workers::new(count, config.workers.prefix_components);
+    tracing::info!(workers = count, "a thread for each worker");
+    let outputs = config.forwarder.outputs_max_bytes / count;
+    let limit = MAX_PENDING_BYTES.min(outputs) / 2;
+    let desks = Exchange::between(count, limit).into_iter().enumerate();
+    let drivers = desks.map(|(number, desk)| {
+        let forwarder = Forwarder::worker(config.forwarder.clone(), &workers, number);
+        let driver = Driver::new(Worker::new(forwarder, desk), options.clone())?;
+        driver.core.desk().set_shared(driver.shared());
+        Ok(driver)
+    });
+    let drivers: std::io::Result<Vec<_>> = drivers.collect();
+    let mut drivers = drivers.map_err(StartError::Loop)?;
+    drivers[0].open(config)?;
+    Ok(several(drivers))
+}
+
+impl<C: NodeCore> Driver<C> {
     /// Opens what the configuration names.
-    pub fn open(mut config: NodeConfig) -> Result<(Self, Arc<Shared>), StartError> {
-        if config.forwarder.seed == 0 {
-            config.forwarder.seed = random_u64().map_err(StartError::Loop)?;
-        }
-        if config.forwarder.unix_time_at_zero.is_zero() {
-            config.forwarder.unix_time_at_zero = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-        }
-        let options = DriverOptions {
-            budgets: Budgets::new(&config.memory),
-            managed_faces: config.managed_faces,
-            epoch: Instant::now(),
-        };
-        let core = Forwarder::new(config.forwarder);
-        let mut driver = Self::new(core, options).map_err(StartError::Loop)?;
+    fn open(&mut self, config: NodeConfig) -> Result<(), StartError> {
         for listener in config.listeners {
             let uri = listener.uri.clone();
-            driver
-                .open_listener(listener)
+            self.open_listener(listener)
                 .map_err(|error| StartError::Listen { uri, error })?;
         }
-        let channels = driver.listening().iter().map(ToString::to_string).collect();
-        driver.core.set_channels(channels);
+        let channels = self.listening().iter().map(ToString::to_string).collect();
+        self.core.forwarder_mut().set_channels(channels);
         for (prefix, strategy) in &config.strategies {
-            driver.core.set_strategy(prefix, *strategy);
+            self.core.forwarder_mut().set_strategy(prefix, *strategy);
         }
         for face in config.faces {
             let (uri, routes) = (face.uri.clone(), face.routes.clone());
-            driver
-                .open_face(face)
-                .and_then(|at| driver.add_routes(at, &routes))
+            self.open_face(face)
+                .and_then(|at| self.add_routes(at, &routes))
                 .map_err(|error| StartError::Face { uri, error })?;
         }
-        let shared = driver.shared.clone();
-        Ok((driver, shared))
+        Ok(())
     }
 
     fn add_routes(&mut self, at: usize, routes: &[(ndn_packet::Name, u64)]) -> std::io::Result<()> {
         if let Some(Slot::Face(Face { id, .. })) = self.slots.get(at) {
             for (prefix, cost) in routes {
                 self.core
+                    .forwarder_mut()
                     .add_route(prefix, *id, *cost)
                     .map_err(std::io::Error::other)?;
             }
@@ -93,18 +123,22 @@ impl Driver<Forwarder> {
                 break;
             }
             self.run_commands();
+            self.take_parcels();
             self.run_deadlines();
-            self.core.set_queues(self.queues());
-            self.core.set_driver_memory(self.budgets.uses());
+            let (queues, uses) = (self.queues(), self.budgets.uses());
+            self.core.forwarder_mut().set_queues(queues);
+            self.core.forwarder_mut().set_driver_memory(uses);
             self.read_ready(Self::carry_out);
             self.carry_out();
             self.flush();
+            // What the end of a face has left.
+            self.core.dispatch();
         }
     }
 
     fn run_deadlines(&mut self) {
         if self.core.deadline().is_some_and(|at| at <= self.now) {
-            self.core.on_deadline(self.now);
+            self.core.forwarder_mut().on_deadline(self.now);
         }
         for i in 0..self.apps.len() {
             let at = self.apps[i];
@@ -116,27 +150,46 @@ impl Driver<Forwarder> {
 
     /// Carries out all that the forwarder asks, and some of what applications answer to it, which
     /// enters the forwarder at once: two that answer each other without end are not to hold the loop.
-    fn carry_out(&mut self) {
-        let most = self.core.pending_outputs().max(OUTPUTS_A_ROUND);
+    pub(super) fn carry_out(&mut self) {
+        self.do_parcels();
+        // What other workers are to know is with them before anybody hears that it is so.
+        self.core.dispatch();
+        let most = self.core.forwarder().pending_outputs().max(OUTPUTS_A_ROUND);
         for _ in 0..most {
-            match self.core.poll_output() {
-                None => return,
-                Some(Output::Send { face, packet }) => self.send(face, packet),
-                Some(Output::TooLarge { face, data }) => self.too_large(face, &data),
+            match self.core.forwarder_mut().poll_output() {
+                None => return self.core.dispatch(),
+                Some(Output::Send { face, packet }) => match self.core.loop_of(face) {
+                    None => self.send(face, packet),
+                    Some(other) => {
+                        self.sent += 1;
+                        self.core.post(other, Parcel::Send(face, packet));
+                    }
+                },
+                Some(Output::TooLarge { face, data }) => match self.core.loop_of(face) {
+                    None => self.too_large(face, &data),
+                    Some(other) => self.core.post(other, Parcel::TooLarge(face, data)),
+                },
                 Some(Output::Rejected {
                     face,
                     downstream,
                     name,
                 }) => self.rejected(face, downstream, &name),
                 Some(Output::CreateFace(request)) => self.create_face(&request),
-                Some(Output::DestroyFace { face }) => self.destroy_face(face),
-                Some(Output::UpdateFace(update)) => self.update_face(&update),
+                Some(Output::DestroyFace { face }) => match self.core.loop_of(face) {
+                    None => self.destroy_face(face),
+                    Some(other) => self.core.post(other, Parcel::Destroy(face)),
+                },
+                Some(Output::UpdateFace(update)) => match self.core.loop_of(update.face) {
+                    None => self.update_face(&update),
+                    Some(other) => self.core.post(other, Parcel::Update(Box::new(update))),
+                },
             }
         }
+        self.core.dispatch();
         self.outputs_left = true;
     }
 
-    fn too_large(&mut self, id: FaceId, data: &Data) {
+    pub(super) fn too_large(&mut self, id: FaceId, data: &Data) {
         let Some((_, face)) = self.face(id) else {
             return;
         };
@@ -157,7 +210,8 @@ impl Driver<Forwarder> {
 
     fn rejected(&mut self, face: FaceId, downstream: FaceId, name: &Name) {
         if self.rejected.allows(self.now) {
-            let uri = self.core.face(face).map(|spec| spec.remote_uri.as_str());
+            let spec = self.core.forwarder().face(face);
+            let uri = spec.map(|spec| spec.remote_uri.as_str());
             tracing::warn!(
                 face = face.0,
                 uri,
@@ -177,7 +231,7 @@ impl Driver<Forwarder> {
         }
     }
 
-    fn destroy_face(&mut self, id: FaceId) {
+    pub(super) fn destroy_face(&mut self, id: FaceId) {
         if let Some((at, _)) = self.face(id) {
             self.remove_face(at);
         }

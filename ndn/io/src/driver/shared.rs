@@ -10,7 +10,7 @@ use ndn_forwarder::{FaceId, Forwarder};
 
 use crate::app::App;
 use crate::error::NodeError;
-use crate::status::NodeStatus;
+use crate::status::LoopStatus;
 use crate::uri::FaceUri;
 
 /// Something done to the forwarder on the loop's thread.
@@ -28,7 +28,7 @@ pub(crate) enum Command {
     },
     WithForwarder(ForwarderCall),
     Resolved(FaceId, io::Result<FaceUri>),
-    Status(mpsc::SyncSender<NodeStatus>),
+    Status(mpsc::SyncSender<LoopStatus>),
     Shutdown,
 }
 
@@ -67,6 +67,11 @@ impl Shared {
             }
             queue.commands.push(command);
         }
+        self.wake();
+    }
+
+    /// Wakes the loop where it sleeps, or is about to.
+    pub fn wake(&self) {
         if self.sleeping.load(Ordering::SeqCst)
             && self.sleeping.swap(false, Ordering::SeqCst)
             && let Err(error) = self.waker.wake()

@@ -9,10 +9,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// One budget of a node. Only the node's own thread changes it.
+/// One budget of a node.
 #[derive(Debug)]
 pub(crate) struct Budget {
     capacity: usize,
+    /// Several threads change it: else the node's own alone does, and needs no bus for it.
+    is_shared: bool,
     used: AtomicUsize,
     refused: AtomicU64,
 }
@@ -20,8 +22,15 @@ pub(crate) struct Budget {
 impl Budget {
     /// A budget of `capacity` bytes.
     pub fn new(capacity: usize) -> Arc<Self> {
+        Self::of_loops(capacity, 1)
+    }
+
+    /// A budget of `capacity` bytes for the faces of so many loops together. Where there are several, what they take at
+    /// the same time may pass it: by a packet of each, or a face.
+    pub fn of_loops(capacity: usize, loops: usize) -> Arc<Self> {
         Arc::new(Self {
             capacity,
+            is_shared: loops > 1,
             used: AtomicUsize::new(0),
             refused: AtomicU64::new(0),
         })
@@ -47,6 +56,24 @@ impl Budget {
         self.refused.load(Relaxed)
     }
 
+    fn refuse(&self) {
+        if self.is_shared {
+            self.refused.fetch_add(1, Relaxed);
+        } else {
+            self.refused.store(self.refused() + 1, Relaxed);
+        }
+    }
+
+    /// A share of `before` bytes is one of `after` now.
+    fn change(&self, before: usize, after: usize) {
+        if self.is_shared {
+            // Wraps around where it shrinks.
+            self.used.fetch_add(after.wrapping_sub(before), Relaxed);
+        } else {
+            self.used.store(self.used() - before + after, Relaxed);
+        }
+    }
+
     /// One more share; empty so far.
     pub fn share(self: &Arc<Self>) -> Share {
         Share {
@@ -69,9 +96,7 @@ impl Share {
         let left = self.budget.capacity.saturating_sub(self.budget.used());
         let admitted = self.own.saturating_add(len) <= left;
         if !admitted {
-            self.budget
-                .refused
-                .store(self.budget.refused() + 1, Relaxed);
+            self.budget.refuse();
         }
         admitted
     }
@@ -82,9 +107,7 @@ impl Share {
         if grows {
             self.set(self.own + bytes);
         } else {
-            self.budget
-                .refused
-                .store(self.budget.refused() + 1, Relaxed);
+            self.budget.refuse();
         }
         grows
     }
@@ -96,9 +119,8 @@ impl Share {
 
     /// Says how many bytes are held now, whether or not they were admitted.
     pub fn set(&mut self, bytes: usize) {
-        let others = self.budget.used() - self.own;
+        self.budget.change(self.own, bytes);
         self.own = bytes;
-        self.budget.used.store(others + bytes, Relaxed);
     }
 }
 

@@ -8,8 +8,8 @@ use crate::config::{MEMORY_PARTS, MemoryConfig};
 use crate::face::budget::Budget;
 use crate::face::chunk::BufferBudget;
 
-/// The budgets that all faces of a loop share.
-#[derive(Debug)]
+/// The budgets that all faces of a loop, or of several, share.
+#[derive(Debug, Clone)]
 pub(crate) struct Budgets {
     /// What waits to be sent.
     pub send_queues: Arc<Budget>,
@@ -22,13 +22,13 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// The budgets of a configuration.
-    pub fn new(config: &MemoryConfig) -> Self {
+    /// The budgets of a configuration, for so many loops together.
+    pub fn new(config: &MemoryConfig, loops: usize) -> Self {
         Self {
-            send_queues: Budget::new(config.send_queues_bytes),
-            receive_buffers: BufferBudget::new(config.receive_buffers_bytes),
-            reassembly: Budget::new(config.reassembly_bytes),
-            faces: Budget::new(config.faces_bytes),
+            send_queues: Budget::of_loops(config.send_queues_bytes, loops),
+            receive_buffers: BufferBudget::of_loops(config.receive_buffers_bytes, loops),
+            reassembly: Budget::of_loops(config.reassembly_bytes, loops),
+            faces: Budget::of_loops(config.faces_bytes, loops),
         }
     }
 

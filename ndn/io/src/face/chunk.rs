@@ -27,6 +27,8 @@ pub(crate) const READING_BYTES: usize = 12 << 20;
 #[derive(Debug)]
 pub(crate) struct BufferBudget {
     capacity: usize,
+    /// Kept for the readers of all loops.
+    reading: usize,
     /// Bytes of chunks in use and kept for use.
     used: AtomicUsize,
     /// Readers that keep a chunk from one turn to the next.
@@ -36,8 +38,14 @@ pub(crate) struct BufferBudget {
 impl BufferBudget {
     /// A budget of `capacity` bytes.
     pub fn new(capacity: usize) -> Arc<Self> {
+        Self::of_loops(capacity, 1)
+    }
+
+    /// A budget of `capacity` bytes for the pools of so many loops.
+    pub fn of_loops(capacity: usize, loops: usize) -> Arc<Self> {
         Arc::new(Self {
             capacity,
+            reading: loops * READING_BYTES,
             used: AtomicUsize::new(0),
             holders: AtomicUsize::new(0),
         })
@@ -55,16 +63,15 @@ impl BufferBudget {
 
     /// Whether packets hold on to so many chunks that the next ones are to be copied out.
     fn is_stretched(&self) -> bool {
-        self.used().saturating_add(READING_BYTES) > self.capacity
+        self.used().saturating_add(self.reading) > self.capacity
     }
 
     /// Lets a reader keep its chunk until its next turn, as long as fewer than `most` do.
     pub fn hold(self: &Arc<Self>, most: usize) -> Option<Hold> {
-        if self.holders.load(Ordering::Relaxed) >= most {
-            return None;
-        }
-        self.holders.fetch_add(1, Ordering::Relaxed);
-        Some(Hold(self.clone()))
+        let more = |holders: usize| (holders < most).then_some(holders + 1);
+        let (relaxed, holders) = (Ordering::Relaxed, &self.holders);
+        let taken = holders.fetch_update(relaxed, relaxed, more);
+        taken.ok().map(|_| Hold(self.clone()))
     }
 
     /// Readers that keep a chunk.

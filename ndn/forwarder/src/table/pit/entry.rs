@@ -88,6 +88,8 @@ pub(crate) struct Entry {
     pub(crate) rejected: bool,
     /// The face that the rejected Data came from, to be asked after all others.
     pub(crate) doubted: Option<FaceSlot>,
+    /// Names under its own may be at home with other workers.
+    pub(crate) is_short: bool,
     /// The downstreams; [`Pit`](super::Pit) alone adds and drops them.
     pub(crate) ins: SmallVec<[InRecord; 2]>,
     /// The upstreams asked; [`Pit`](super::Pit) alone adds and drops them.

@@ -69,6 +69,8 @@ pub(crate) struct Pit {
     /// Entries with CanBePrefix whose names are longer than [`Lengths`] counts.
     long_prefixes: usize,
     len: usize,
+    /// Added to the numbers of entries in tokens: which worker's they are.
+    tag: u32,
     by_face: FaceIndex,
     /// As many as were asked for, and as there may be slots.
     max_entries: usize,
@@ -96,6 +98,7 @@ impl Pit {
             prefixes: Lengths::new(),
             long_prefixes: 0,
             len: 0,
+            tag: 0,
             by_face: FaceIndex::default(),
             max_entries: max_entries.min(max_bytes / 4 * SLOT_QUARTERS / SLOT_BYTES),
             max_bytes,
@@ -106,6 +109,11 @@ impl Pit {
             #[cfg(test)]
             steps: 0,
         }
+    }
+
+    /// The same, whose tokens have this tag: it has no bit in common with an entry's number.
+    pub(crate) fn tagged(self, tag: u32) -> Self {
+        Pit { tag, ..self }
     }
 
     /// Number of entries.
@@ -221,7 +229,8 @@ impl Pit {
     /// Fetches ahead the entry that a token leads to.
     #[inline]
     pub(crate) fn prefetch_entry(&self, token: &PitToken) {
-        if let Some(entry) = token.as_u48().and_then(|t| self.entries.try_get(t as u32)) {
+        let entry = token.as_u48().map(|token| token as u32 ^ self.tag);
+        if let Some(entry) = entry.and_then(|id| self.entries.try_get(id)) {
             prefetch(entry);
         }
     }
@@ -293,6 +302,7 @@ impl Pit {
         entry.suppression = 0;
         entry.rejected = false;
         entry.doubted = None;
+        entry.is_short = false;
         self.index.insert(hash, id);
         self.len += 1;
         if interest.can_be_prefix() && !has_digest {
@@ -436,14 +446,14 @@ impl Pit {
     /// The token that leads back to an entry.
     #[inline]
     pub(crate) fn token(&self, id: u32) -> PitToken {
-        PitToken::from_u48(u64::from(self.get(id).generation) << 32 | u64::from(id))
+        PitToken::from_u48(u64::from(self.get(id).generation) << 32 | u64::from(id | self.tag))
     }
 
     /// The entry that a token of ours leads to.
     #[inline]
     pub(crate) fn by_token(&self, token: &PitToken) -> Option<u32> {
         let token = token.as_u48()?;
-        let id = token as u32;
+        let id = token as u32 ^ self.tag;
         let entry = self.entries.try_get(id)?;
         (entry.live && u64::from(entry.generation) == token >> 32).then_some(id)
     }
