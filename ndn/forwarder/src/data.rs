@@ -2,11 +2,12 @@
 
 use crate::face::{FaceSlot, INTERNAL_SLOT, LinkType};
 use crate::forwarder::Forwarder;
-use crate::state::{LOCALHOST, nanos};
+use crate::scope::LOCALHOST;
+use crate::shard::Tour;
+use crate::state::nanos;
 use crate::table::cs::Origin;
 use crate::table::hash::HashedName;
 use crate::table::pit::Matches;
-use crate::workers::Tour;
 use ndn_packet::{Data, MAX_PACKET, NetPacket, PitToken};
 use smallvec::SmallVec;
 

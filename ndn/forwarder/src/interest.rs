@@ -3,7 +3,8 @@
 use crate::data::ALL_TAKE;
 use crate::face::{FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
-use crate::state::{Arrival, LOCALHOST, nanos};
+use crate::scope::LOCALHOST;
+use crate::state::{Arrival, nanos};
 use crate::table::cs::{Query, Rejected};
 use crate::table::hash::HashedName;
 use crate::table::pit::{InRecord, Pit};

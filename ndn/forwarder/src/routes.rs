@@ -4,11 +4,11 @@ use crate::face::FaceId;
 use crate::forwarder::Forwarder;
 use crate::output::RouteError;
 use crate::rib::{CHILD_INHERIT, Route, RouteKey, origin};
+use crate::shard::Control;
 use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
 use crate::table::hash::NameHashes;
 use crate::table::name_table::MAX_COMPONENTS;
-use crate::workers::Control;
 use ndn_packet::Name;
 
 impl Forwarder {
@@ -111,7 +111,7 @@ impl Forwarder {
         }
         let is_set = self.choose(prefix, strategy);
         if is_set {
-            self.tell_others(|| Control::Strategy(prefix.clone(), Some(strategy)));
+            self.tell_others(|| Control::Strategy(prefix.clone(), Some(strategy.index())));
         }
         is_set
     }

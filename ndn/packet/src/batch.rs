@@ -14,13 +14,13 @@
 //! A packet begins with 07, an inner node with 01, and what is signed with 00, as no packet and no Interest does: none can
 //! be taken for another. The idea is that of batch signing in TLS (draft-davidben-tls-batch-signing).
 
-use std::collections::VecDeque;
-
 use ring::digest::{Context, SHA256};
 
 use crate::signature::key_locator;
 use crate::tlv::{self, Element, Reader, types};
-use crate::{Data, DecodeError, KeyLocatorRef, SignatureInfo, Verifier, signature_type};
+use crate::{
+    Data, DecodeError, KeyLocatorRef, KnownRoots, SignatureInfo, Verifier, signature_type,
+};
 
 /// Bytes of a SHA-256.
 pub(crate) const DIGEST: usize = 32;
@@ -45,10 +45,6 @@ pub struct BatchSignature<'a> {
     /// Over the root.
     signature: &'a [u8],
 }
-
-/// Roots whose signatures one verifier has found right lately: no more than a few, whatever comes.
-#[derive(Debug, Clone, Default)]
-pub struct KnownRoots(VecDeque<(Node, Vec<u8>)>);
 
 /// A digest in the tree.
 pub(crate) type Node = [u8; DIGEST];

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ring::digest::{Context, SHA256};
 
 use crate::batch::{self, DIGEST, Lens, MAX_PACKETS, Node, joined, node, signed_root};
-use crate::data_builder::Begun;
+use crate::data_builder::{Begun, DataWriter, in_place};
 use crate::tlv::{self, types};
 use crate::{Signer, signature_type};
 
@@ -113,6 +113,20 @@ impl<'a, S: Signer + ?Sized> Batch<'a, S> {
             begun.end()
         };
         self.packets.into_iter().enumerate().map(end).collect()
+    }
+}
+
+impl<E, F> DataWriter<'_, F>
+where
+    F: FnOnce(&mut [u8]) -> Result<(), E>,
+{
+    /// Puts the packet into a batch, behind those that are in it.
+    ///
+    /// # Errors
+    /// What the writer of the content returned; the batch is as it was.
+    pub fn join<S: Signer + ?Sized>(self, batch: &mut Batch<'_, S>) -> Result<(), E> {
+        let (len, fill) = (self.len, self.fill);
+        batch.push(|tail| self.builder.begin(len, tail, in_place(len, fill)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::pieces::sha256_pieces;
 use crate::tlv::{self, types};
-use crate::{AsComponent, Batch, ComponentBuf, Name, Signer, signature_type};
+use crate::{AsComponent, ComponentBuf, Name, Signer, signature_type};
 use bytes::{Buf, Bytes, BytesMut};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,9 +21,9 @@ pub struct DataBuilder<'a> {
 /// Makes a Data packet whose content is written in place; see [`DataBuilder::content_with`].
 #[must_use]
 pub struct DataWriter<'a, F> {
-    builder: DataBuilder<'a>,
-    len: usize,
-    fill: F,
+    pub(crate) builder: DataBuilder<'a>,
+    pub(crate) len: usize,
+    pub(crate) fill: F,
 }
 
 impl<'a> DataBuilder<'a> {
@@ -241,19 +241,10 @@ where
         let (len, fill) = (self.len, self.fill);
         self.builder.make(signer, len, in_place(len, fill))
     }
-
-    /// Puts the packet into a batch, behind those that are in it.
-    ///
-    /// # Errors
-    /// What the writer of the content returned; the batch is as it was.
-    pub fn join<S: Signer + ?Sized>(self, batch: &mut Batch<'_, S>) -> Result<(), E> {
-        let (len, fill) = (self.len, self.fill);
-        batch.push(|tail| self.builder.begin(len, tail, in_place(len, fill)))
-    }
 }
 
 /// Writes content of `len` bytes at the end of a buffer.
-fn in_place<E>(
+pub(crate) fn in_place<E>(
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
 ) -> impl FnOnce(&mut BytesMut) -> Result<(), E> {

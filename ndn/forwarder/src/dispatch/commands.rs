@@ -2,15 +2,15 @@
 
 use crate::face::{Face, FaceId, FaceSlot};
 use crate::forwarder::Forwarder;
-use crate::manager::Request;
 use crate::mgmt::{ControlParameters, ControlResponse};
 use crate::output::RouteError;
+use crate::request::Request;
 use crate::rib::{CHILD_INHERIT, Route, RouteKey, origin};
-use crate::state::{LOCALHOP, LOCALHOST};
+use crate::scope::{LOCALHOP, LOCALHOST};
+use crate::shard::Task;
 use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
 use crate::table::name_table::MAX_COMPONENTS;
-use crate::workers::Task;
 use ndn_packet::Name;
 
 /// Most packets that one command erases.

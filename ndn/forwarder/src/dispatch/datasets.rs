@@ -2,13 +2,14 @@
 
 use super::commands::refusal;
 use crate::forwarder::Forwarder;
-use crate::manager::{FRESHNESS, Request};
+use crate::manager::FRESHNESS;
 use crate::mgmt::{
     ChannelStatus, ControlResponse, CsInfo, Dataset, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, MemoryPart, NextHopRecord, RibEntry, Route, StrategyChoice,
 };
+use crate::request::Request;
+use crate::shard::{Figures, Task};
 use crate::strategy::StrategyKind;
-use crate::workers::{Figures, Task};
 use bytes::{Bytes, BytesMut};
 use ndn_packet::{Data, Name, PitToken, SigningKey, content_type};
 

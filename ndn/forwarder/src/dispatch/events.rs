@@ -2,8 +2,9 @@
 
 use crate::face::FaceId;
 use crate::forwarder::Forwarder;
-use crate::manager::{FRESHNESS, KEPT, Request};
+use crate::manager::{FRESHNESS, KEPT};
 use crate::mgmt::{FaceEvent, FaceEventKind, FaceStatus};
+use crate::request::Request;
 use crate::state::nanos;
 use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 

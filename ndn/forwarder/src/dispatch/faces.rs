@@ -4,14 +4,15 @@ use super::commands::{CommandResult, chosen_face, refusal};
 use crate::FacePersistency;
 use crate::face::{Face, FaceId, FaceScope};
 use crate::forwarder::Forwarder;
-use crate::manager::{MAX_CREATING, PendingCreate, Request};
+use crate::manager::{MAX_CREATING, PendingCreate};
 use crate::mgmt::face_status::flags;
 use crate::mgmt::parameters::{FLAG_LOCAL_FIELDS, persistency, persistency_number};
 use crate::mgmt::{
     ControlParameters, ControlResponse, FLAG_CONGESTION_MARKING, FLAG_LP_RELIABILITY,
 };
 use crate::output::{CreateFace, CreateFaceError, Output};
-use crate::workers::Control;
+use crate::request::Request;
+use crate::shard::Control;
 
 const NO_RELIABILITY: &str = "this forwarder has no link reliability (LpReliability)";
 

@@ -7,8 +7,9 @@ mod faces;
 
 use crate::face::{FaceId, INTERNAL_SLOT};
 use crate::forwarder::Forwarder;
-use crate::manager::{FRESHNESS, Request};
+use crate::manager::FRESHNESS;
 use crate::mgmt::ControlResponse;
+use crate::request::Request;
 use crate::state::nanos;
 use crate::table::fib::NextHop;
 use bytes::Bytes;

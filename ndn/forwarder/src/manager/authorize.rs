@@ -1,8 +1,8 @@
 //! Whether a command may be done.
 
 use super::Manager;
-use super::request::Request;
 use crate::mgmt::Trust;
+use crate::request::Request;
 use ndn_packet::tlv::{Reader, types as packet};
 use ndn_packet::{Verifier, signature_type};
 use std::time::Duration;

@@ -4,11 +4,9 @@ mod authorize;
 mod datasets;
 mod events;
 mod replies;
-mod request;
 
 pub(crate) use datasets::FRESHNESS;
 pub(crate) use events::KEPT;
-pub(crate) use request::Request;
 
 use crate::memory::MemoryUse;
 use crate::mgmt::CommandPolicy;

@@ -6,11 +6,6 @@ use crate::table::hash::HashedName;
 use ndn_packet::Interest;
 use smallvec::SmallVec;
 
-/// First component `localhost`, as bytes of a name.
-pub(crate) const LOCALHOST: &[u8] = b"\x08\x09localhost";
-/// First component `localhop`, as bytes of a name.
-pub(crate) const LOCALHOP: &[u8] = b"\x08\x08localhop";
-
 /// Next hops that may be used.
 pub(crate) type Hops = SmallVec<[NextHop; 8]>;
 

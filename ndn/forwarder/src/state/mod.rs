@@ -7,16 +7,16 @@ mod arrival;
 mod end;
 mod upstream;
 
-pub(crate) use arrival::{Arrival, Hops, LOCALHOP, LOCALHOST};
+pub(crate) use arrival::{Arrival, Hops};
 
 use crate::face::{Face, FaceCounters, FaceId, FaceSlot, FaceTable, INTERNAL_SLOT};
 use crate::output::Output;
 use crate::outputs::Outputs;
+use crate::shard::{Message, Place};
 use crate::table::dead_nonce::DeadNonces;
 use crate::table::fib::Fib;
 use crate::table::hash::{HashKey, HashedName, NameHashes};
 use crate::table::pit::Pit;
-use crate::workers::{Message, Place};
 use bytes::Bytes;
 use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetKind, NetPacket, PitToken};
 use std::collections::VecDeque;

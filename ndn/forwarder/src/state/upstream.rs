@@ -1,8 +1,9 @@
 //! How a strategy finds the next hops of an Interest and sends it to one.
 
-use super::arrival::{Arrival, Hops, LOCALHOP, LOCALHOST};
+use super::arrival::{Arrival, Hops};
 use super::{State, nanos};
 use crate::face::{FaceSlot, LinkType};
+use crate::scope::{LOCALHOP, LOCALHOST};
 use crate::table::fib::NextHop;
 use crate::table::pit::OutRecord;
 use ndn_packet::NetPacket;

@@ -1,10 +1,9 @@
 //! How a worker gets what is its own, and the others get what is theirs.
 
-use super::Place;
-use super::message::{Body, Control, Message};
-use super::tour::Tour;
 use crate::face::{FaceId, FaceSlot, FaceSpec};
 use crate::forwarder::Forwarder;
+use crate::shard::{Body, Control, Message, Place, Tour};
+use crate::strategy::StrategyKind;
 use crate::table::fib::NextHop;
 use crate::table::hash::HashedName;
 use ndn_packet::{NetKind, NetPacket};
@@ -207,7 +206,7 @@ impl Forwarder {
                 self.update_fib(affected);
             }
             Control::Strategy(prefix, Some(kind)) => {
-                self.choose(&prefix, kind);
+                self.choose(&prefix, StrategyKind::from_index(kind));
             }
             Control::Strategy(prefix, None) => {
                 self.unchoose(&prefix);

@@ -1,26 +1,13 @@
 //! Packets that concern more than one worker: Data on its way home, and Interests that look into content stores.
 
-use super::message::{Body, Message};
 use crate::data::Served;
 use crate::face::{FaceId, FaceSlot, INTERNAL_SLOT};
 use crate::forwarder::Forwarder;
-use crate::state::LOCALHOST;
+use crate::scope::LOCALHOST;
+use crate::shard::{Body, Message, Tour};
 use crate::table::cs::{Query, implicit_digest};
 use crate::table::hash::{HashedName, NameHashes};
-use ndn_packet::{Data, Interest, NetKind, NetPacket, PitToken};
-
-/// How far a Data has come on its way home.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tour {
-    /// Workers to visit yet, a bit each.
-    pub(crate) left: u64,
-    /// Somebody has waited for it on the way: at home it is not unsolicited.
-    pub(crate) wanted: bool,
-    /// A face that had rejected what came before, as [`Origin`](crate::table::cs::Origin) has it.
-    pub(crate) rejecter: u32,
-    /// Who has been served.
-    pub(super) served: Vec<(FaceId, Option<PitToken>)>,
-}
+use ndn_packet::{Data, Interest, NetKind, NetPacket};
 
 /// Takes the lowest bit.
 fn next(bits: &mut u64) -> Option<usize> {

@@ -2,6 +2,7 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
@@ -9,10 +10,12 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.ndn.NativeLibrary;
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.secure.SecureSession;
+import io.trunkline.hadoop.ndn.wire.ControlRecord;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.wire.SecureHello;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.ndn.wire.WriteKey;
+import io.trunkline.hadoop.wire.PacketHead;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -106,9 +109,21 @@ class PermissionTest {
           String name = PublishedSegments.PREAMBLE.name();
           seal(new Preamble(name, 99, StockBytes.SEGMENT, key).encode());
           seal(header);
+          seal(record());
           return server;
         }
       };
+
+  /** That of a packet that goes by name. */
+  private static byte[] record() throws IOException {
+    byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
+    int body = StockBytes.CHECKSUM.getChecksumSize(StockBytes.SEGMENT) + StockBytes.SEGMENT;
+    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
+    byte[] digests = new byte[ControlRecord.DIGEST_BYTES];
+    ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
+    new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0, head, digests).encode(out);
+    return Arrays.copyOf(out.array(), out.position());
+  }
 
   private BodyPuller puller;
 
@@ -146,8 +161,8 @@ class PermissionTest {
       assertTrue(in.secured());
       assertArrayEquals(header, in.readNBytes(header.length));
       assertEquals(0, network.opened.size(), network.opened + " before stock code was asked");
-      // It reads on, so it has found the token good.
-      assertEquals(-1, in.read());
+      // It reads on, so it has found the token good. Nobody has published the packet's body.
+      assertThrows(IOException.class, in::readAllBytes);
       assertEquals(1, network.opened.size());
     }
     assertEquals(network.opened, network.closed);

@@ -1,8 +1,9 @@
 //! What workers tell each other.
 
-use super::{Errand, Tour};
+use super::errand::Errand;
+use super::tour::Tour;
 use crate::face::{FaceId, FaceSpec};
-use crate::strategy::StrategyKind;
+use crate::table::strategy_choice::StrategyIndex;
 use ndn_packet::{Name, NetPacket};
 
 /// Something that a worker has for another one. The driver brings it there, and keeps an order: what was taken from any
@@ -49,7 +50,7 @@ pub(crate) enum Control {
     /// The next hops of a prefix are these, with their costs.
     NextHops(Name, Vec<(FaceId, u32)>),
     /// The strategy of a prefix is this, or none of its own.
-    Strategy(Name, Option<StrategyKind>),
+    Strategy(Name, Option<StrategyIndex>),
     /// Capacity in bytes of all content stores together, and whether they admit and serve.
     Store {
         capacity: usize,
