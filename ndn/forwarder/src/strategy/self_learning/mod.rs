@@ -126,7 +126,10 @@ impl SelfLearning {
     }
 
     /// Whether those that were given the object are asked before the face that is known, which gave it to them.
-    fn is_holders(&mut self, fw: &State, arrival: &Arrival<'_>, known: FaceSlot) -> bool {
+    fn holders_go_first(&mut self, fw: &State, arrival: &Arrival<'_>, known: FaceSlot) -> bool {
+        if !self.groups.has(arrival.name) {
+            return false; // most Interests: no second look-up for them
+        }
         let prefix = self.groups.prefix(arrival.name);
         let given_at = self.learned.get(&prefix).map_or(0, |known| known.given_at);
         given_at > 0
@@ -222,7 +225,7 @@ impl Strategy for SelfLearning {
         let mut learned = self.learned_face(fw, id, arrival);
         if arrival.doubted.is_none()
             && let Some(face) = learned
-            && (self.is_holders(fw, arrival, face) && self.ask_holders(fw, id, arrival)
+            && (self.holders_go_first(fw, arrival, face) && self.ask_holders(fw, id, arrival)
                 || send_known(fw, id, face, arrival))
         {
             return;
