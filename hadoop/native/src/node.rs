@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ndn_forwarder::{FaceScope, StrategyKind};
-use ndn_io::{App, AppHandle, FaceConfig, FaceUri, LinkOptions, ListenConfig, Node, NodeConfig};
+use ndn_io::{
+    App, AppHandle, FaceConfig, FaceUri, Lend, LinkOptions, ListenConfig, Node, NodeConfig,
+};
 use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use crate::blocks::BlockSource;
@@ -36,6 +38,8 @@ const FACE_WAIT: Duration = Duration::from_secs(1);
 
 /// So often a content key is asked for while what comes does not open.
 const KEY_TRIES: usize = 3;
+/// Memory for segments that the router is lent: those that wait to be read by it, and the newest that are retained.
+const MADE_PACKETS_BYTES: usize = 32 << 20;
 /// A pull has at least this window, or is refused.
 const MIN_WINDOW: usize = 4;
 
@@ -197,6 +201,7 @@ impl NamedNode {
             share,
             self.settings.verify,
             sealer,
+            self.with_node(|node| Ok(node.packet_buffers()))?,
             self.ended.clone(),
         );
         producer.attached(self.attach(app, "producer", Some(prefix))?, self.clock);
@@ -389,7 +394,14 @@ impl NamedNode {
         guarded: bool,
     ) -> Result<Arc<BlockSource>> {
         let verify = self.settings.verify;
-        let (source, app) = BlockSource::new(prefix, segment_bytes, max_open, verify, guarded)?;
+        let (source, app) = BlockSource::new(
+            prefix,
+            segment_bytes,
+            max_open,
+            verify,
+            guarded,
+            self.with_node(|node| Ok(node.packet_buffers()))?,
+        )?;
         source.attached(self.attach(app, "blocks", Some(prefix))?);
         remember(&mut self.opened().sources, &source);
         Ok(source)
@@ -504,7 +516,10 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
         ..LinkOptions::default()
     };
     let mut faces = Vec::new();
+    let mut by_unix = false;
     if let Some(face) = &settings.face {
+        let face = uri("face", face)?;
+        by_unix = face.path().is_some();
         // Own routes for what is looked for: an application registered at the
         // same prefix is asked beside the router, not in its place.
         let routes = [&settings.root, &blocks, &datanodes].map(|name| (name.clone(), 10));
@@ -514,9 +529,12 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
             reconnect: RECONNECT,
             link: LinkOptions {
                 dscp: settings.dscp,
+                // The router sends what is made here to others anyhow; what it lends is copied before it is checked.
+                lend: Lend::Anyone,
+                keep_lent: true,
                 ..link.clone()
             },
-            ..FaceConfig::new(uri("face", face)?)
+            ..FaceConfig::new(face)
         });
     }
     let listeners = settings.listen.iter().map(|text| {
@@ -535,6 +553,7 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
             (blocks, StrategyKind::SelfLearning),
             (datanodes, StrategyKind::SelfLearning),
         ],
+        made_packets_bytes: if by_unix { MADE_PACKETS_BYTES } else { 0 },
         ..NodeConfig::default()
     })
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
-use ndn_io::{App, AppHandle};
+use ndn_io::{App, AppHandle, PacketBuffers};
 use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
 
 use crate::budget::Share;
@@ -38,6 +38,8 @@ struct Shared {
     ended: Arc<Ended>,
     verify: Verify,
     sealer: Option<Sealer>,
+    /// Where packets are made that the router may be lent.
+    buffers: Option<PacketBuffers>,
 }
 
 struct Inner {
@@ -89,6 +91,7 @@ impl StreamProducer {
         share: Share,
         verify: Verify,
         sealer: Option<Sealer>,
+        buffers: Option<PacketBuffers>,
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let core = Producer::new(ProducerConfig {
@@ -110,6 +113,7 @@ impl StreamProducer {
             ended,
             verify,
             sealer,
+            buffers,
         });
         let app = Box::new(ProducerApp(shared.clone()));
         (
@@ -167,16 +171,17 @@ impl StreamProducer {
         let now = self.now()?;
         let name = self.prefix().append_segment(segment);
         let packet = match &self.shared.sealer {
-            None => Data::builder(&name)
-                .content_with(len, fill)
-                .sign(&self.shared.verify.signer(checksum))?,
+            None => Data::builder(&name).content_with(len, fill).sign_in(
+                &self.shared.verify.signer(checksum),
+                self.shared.buffers.as_ref().and_then(PacketBuffers::take),
+            )?,
             Some(sealer) => Data::builder(&name)
                 .content_with(len + SEAL_LEN, |content| -> std::result::Result<(), E> {
                     fill(&mut content[..len])?;
                     sealer.seal(name.value(), segment, content)?;
                     Ok(())
                 })
-                // The seal tells more than any digest does.
+                // In private memory: until it is sealed the router must not see it. The seal tells more than any digest.
                 .sign(&SigningKey::Null)?,
         };
         if packet.len() > MAX_JUMBO_PACKET {

@@ -10,6 +10,18 @@ use ndn_packet::{MAX_JUMBO_PACKET, Name};
 use crate::credentials::Credentials;
 use crate::uri::{FaceUri, Host};
 
+/// To whom packets are lent: who may see the memory that all packets lie in which this process receives or makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lend {
+    /// Packets are sent, by ring or socket.
+    Nobody,
+    /// Peers whose processes run as the same user, or as root.
+    #[default]
+    SameUser,
+    /// Whoever may connect.
+    Anyone,
+}
+
 /// Settings that configured faces, accepted faces and management-made faces have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkOptions {
@@ -25,6 +37,12 @@ pub struct LinkOptions {
     /// Size in bytes of each direction's ring where shared memory is agreed. A power of two,
     /// 64 KiB to 64 MiB.
     pub ring_bytes: usize,
+    /// To whom packets of jumbo size are lent where shared memory is agreed: the peer reads them where they lie. A
+    /// listener's peer sees all packets then that the node receives, its own or not.
+    pub lend: Lend,
+    /// Packets that the peer lends are used where they lie, not copied first. For those alone who copy the content of a
+    /// packet before they check it: the peer could change it meanwhile. Such packets are not kept in the content store.
+    pub keep_lent: bool,
     /// Most bytes that may wait to be sent on a face; what comes beyond is dropped and counted.
     pub send_queue_bytes: usize,
     /// Data queued while more than this many bytes wait carries a congestion mark: bytes in the
@@ -57,6 +75,8 @@ impl Default for LinkOptions {
             jumbo: true,
             shared_memory: true,
             ring_bytes: 1 << 20,
+            lend: Lend::default(),
+            keep_lent: false,
             send_queue_bytes: 16 << 20,
             mark_threshold_bytes: 2 << 20,
             socket_buffer_bytes: 4 << 20,
@@ -167,6 +187,9 @@ pub struct NodeConfig {
     pub memory: MemoryConfig,
     /// On how many threads it runs.
     pub workers: WorkersConfig,
+    /// Bytes of memory that applications of this process may make packets in ([`crate::Node::packet_buffers`]), so that a
+    /// local forwarder is lent them; 0 for none.
+    pub made_packets_bytes: usize,
 }
 
 /// How a forwarder is shared out among threads, each with a part of the tables and some of the faces.
@@ -268,6 +291,7 @@ impl Default for NodeConfig {
             managed_faces: LinkOptions::default(),
             memory: MemoryConfig::default(),
             workers: WorkersConfig::default(),
+            made_packets_bytes: 0,
         }
     }
 }

@@ -6,9 +6,11 @@ use std::io::IoSlice;
 use bytes::Bytes;
 
 use crate::FaceUri;
-use crate::face::chunk::{BufferBudget, READING_BYTES};
+use crate::face::budgets::Budgets;
+use crate::face::chunk::READING_BYTES;
 use crate::face::hello::Hello;
-use crate::face::reader::{CHUNK_BYTES, FrameReader, Next, ReadBuffers};
+use crate::face::reader::{FrameReader, Next, ReadBuffers};
+use crate::memory::packets::CHUNK_BYTES;
 use crate::transport::shm::{self, Rings};
 
 /// Frames above this are passed over.
@@ -33,8 +35,9 @@ struct Read {
 }
 
 fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
-    let budget = BufferBudget::new(READING_BYTES + 4 * CHUNK_BYTES);
-    let mut buffers = ReadBuffers::new(&budget);
+    let budgets = Budgets::of_one_face(READING_BYTES + 4 * CHUNK_BYTES);
+    let budget = budgets.receive_buffers.clone();
+    let mut buffers = ReadBuffers::new(&budgets);
     let mut reader = FrameReader::new();
     let mut read = Read {
         frames: Vec::new(),

@@ -36,6 +36,7 @@ mod face;
 mod find;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod memory;
 mod node;
 mod rate_limit;
 mod status;
@@ -46,13 +47,14 @@ pub use app::App;
 pub use app_handle::{AppHandle, AppWaker};
 pub use client::{Client, ClientOptions};
 pub use config::{
-    ConfigErrors, FaceConfig, LinkOptions, ListenConfig, MemoryConfig, NodeConfig, SettingError,
-    WorkersConfig,
+    ConfigErrors, FaceConfig, Lend, LinkOptions, ListenConfig, MemoryConfig, NodeConfig,
+    SettingError, WorkersConfig,
 };
 pub use credentials::{CredentialError, CredentialFiles, Credentials};
 pub use error::{ClientError, NodeError, StartError};
 pub use face::link::LinkCounters;
 pub use find::find_forwarder;
+pub use memory::packets::{PacketBuffer, PacketBuffers};
 pub use node::Node;
 pub use status::{FaceStatus, ListenerStatus, NodeStatus};
 pub use uri::{

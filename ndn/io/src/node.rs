@@ -13,6 +13,7 @@ use crate::config::NodeConfig;
 use crate::driver::shared::{Command, Shared};
 use crate::driver::{Driver, NodeCore, open_all};
 use crate::error::{NodeError, StartError};
+use crate::memory::packets::PacketBuffers;
 use crate::status::{LoopStatus, NodeStatus};
 use crate::uri::FaceUri;
 
@@ -24,6 +25,7 @@ pub struct Node {
     others: Vec<Arc<Shared>>,
     threads: Vec<JoinHandle<()>>,
     listening: Vec<FaceUri>,
+    packets: Option<PacketBuffers>,
 }
 
 /// A thread's name, as far as the system shows it.
@@ -50,6 +52,7 @@ fn start<C: NodeCore + Send + 'static>(
         others: shared,
         threads: Vec::new(),
         listening: drivers[0].listening(),
+        packets: drivers[0].packet_memory().map(PacketBuffers),
     };
     for (worker, driver) in drivers.into_iter().enumerate() {
         let builder = std::thread::Builder::new().name(thread_name(name, worker));
@@ -80,6 +83,12 @@ impl Node {
     /// system chose where the configuration said 0.
     pub fn listening(&self) -> &[FaceUri] {
         &self.listening
+    }
+
+    /// Where applications make packets that a local forwarder is lent; `None` where the system gives no such memory, or the
+    /// configuration asks for none.
+    pub fn packet_buffers(&self) -> Option<PacketBuffers> {
+        self.packets.clone()
     }
 
     /// Adds an application as a local face, known by `name` in listings (`internal://name`).

@@ -2,7 +2,7 @@
 
 use crate::pieces::sha256_pieces;
 use crate::tlv::{self, types};
-use crate::{AsComponent, ComponentBuf, Name, Signer, signature_type};
+use crate::{AsComponent, ComponentBuf, KeyLocatorRef, Name, Signer, signature_type};
 use bytes::{Buf, Bytes, BytesMut};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl<'a> DataBuilder<'a> {
         DataBuilder { content, ..self }
     }
 
-    /// Content of `len` bytes that `fill` writes in place in the packet's buffer (zeroed before); comes last before `sign`.
+    /// Content of `len` bytes that `fill` writes in place in the packet's buffer, all of it; comes last before `sign`.
     pub fn content_with<E, F>(self, len: usize, fill: F) -> DataWriter<'a, F>
     where
         F: FnOnce(&mut [u8]) -> Result<(), E>,
@@ -150,6 +150,20 @@ impl<'a> DataBuilder<'a> {
         }
     }
 
+    /// Bytes of the whole packet but for its outer header, and room for that, where `tail` bytes follow the content.
+    fn sizes(&self, content_len: usize, tail: usize) -> (usize, usize) {
+        let meta = self.meta_info_len();
+        let body = self.name.wire_len()
+            + if meta > 0 {
+                tlv::tlv_len(types::META_INFO, meta)
+            } else {
+                0
+            }
+            + tlv::tlv_len(types::CONTENT, content_len)
+            + tail;
+        (body, tlv::tlv_len(types::DATA, body) - body)
+    }
+
     /// The one place where a packet is begun: a buffer for the whole of it, with all that precedes the content. `fill`
     /// appends exactly `len` bytes of content; `tail` is the greatest length of what follows it.
     pub(crate) fn begin<E>(
@@ -158,16 +172,7 @@ impl<'a> DataBuilder<'a> {
         tail: usize,
         fill: impl FnOnce(&mut BytesMut) -> Result<(), E>,
     ) -> Result<Begun, E> {
-        let meta = self.meta_info_len();
-        let body = self.name.wire_len()
-            + if meta > 0 {
-                tlv::tlv_len(types::META_INFO, meta)
-            } else {
-                0
-            }
-            + tlv::tlv_len(types::CONTENT, len)
-            + tail;
-        let room = tlv::tlv_len(types::DATA, body) - body;
+        let (body, room) = self.sizes(len, tail);
         let mut buf = BytesMut::with_capacity(room + body);
         buf.resize(room, 0);
         self.put_head(&mut buf, len);
@@ -181,20 +186,85 @@ impl<'a> DataBuilder<'a> {
         len: usize,
         fill: impl FnOnce(&mut BytesMut) -> Result<(), E>,
     ) -> Result<Bytes, E> {
-        let locator = signer.key_locator();
-        let info = tlv::nonneg_tlv_len(types::SIGNATURE_TYPE, signer.signature_type())
-            + locator.as_ref().map_or(0, |l| l.wire_len());
-        let tail = tlv::tlv_len(types::SIGNATURE_INFO, info)
-            + tlv::tlv_len(types::SIGNATURE_VALUE, signer.max_signature_len());
-        let mut begun = self.begin(len, tail, fill)?;
-        let buf = &mut begun.buf;
-        tlv::write_header(buf, types::SIGNATURE_INFO, info);
-        tlv::write_nonneg_tlv(buf, types::SIGNATURE_TYPE, signer.signature_type());
-        if let Some(locator) = locator {
+        let info = SignatureInfo::of(signer);
+        let mut begun = self.begin(len, info.tail_len(signer), fill)?;
+        info.put(&mut begun.buf);
+        let mut space = [0; 252];
+        let signature = sign(&begun.buf[begun.room..], signer, &mut space);
+        tlv::write_tlv(&mut begun.buf, types::SIGNATURE_VALUE, signature);
+        Ok(begun.end())
+    }
+
+    /// As [`Self::make`], in memory of the caller's; all but the content is put together beside it. What is too large for
+    /// the memory is made without it.
+    fn make_in<S, M, E>(
+        self,
+        signer: &S,
+        len: usize,
+        mut memory: M,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<Bytes, E>
+    where
+        S: Signer + ?Sized,
+        M: AsRef<[u8]> + AsMut<[u8]> + Send + 'static,
+    {
+        let info = SignatureInfo::of(signer);
+        let (body, room) = self.sizes(len, info.tail_len(signer));
+        let Some(packet) = memory.as_mut().get_mut(..room + body) else {
+            return self.make(signer, len, in_place(len, fill));
+        };
+        let mut head = BytesMut::with_capacity(body - len);
+        self.put_head(&mut head, len);
+        let content = room + head.len();
+        packet[room..content].copy_from_slice(&head);
+        fill(&mut packet[content..content + len])?;
+        let mut tail = head;
+        tail.clear();
+        info.put(&mut tail);
+        let signed = content + len + tail.len();
+        packet[content + len..signed].copy_from_slice(&tail);
+        tail.clear();
+        let mut space = [0; 252];
+        let signature = sign(&packet[room..signed], signer, &mut space);
+        tlv::write_tlv(&mut tail, types::SIGNATURE_VALUE, signature);
+        let end = signed + tail.len();
+        packet[signed..end].copy_from_slice(&tail);
+        let start = put_outer_header(&mut packet[..end], room);
+        Ok(Bytes::from_owner(memory).slice(start..end))
+    }
+}
+
+/// The SignatureInfo of a packet.
+struct SignatureInfo<'a> {
+    signature_type: u64,
+    locator: Option<KeyLocatorRef<'a>>,
+}
+
+impl<'a> SignatureInfo<'a> {
+    fn of<S: Signer + ?Sized>(signer: &'a S) -> Self {
+        SignatureInfo {
+            signature_type: signer.signature_type(),
+            locator: signer.key_locator(),
+        }
+    }
+
+    fn value_len(&self) -> usize {
+        tlv::nonneg_tlv_len(types::SIGNATURE_TYPE, self.signature_type)
+            + self.locator.as_ref().map_or(0, |l| l.wire_len())
+    }
+
+    /// The greatest length of what follows the content.
+    fn tail_len<S: Signer + ?Sized>(&self, signer: &S) -> usize {
+        tlv::tlv_len(types::SIGNATURE_INFO, self.value_len())
+            + tlv::tlv_len(types::SIGNATURE_VALUE, signer.max_signature_len())
+    }
+
+    fn put(&self, buf: &mut BytesMut) {
+        tlv::write_header(buf, types::SIGNATURE_INFO, self.value_len());
+        tlv::write_nonneg_tlv(buf, types::SIGNATURE_TYPE, self.signature_type);
+        if let Some(locator) = &self.locator {
             locator.encode(buf);
         }
-        put_signature(buf, begun.room, signer);
-        Ok(begun.end())
     }
 }
 
@@ -211,22 +281,33 @@ pub(crate) struct Begun {
 impl Begun {
     /// The packet, which has all its elements now.
     pub(crate) fn end(mut self) -> Bytes {
-        let body = self.buf.len() - self.room;
-        let header = tlv::tlv_len(types::DATA, body) - body;
-        let start = self.room - header;
-        tlv::write_header(&mut &mut self.buf[start..self.room], types::DATA, body);
+        let start = put_outer_header(&mut self.buf, self.room);
         self.buf.advance(start);
         self.buf.freeze()
     }
 }
 
-/// Appends the SignatureValue over `buf[signed_from..]`. No signature is 253 bytes or longer, so its length takes one byte.
-fn put_signature<S: Signer + ?Sized>(buf: &mut BytesMut, signed_from: usize, signer: &S) {
-    let mut signature = [0; 252];
-    let mut space = &mut signature[..];
-    signer.sign(&[&buf[signed_from..]], &mut space);
+/// Writes the outer header right before the body, which begins at `room` and fills the rest of the packet; returns where
+/// the header begins.
+fn put_outer_header(packet: &mut [u8], room: usize) -> usize {
+    let body = packet.len() - room;
+    let start = room - (tlv::tlv_len(types::DATA, body) - body);
+    tlv::write_header(&mut &mut packet[start..room], types::DATA, body);
+    start
+}
+
+/// No signature is 253 bytes or longer, so its length takes one byte.
+type Signature = [u8; 252];
+
+/// Puts the signature over `signed` into `to`; returns its bytes.
+fn sign<'a, S>(signed: &[u8], signer: &S, to: &'a mut Signature) -> &'a [u8]
+where
+    S: Signer + ?Sized,
+{
+    let mut space = &mut to[..];
+    signer.sign(&[signed], &mut space);
     let unused = space.len();
-    tlv::write_tlv(buf, types::SIGNATURE_VALUE, &signature[..252 - unused]);
+    &to[..to.len() - unused]
 }
 
 impl<E, F> DataWriter<'_, F>
@@ -240,6 +321,22 @@ where
     pub fn sign<S: Signer + ?Sized>(self, signer: &S) -> Result<Bytes, E> {
         let (len, fill) = (self.len, self.fill);
         self.builder.make(signer, len, in_place(len, fill))
+    }
+
+    /// The signed packet, made in `memory` if there is any and it is large enough. `fill` has to write all of the content:
+    /// what lay in the memory before is still there.
+    ///
+    /// # Errors
+    /// As [`Self::sign`].
+    pub fn sign_in<S, M>(self, signer: &S, memory: Option<M>) -> Result<Bytes, E>
+    where
+        S: Signer + ?Sized,
+        M: AsRef<[u8]> + AsMut<[u8]> + Send + 'static,
+    {
+        match memory {
+            Some(memory) => self.builder.make_in(signer, self.len, memory, self.fill),
+            None => self.sign(signer),
+        }
     }
 }
 

@@ -178,7 +178,7 @@ fn make(shared: &Shared, served: &Served, asked: &Asked, name: &Name) -> io::Res
                 .content_with(HEADER_LEN + header.body_len(), |content| {
                     replica.read(&header, content)
                 })
-                .sign(&shared.verify.signer(header.checksum))?;
+                .sign_in(&shared.verify.signer(header.checksum), shared.buffer())?;
             served_segment(shared, &header);
             Ok(Some(made))
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use ndn_io::{PacketBuffer, PacketBuffers};
 use ndn_packet::Name;
 
 use super::counters::Counters;
@@ -34,12 +35,19 @@ pub(super) struct Shared {
     pub asked: Condvar,
     pub outbox: Outbox,
     pub workers: Workers,
+    /// Where packets are made that the router may be lent.
+    pub buffers: Option<PacketBuffers>,
     pub counters: Counters,
 }
 
 impl Shared {
     pub fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory for a packet.
+    pub fn buffer(&self) -> Option<PacketBuffer> {
+        self.buffers.as_ref().and_then(PacketBuffers::take)
     }
 
     /// The files of a block are not what they were said to be.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ndn_io::{App, AppHandle};
+use ndn_io::{App, AppHandle, PacketBuffers};
 use ndn_packet::{NackReason, Name, NetKind, NetPacket};
 
 use super::answer::Answer;
@@ -47,6 +47,7 @@ impl BlockSource {
         max_open: usize,
         verify: Verify,
         guarded: bool,
+        buffers: Option<PacketBuffers>,
     ) -> Result<(Arc<Self>, Box<dyn App>)> {
         if segment_bytes == 0 {
             return Err(NativeError::Argument("segment bytes is 0".into()));
@@ -68,6 +69,7 @@ impl BlockSource {
             asked: Condvar::new(),
             outbox: Outbox::default(),
             workers,
+            buffers,
             counters: Counters::default(),
         });
         let app = Box::new(SourceApp {

@@ -28,7 +28,7 @@ struct Bench {
 
 fn bench(guarded: bool) -> Bench {
     let prefix: Name = PREFIX.parse().unwrap();
-    let (source, app) = BlockSource::new(&prefix, 1024, 8, Verify::Digest, guarded).unwrap();
+    let (source, app) = BlockSource::new(&prefix, 1024, 8, Verify::Digest, guarded, None).unwrap();
     Bench {
         source,
         app,

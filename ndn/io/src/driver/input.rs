@@ -322,6 +322,8 @@ impl<C: Core> Driver<C> {
                 }
                 self.note_agreement(at);
             }
+            // There is nothing to lend over a network.
+            Received::Lent(..) => udp.face.link.counters.malformed += 1,
             Received::Nothing => {
                 if !has_timer {
                     self.set_link_timer(at);

@@ -165,7 +165,7 @@ impl<C: Core> Driver<C> {
                 heap: BinaryHeap::new(),
                 issued: 0,
             },
-            buffers: ReadBuffers::new(&budgets.receive_buffers),
+            buffers: ReadBuffers::new(&budgets),
             datagram_buffers: DatagramBuffers::new(&budgets.receive_buffers),
             budgets,
             lines: Arc::new(PeerLines::default()),

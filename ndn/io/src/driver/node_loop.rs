@@ -12,9 +12,10 @@ use super::shared::Shared;
 use super::slots::{Face, Port, PortOwner, Slot};
 use super::worker::Worker;
 use super::{Driver, DriverOptions, random_u64};
-use crate::config::NodeConfig;
+use crate::config::{Lend, ListenConfig, NodeConfig};
 use crate::error::StartError;
 use crate::face::budgets::Budgets;
+use crate::memory::packets::PacketMemory;
 use crate::uri::FaceUri;
 
 /// Outputs carried out at once where applications answer to them with more.
@@ -37,7 +38,10 @@ pub(crate) fn open_all<T>(
     }
     let count = config.workers.count;
     let options = DriverOptions {
-        budgets: Budgets::new(&config.memory, count),
+        budgets: Budgets {
+            memory: packet_memory(&config),
+            ..Budgets::new(&config.memory, count)
+        },
         managed_faces: config.managed_faces.clone(),
         epoch: Instant::now(),
     };
@@ -62,6 +66,31 @@ pub(crate) fn open_all<T>(
     let mut drivers = drivers.map_err(StartError::Loop)?;
     drivers[0].open(config)?;
     Ok(several(drivers))
+}
+
+/// The memory that packets are lent from: what is received where a listener may lend it, and what is made here.
+fn packet_memory(config: &NodeConfig) -> Option<Arc<PacketMemory>> {
+    let lends = |listener: &ListenConfig| {
+        let link = &listener.link;
+        listener.uri.path().is_some()
+            && link.shared_memory
+            && link.jumbo
+            && link.lend != Lend::Nobody
+    };
+    let received = if config.listeners.iter().any(lends) {
+        config.memory.receive_buffers_bytes
+    } else {
+        0
+    };
+    let made = config.made_packets_bytes;
+    if received + made == 0 {
+        return None;
+    }
+    PacketMemory::new(received, received + made)
+        .inspect_err(
+            |error| tracing::warn!(%error, "no memory to lend packets from; they are sent"),
+        )
+        .ok()
 }
 
 impl<C: NodeCore> Driver<C> {
@@ -96,6 +125,11 @@ impl<C: NodeCore> Driver<C> {
             }
         }
         Ok(())
+    }
+
+    /// The memory that packets are lent from.
+    pub fn packet_memory(&self) -> Option<Arc<PacketMemory>> {
+        self.budgets.memory.clone()
     }
 
     /// Where the loop listens, in the order of the configuration.

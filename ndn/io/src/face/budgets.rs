@@ -7,6 +7,7 @@ use ndn_forwarder::MemoryUse;
 use crate::config::{MEMORY_PARTS, MemoryConfig};
 use crate::face::budget::Budget;
 use crate::face::chunk::BufferBudget;
+use crate::memory::packets::PacketMemory;
 
 /// The budgets that all faces of a loop, or of several, share.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub(crate) struct Budgets {
     pub reassembly: Arc<Budget>,
     /// Faces themselves.
     pub faces: Arc<Budget>,
+    /// Memory for packets, received or made here, that local peers are lent.
+    pub memory: Option<Arc<PacketMemory>>,
 }
 
 impl Budgets {
@@ -29,6 +32,7 @@ impl Budgets {
             receive_buffers: BufferBudget::of_loops(config.receive_buffers_bytes, loops),
             reassembly: Budget::of_loops(config.reassembly_bytes, loops),
             faces: Budget::of_loops(config.faces_bytes, loops),
+            memory: None,
         }
     }
 
@@ -58,6 +62,7 @@ impl Budgets {
             receive_buffers: BufferBudget::new(receive_buffers_bytes),
             reassembly: Budget::unbounded(),
             faces: Budget::unbounded(),
+            memory: None,
         }
     }
 }

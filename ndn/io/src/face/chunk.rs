@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 
+use crate::memory::packets::{PacketMemory, Piece, Size};
+
 /// Frames below this many bytes are moved out of the chunk, so that an Interest waiting in
 /// the PIT for seconds holds on to a small block of its like and not to a whole chunk.
 pub(crate) const SMALL_FRAME: usize = 1024;
@@ -102,11 +104,18 @@ struct Shared {
     budget: Arc<BufferBudget>,
     live: AtomicUsize,
     idle: Mutex<Vec<Box<[u8]>>>,
+    lent: Option<(Arc<PacketMemory>, Size)>,
+}
+
+/// What a chunk is made of.
+enum Store {
+    Own(Box<[u8]>),
+    Lent(Piece),
 }
 
 /// A chunk being filled by one reader.
 pub(crate) struct Chunk {
-    memory: Option<Box<[u8]>>,
+    memory: Option<Store>,
     home: Arc<Shared>,
 }
 
@@ -120,8 +129,23 @@ impl ChunkPool {
                 budget: budget.clone(),
                 live: AtomicUsize::new(0),
                 idle: Mutex::new(Vec::with_capacity(max_idle)),
+                lent: None,
             }),
         }
+    }
+
+    /// A pool of chunks of this size, out of `memory` as long as there are any.
+    pub fn within(
+        memory: Option<&Arc<PacketMemory>>,
+        size: Size,
+        max_idle: usize,
+        budget: &Arc<BufferBudget>,
+    ) -> Self {
+        let mut pool = Self::new(size.bytes(), max_idle, budget);
+        if let Some(shared) = Arc::get_mut(&mut pool.shared) {
+            shared.lent = memory.map(|memory| (memory.clone(), size));
+        }
+        pool
     }
 
     /// Whether packets hold on to so many chunks that the next ones are to be copied out.
@@ -143,6 +167,16 @@ impl ChunkPool {
     pub fn take(&self) -> Chunk {
         let shared = &self.shared;
         shared.live.fetch_add(1, Ordering::Relaxed);
+        if let Some((memory, size)) = &shared.lent
+            && let Some(piece) = memory.take(*size)
+        {
+            let used = &shared.budget.used;
+            used.fetch_add(shared.chunk_bytes, Ordering::Relaxed);
+            return Chunk {
+                memory: Some(Store::Lent(piece)),
+                home: shared.clone(),
+            };
+        }
         let idle = shared
             .idle
             .lock()
@@ -154,7 +188,7 @@ impl ChunkPool {
             vec![0; shared.chunk_bytes].into_boxed_slice()
         });
         Chunk {
-            memory: Some(memory),
+            memory: Some(Store::Own(memory)),
             home: shared.clone(),
         }
     }
@@ -171,31 +205,42 @@ impl Chunk {
 
 impl AsRef<[u8]> for Chunk {
     fn as_ref(&self) -> &[u8] {
-        self.memory.as_deref().unwrap_or_default()
+        match &self.memory {
+            Some(Store::Own(memory)) => memory,
+            Some(Store::Lent(piece)) => piece.as_ref(),
+            None => &[],
+        }
     }
 }
 
 impl AsMut<[u8]> for Chunk {
     fn as_mut(&mut self) -> &mut [u8] {
-        self.memory.as_deref_mut().unwrap_or_default()
+        match &mut self.memory {
+            Some(Store::Own(memory)) => memory,
+            Some(Store::Lent(piece)) => piece.as_mut(),
+            None => &mut [],
+        }
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            self.home.live.fetch_sub(1, Ordering::Relaxed);
-            let mut idle = self
-                .home
-                .idle
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < self.home.max_idle && !self.home.budget.is_stretched() {
-                idle.push(memory);
-            } else {
-                let used = &self.home.budget.used;
-                used.fetch_sub(memory.len(), Ordering::Relaxed);
+        self.home.live.fetch_sub(1, Ordering::Relaxed);
+        let used = &self.home.budget.used;
+        match self.memory.take() {
+            Some(Store::Own(memory)) => {
+                let idle = &self.home.idle;
+                let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+                if idle.len() < self.home.max_idle && !self.home.budget.is_stretched() {
+                    idle.push(memory);
+                } else {
+                    used.fetch_sub(memory.len(), Ordering::Relaxed);
+                }
             }
+            Some(Store::Lent(_)) => {
+                used.fetch_sub(self.home.chunk_bytes, Ordering::Relaxed);
+            }
+            None => {}
         }
     }
 }

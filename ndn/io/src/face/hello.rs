@@ -8,11 +8,14 @@
 //! ```text
 //! connector                                        listener
 //!    | -- max packet, shared memory: able ------------> |
-//!    | <------------ max packet, shared memory: able -- |
-//!    | -- offer of ring bytes (memfd beside it) ------> |  Unix faces only
-//!    | <----------------------------------- switch ---- |  listener's bytes now in ring 1
+//!    | <--- max packet, shared memory: able, packets -- |
+//!    | -- offer of ring bytes, packets, takes --------> |  Unix faces only
+//!    | <---------------------------- switch, takes ---- |  listener's bytes now in ring 1
 //!    | -- switch -------------------------------------> |  connector's bytes now in ring 0
 //! ```
+//! Beside an offer of rings, and beside that of the memory of packets, comes its file; beside both, the rings' first. Whoever
+//! takes that memory is lent packets in it from then on, see `transport::lending`.
+//!
 //! Where any step is left out the face stays as it is: 8800 bytes, by socket. Faces by datagrams prove their addresses
 //! besides, see `address_proof`.
 
@@ -27,6 +30,11 @@ const SHM_ABLE: u32 = 0x3b4;
 const SHM_OFFER: u32 = 0x3b8;
 /// The sender's bytes after this packet go through its ring.
 const SHM_SWITCH: u32 = 0x3bc;
+
+/// The sender's packets lie in memory that it offers; the value is the bytes of it.
+const SHM_PACKETS: u32 = 0x39c;
+/// The sender takes the memory of packets that it was offered.
+const SHM_TAKES: u32 = 0x398;
 
 /// A number that the receiver is to bring back, on faces by datagrams.
 const CHALLENGE: u32 = 0x3a8;
@@ -45,6 +53,9 @@ pub(crate) struct Hello {
     /// Bytes of one ring.
     pub shm_offer: Option<u64>,
     pub shm_switch: bool,
+    /// Bytes of the memory of packets.
+    pub shm_packets: Option<u64>,
+    pub shm_takes: bool,
     /// See [`crate::face::address_proof`].
     pub challenge: Option<u64>,
     pub echo: Option<u64>,
@@ -71,6 +82,12 @@ impl Hello {
         if self.shm_switch {
             tlv::write_header(&mut fields, SHM_SWITCH, 0);
         }
+        if let Some(bytes) = self.shm_packets {
+            tlv::write_nonneg_tlv(&mut fields, SHM_PACKETS, bytes);
+        }
+        if self.shm_takes {
+            tlv::write_header(&mut fields, SHM_TAKES, 0);
+        }
         let mut packet = Vec::with_capacity(fields.len() + 4);
         tlv::write_tlv(&mut packet, types::LP_PACKET, &fields);
         packet
@@ -87,6 +104,8 @@ impl Hello {
                 SHM_ABLE => hello.shm_able = true,
                 SHM_OFFER => hello.shm_offer = Some(element.nonneg()?),
                 SHM_SWITCH => hello.shm_switch = true,
+                SHM_PACKETS => hello.shm_packets = Some(element.nonneg()?),
+                SHM_TAKES => hello.shm_takes = true,
                 CHALLENGE => hello.challenge = Some(element.nonneg()?),
                 ECHO => hello.echo = Some(element.nonneg()?),
                 _ => {}
@@ -115,6 +134,15 @@ mod tests {
             },
             Hello {
                 shm_switch: true,
+                ..Hello::default()
+            },
+            Hello {
+                max_packet: Some(66560),
+                shm_able: true,
+                shm_offer: Some(64 << 20),
+                shm_switch: true,
+                shm_packets: Some(1 << 40),
+                shm_takes: true,
                 ..Hello::default()
             },
             Hello {

@@ -7,13 +7,17 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ndn_packet::lp::Lent;
 
-use crate::face::chunk::SmallFrames;
+use crate::config::Lend;
+use crate::face::chunk::{ChunkPool, SmallFrames};
 use crate::face::datagram_buffers::DatagramBuffers;
 use crate::face::queue::SendQueue;
+use crate::memory::packets::PacketMemory;
 
 /// Which end of a connection one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,22 @@ pub(crate) trait StreamIo: Send {
         MemoryUse::default()
     }
 
+    /// Lends a packet to the peer, which is to be told where it lies; `None` where it has to be sent.
+    fn lend(&mut self, packet: &Bytes) -> Option<Lent> {
+        let _ = packet;
+        None
+    }
+
+    /// Takes what the peer has lent, into a chunk of `pool` where it is copied.
+    ///
+    /// # Errors
+    /// The peer has told of a packet that can't be.
+    fn take_lent(&mut self, lent: Lent, pool: &ChunkPool) -> io::Result<Borrowed> {
+        let _ = (lent, pool);
+        let what = "the peer lends packets on a face without shared memory";
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
+    }
+
     /// Before the loop sleeps: true where nothing has come that no event told of.
     ///
     /// # Errors
@@ -97,6 +117,24 @@ pub(crate) trait StreamIo: Send {
     fn may_sleep(&mut self) -> io::Result<bool> {
         Ok(true)
     }
+}
+
+/// How packets that the peer lends are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Borrow {
+    /// Copied first, from whoever connected.
+    FromStranger,
+    /// Copied first, from whom we connected to.
+    Copy,
+    /// Used where they lie.
+    Keep,
+}
+
+/// A packet that the peer has lent.
+pub(crate) enum Borrowed {
+    Copied(Bytes),
+    /// Where the peer has it: nobody is to keep it for long.
+    InPlace(Bytes),
 }
 
 /// How far a connection's bytes go through shared memory.
@@ -131,6 +169,18 @@ pub(crate) trait SharedMemory {
 
     /// The peer's bytes come by ring from now on.
     fn switch_incoming(&mut self);
+
+    /// Offers the memory of packets, which travels with the next bytes sent, where this peer may see it. Returns its bytes.
+    fn offer_packets(&mut self, memory: &Arc<PacketMemory>, to: Lend) -> Option<u64>;
+
+    /// Takes the memory of packets that came with an offer, after that of the rings if both came.
+    ///
+    /// # Errors
+    /// It is no such memory.
+    fn accept_packets(&mut self, bytes: u64, way: Borrow) -> io::Result<()>;
+
+    /// The peer has taken the memory of packets: they are lent from now on.
+    fn lend_packets(&mut self);
 }
 
 /// A socket that sends and receives datagrams: of one face, or of a listener with many. Used by

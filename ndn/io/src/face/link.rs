@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_forwarder::CongestionMarker;
-use ndn_packet::lp::{LpPacket, Reassembler, ReassemblerConfig, ReassemblyError};
-use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
+use ndn_packet::lp::{Lent, LpPacket, Reassembler, ReassemblerConfig, ReassemblyError};
+use ndn_packet::{DecodeError, MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
 
 use crate::config::LinkOptions;
 use crate::face::address_proof::AddressProof;
@@ -43,6 +43,10 @@ pub struct LinkCounters {
     /// Sends that the system refused, of one datagram or of several together; those are then
     /// sent one by one.
     pub send_errors: u64,
+    /// Packets that the peer read where they lie, in memory that it shares.
+    pub lent: u64,
+    /// Packets that were read where the peer has them.
+    pub borrowed: u64,
 }
 
 impl LinkCounters {
@@ -60,6 +64,8 @@ impl LinkCounters {
             reassembly_drops: self.reassembly_drops + other.reassembly_drops,
             reconnects: self.reconnects + other.reconnects,
             send_errors: self.send_errors + other.send_errors,
+            lent: self.lent + other.lent,
+            borrowed: self.borrowed + other.borrowed,
         }
     }
 }
@@ -72,6 +78,8 @@ pub(crate) enum Received {
         hello: Hello,
         answer: bool,
     },
+    /// The header of a packet that the peer has lent, to be taken with [`Link::receive_lent`].
+    Lent(LpPacket, Lent),
     /// A fragment that was kept, or something dropped and counted.
     Nothing,
 }
@@ -215,10 +223,15 @@ impl Link {
         };
         let packet = if first == ndn_packet::tlv::types::LP_PACKET as u8 {
             let small = (frame.len() <= MAX_HELLO_BYTES).then(|| frame.clone());
-            let Ok(lp) = LpPacket::decode(frame) else {
+            let Ok(mut lp) = LpPacket::decode(frame) else {
                 self.counters.malformed += 1;
                 return Received::Nothing;
             };
+            if lp.fragment.is_none()
+                && let Some(lent) = lp.lent.take()
+            {
+                return Received::Lent(lp, lent);
+            }
             if lp.fragment.is_none() {
                 return small.map_or(Received::Nothing, |frame| self.receive_idle(&frame));
             }
@@ -234,6 +247,21 @@ impl Link {
                 }))
             })
         };
+        self.received(packet)
+    }
+
+    /// Takes the rest of a packet that the peer has lent.
+    pub fn receive_lent(&mut self, header: LpPacket, packet: Bytes) -> Received {
+        self.counters.in_bytes += packet.len() as u64;
+        self.counters.borrowed += 1;
+        let lp = LpPacket {
+            fragment: Some(packet),
+            ..header
+        };
+        self.received(NetPacket::from_lp(lp))
+    }
+
+    fn received(&mut self, packet: Result<Option<NetPacket>, DecodeError>) -> Received {
         match packet {
             Ok(Some(mut packet)) => {
                 if packet.wire().len() > self.limit() {

@@ -3,11 +3,10 @@
 use bytes::Bytes;
 use ndn_packet::{DecodeError, tlv};
 
-use crate::face::chunk::{BufferBudget, Chunk, ChunkPool, Hold, SmallFrames};
-use std::sync::Arc;
+use crate::face::budgets::Budgets;
+use crate::face::chunk::{Chunk, ChunkPool, Hold, SmallFrames};
+use crate::memory::packets::{CHUNK_BYTES, Size};
 
-/// Size of the chunks that streams are read into.
-pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
 /// A batch of frames below this many bytes is copied out, so that the chunk can be used on:
 /// at most this part of a chunk is wasted by what is cut from it.
 const FREEZE_FROM: usize = CHUNK_BYTES / 4;
@@ -20,14 +19,18 @@ const HOLDERS: usize = 32;
 /// The buffers that all readers of a loop share.
 pub(crate) struct ReadBuffers {
     pub pool: ChunkPool,
+    /// For packets that a peer has lent.
+    pub packets: ChunkPool,
     pub small: SmallFrames,
 }
 
 impl ReadBuffers {
-    /// Chunks within `budget`; where packets hold on to most of it, they are copied out.
-    pub fn new(budget: &Arc<BufferBudget>) -> Self {
+    /// Chunks within the budget; where packets hold on to most of it, they are copied out.
+    pub fn new(budgets: &Budgets) -> Self {
+        let (memory, budget) = (budgets.memory.as_ref(), &budgets.receive_buffers);
         Self {
-            pool: ChunkPool::new(CHUNK_BYTES, 16, budget),
+            pool: ChunkPool::within(memory, Size::Chunk, 16, budget),
+            packets: ChunkPool::within(memory, Size::Packet, 128, budget),
             small: SmallFrames::default(),
         }
     }
@@ -263,7 +266,7 @@ mod tests {
 
     /// Feeds `stream` in reads of the given sizes and returns the frames' fill bytes and sizes.
     fn cut(stream: &[u8], reads: &[usize], limit: usize) -> (Vec<(u8, usize)>, usize) {
-        let mut buffers = ReadBuffers::new(&BufferBudget::new(usize::MAX));
+        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(usize::MAX));
         let mut reader = FrameReader::new();
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
@@ -310,8 +313,9 @@ mod tests {
 
     #[test]
     fn readers_without_number_that_wait_for_the_rest_of_a_frame_hold_few_chunks() {
-        let budget = BufferBudget::new(usize::MAX);
-        let mut buffers = ReadBuffers::new(&budget);
+        let budgets = Budgets::of_one_face(usize::MAX);
+        let budget = &budgets.receive_buffers;
+        let mut buffers = ReadBuffers::new(&budgets);
         let wire = frame(5000, 7);
         let mut readers: Vec<_> = (0..1000).map(|_| FrameReader::new()).collect();
         for part in [&wire[..1], &wire[1..4000]] {
@@ -349,7 +353,7 @@ mod tests {
 
     #[test]
     fn kept_packets_hold_a_bounded_number_of_chunks() {
-        let mut buffers = ReadBuffers::new(&BufferBudget::new(READING_BYTES + 8 * CHUNK_BYTES));
+        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(READING_BYTES + 8 * CHUNK_BYTES));
         let mut reader = FrameReader::new();
         let one = frame(5000, 1);
         let many = one.repeat(CHUNK_BYTES / one.len());
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn no_stream_of_frames() {
-        let mut buffers = ReadBuffers::new(&BufferBudget::new(usize::MAX));
+        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(usize::MAX));
         for bytes in [
             &[0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff][..],
             &[0, 0],

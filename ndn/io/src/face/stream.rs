@@ -4,20 +4,26 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use ndn_packet::lp::{Lent, LpPacket};
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_PACKET, NetPacket};
 
-use crate::config::LinkOptions;
+use crate::config::{Lend, LinkOptions};
 use crate::face::budget::Share;
 use crate::face::budgets::Budgets;
 use crate::face::hello::Hello;
-use crate::face::io::{MemoryUse, Side, StreamIo};
+use crate::face::io::{Borrow, Borrowed, MemoryUse, Side, StreamIo};
 use crate::face::link::{Link, Received};
 use crate::face::queue::SendQueue;
 use crate::face::reader::{FrameReader, Next, ReadBuffers};
+use crate::memory::packets::PacketMemory;
 use crate::rate_limit::PeerLines;
 
 /// Bytes read at once where the reader may not keep its chunk: so many that their frames are a turn's work at most.
 const SMALL_READ: usize = 16 << 10;
+
+/// Room to ask for before a packet is lent: more than any header that is sent in its place.
+const MOST_LENT_HEADER: usize = 256;
 
 /// What a face may keep of a jumbo packet beyond what it may of any.
 const JUMBO_BYTES: usize = MAX_JUMBO_PACKET - MAX_PACKET;
@@ -64,6 +70,11 @@ pub(crate) struct StreamFace {
     ring_bytes: Option<usize>,
     /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings, records of TLS.
     cost: Share,
+    /// Memory that packets lie in, and who may be lent them.
+    packets: Option<Arc<PacketMemory>>,
+    lend: Lend,
+    /// Packets that the peer lends are used where they lie.
+    keep_lent: bool,
     lines: Arc<PeerLines>,
 }
 
@@ -93,6 +104,9 @@ impl StreamFace {
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
             cost,
+            packets: budgets.memory.clone(),
+            lend: options.lend,
+            keep_lent: options.keep_lent,
             lines,
         };
         if side == Side::Connector {
@@ -115,6 +129,17 @@ impl StreamFace {
         };
         let payload = lp.fragment.take().unwrap_or_default();
         let len = payload.len();
+        if self.queue.has_room(MOST_LENT_HEADER)
+            && let Some(lent) = self.conn.lend(&payload)
+        {
+            lp.lent = Some(lent);
+            let added = self
+                .queue
+                .push(|buffer| lp.put_header(buffer, 0), Bytes::new());
+            self.link.counters.out_bytes += (added + len) as u64;
+            self.link.counters.lent += 1;
+            return;
+        }
         if !self.queue.has_room(len + lp.header_len(len)) {
             self.link.counters.queue_drops += 1;
             return;
@@ -197,6 +222,9 @@ impl StreamFace {
                 Ok(Next::Frame(frame)) => match self.link.receive(now, 0, frame) {
                     Received::Packet(packet) => packets.push(packet),
                     Received::Hello { hello, answer } => self.on_hello(now, &hello, answer)?,
+                    Received::Lent(header, lent) => {
+                        self.take_lent(header, lent, buffers, packets)?;
+                    }
                     Received::Nothing => {}
                 },
                 Ok(Next::Oversize) => self.link.counters.oversize_in += 1,
@@ -211,11 +239,71 @@ impl StreamFace {
         Ok(false)
     }
 
+    /// Takes a packet that lies in the peer's memory.
+    fn take_lent(
+        &mut self,
+        header: LpPacket,
+        lent: Lent,
+        buffers: &ReadBuffers,
+        packets: &mut Vec<NetPacket>,
+    ) -> io::Result<()> {
+        let taken = self.conn.take_lent(lent, &buffers.packets);
+        let borrowed = taken.inspect_err(|_| self.link.counters.malformed += 1)?;
+        let (packet, in_place) = match borrowed {
+            Borrowed::Copied(packet) => (packet, false),
+            Borrowed::InPlace(packet) => (packet, true),
+        };
+        self.owed += packet.len();
+        if let Received::Packet(mut packet) = self.link.receive_lent(header, packet) {
+            // The peer has no more than so many places, and a store would soon hold on to all of them.
+            packet.no_cache |= in_place;
+            packets.push(packet);
+        }
+        Ok(())
+    }
+
+    /// The memory of packets, where the peer may be lent them; returns its bytes.
+    fn offer_packets(&mut self) -> Option<u64> {
+        let packets = self.packets.as_ref()?;
+        self.conn.memory()?.offer_packets(packets, self.lend)
+    }
+
+    /// Takes the memory of packets that the peer offers; false where that can't be.
+    fn accept_packets(&mut self, now: Duration, offer: Option<u64>) -> bool {
+        let (Some(bytes), Some(memory)) = (offer, self.conn.memory()) else {
+            return false;
+        };
+        let way = match self.side {
+            Side::Listener => Borrow::FromStranger,
+            Side::Connector if self.keep_lent => Borrow::Keep,
+            Side::Connector => Borrow::Copy,
+        };
+        match memory.accept_packets(bytes, way) {
+            Ok(()) => true,
+            // The rings still serve.
+            Err(error) => {
+                if self.lines.allows(now) {
+                    tracing::warn!(%error, "a peer's memory of packets was refused");
+                }
+                false
+            }
+        }
+    }
+
+    fn lend_packets(&mut self) {
+        if let Some(memory) = self.conn.memory() {
+            memory.lend_packets();
+        }
+    }
+
     fn say_hello(&mut self) {
         if !self.cost.grows(JUMBO_BYTES) {
             self.link.refuse_jumbo();
         }
-        if let Some(hello) = self.link.hello(self.ring_bytes.is_some(), true) {
+        if let Some(mut hello) = self.link.hello(self.ring_bytes.is_some(), true) {
+            if self.side == Side::Listener && hello.shm_able {
+                hello.shm_packets = self.offer_packets();
+            }
             self.queue.push_message(&hello.encode());
         }
     }
@@ -240,9 +328,10 @@ impl StreamFace {
                 };
                 match made {
                     Ok(()) => {
-                        let offer = Some(ring_bytes as u64);
                         let offer = Hello {
-                            shm_offer: offer,
+                            shm_offer: Some(ring_bytes as u64),
+                            shm_takes: self.accept_packets(now, hello.shm_packets),
+                            shm_packets: self.offer_packets(),
                             ..Hello::default()
                         };
                         self.queue.push_message(&offer.encode());
@@ -258,7 +347,10 @@ impl StreamFace {
             }
             Side::Connector if hello.shm_switch && there && !reads => {
                 self.switch_incoming();
-                self.switch_outgoing();
+                self.switch_outgoing(false);
+                if hello.shm_takes {
+                    self.lend_packets();
+                }
             }
             Side::Listener if !there => {
                 let Some(ring_bytes) = hello.shm_offer else {
@@ -271,7 +363,13 @@ impl StreamFace {
                     Err(no_memory_left())
                 };
                 match accepted {
-                    Ok(()) => self.switch_outgoing(),
+                    Ok(()) => {
+                        let takes = self.accept_packets(now, hello.shm_packets);
+                        self.switch_outgoing(takes);
+                        if hello.shm_takes {
+                            self.lend_packets();
+                        }
+                    }
                     Err(error) => {
                         // Once: further offers of this peer are not looked at.
                         self.ring_bytes = None;
@@ -287,9 +385,10 @@ impl StreamFace {
         Ok(())
     }
 
-    fn switch_outgoing(&mut self) {
+    fn switch_outgoing(&mut self, takes: bool) {
         let switch = Hello {
             shm_switch: true,
+            shm_takes: takes,
             ..Hello::default()
         };
         self.queue.push_message(&switch.encode());

@@ -3,15 +3,23 @@
 
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
+
+use bytes::Bytes;
+use ndn_packet::lp::Lent;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::Socket;
 
+use crate::config::Lend;
 use crate::face::backlog::{self, Backlog};
-use crate::face::io::{MemoryUse, SharedMemory, StreamIo};
+use crate::face::chunk::ChunkPool;
+use crate::face::io::{Borrow, Borrowed, MemoryUse, SharedMemory, StreamIo};
 use crate::face::queue::{GATHER, SendQueue};
+use crate::memory::packets::PacketMemory;
+use crate::transport::lending::{Borrower, Lender};
 use crate::transport::shm::{self, Rings};
 use crate::transport::{fd_passing, socket};
 use crate::uri::FaceUri;
@@ -36,9 +44,15 @@ pub(crate) struct Conn {
     hung_up: bool,
     /// A stranger's Unix socket: descriptors may come beside the bytes.
     brings_descriptors: bool,
-    received: Option<OwnedFd>,
+    /// Descriptors that came, in their order.
+    received: Vec<OwnedFd>,
+    /// Rings that travel with the next bytes sent.
     offered: Option<OwnedFd>,
+    /// Memory of packets that is offered, and whether its file has been sent.
+    packets: Option<(Arc<PacketMemory>, bool)>,
     memory: Option<Memory>,
+    lender: Option<Lender>,
+    borrower: Option<Borrower>,
 }
 
 struct Memory {
@@ -71,9 +85,12 @@ impl Conn {
             writable: true,
             hung_up: false,
             brings_descriptors,
-            received: None,
+            received: Vec::new(),
             offered: None,
+            packets: None,
             memory: None,
+            lender: None,
+            borrower: None,
         }
     }
 
@@ -163,17 +180,25 @@ impl Conn {
         }
         let mut slots = [IoSlice::new(&[]); GATHER];
         let filled = queue.gather(&mut slots, max);
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(fd_passing::WANTED))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let offered = self.offered.as_ref().map(|file| [file.as_fd()]);
-        if let Some(offered) = &offered {
-            control.push(SendAncillaryMessage::ScmRights(offered));
+        let rings = self.offered.as_ref().map(|file| file.as_fd());
+        let packets = match &self.packets {
+            Some((memory, false)) => Some(memory.file()),
+            _ => None,
+        };
+        let offered: Vec<BorrowedFd<'_>> = rings.into_iter().chain(packets).collect();
+        if !offered.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&offered));
         }
         match rustix::net::sendmsg(&self.socket, &slots[..filled], &mut control, SEND_FLAGS) {
             Ok(taken) => {
                 // The descriptor travels with the first byte; the peer has mapped nothing
                 // before it reads the offer behind it.
                 self.offered = None;
+                if let Some((_, sent)) = &mut self.packets {
+                    *sent = true;
+                }
                 queue.advance(taken);
                 self.sent_by_socket(taken);
                 Ok(false)
@@ -211,6 +236,14 @@ impl Conn {
         }
         // A full socket is full of doorbells, and one that is gone is seen when it is read.
         let _ = rustix::net::send(&self.socket, &[0], SEND_FLAGS);
+    }
+
+    fn next_received(&mut self) -> io::Result<OwnedFd> {
+        if self.received.is_empty() {
+            let what = "an offer of memory without the memory";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(self.received.remove(0))
     }
 
     fn set_memory(&mut self, rings: Rings) {
@@ -280,6 +313,9 @@ impl StreamIo for Conn {
     }
 
     fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()> {
+        if let Some(lender) = &mut self.lender {
+            lender.take_back();
+        }
         while !queue.is_empty() {
             let outgoing = self
                 .memory
@@ -303,6 +339,7 @@ impl StreamIo for Conn {
             is_unix,
             backlog,
             memory,
+            lender,
             ..
         } = self;
         backlog.total(now, queued, threshold, || {
@@ -311,7 +348,8 @@ impl StreamIo for Conn {
             } else {
                 backlog::unsent(socket.as_fd())
             };
-            by_socket + memory.as_ref().map_or(0, |memory| memory.rings.unread())
+            let by_memory = memory.as_ref().map_or(0, |memory| memory.rings.unread());
+            by_socket + by_memory + lender.as_mut().map_or(0, Lender::untaken)
         })
     }
 
@@ -327,6 +365,20 @@ impl StreamIo for Conn {
                 reads: memory.incoming,
                 writes: memory.outgoing == Outgoing::Ring,
             })
+    }
+
+    fn lend(&mut self, packet: &Bytes) -> Option<Lent> {
+        let lent = self.lender.as_mut()?.lend(packet)?;
+        self.backlog.wrote(packet.len());
+        Some(lent)
+    }
+
+    fn take_lent(&mut self, lent: Lent, pool: &ChunkPool) -> io::Result<Borrowed> {
+        let Some(borrower) = &self.borrower else {
+            let what = "the peer lends packets of memory that it has not offered";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        };
+        borrower.take(lent, pool)
     }
 
     fn may_sleep(&mut self) -> io::Result<bool> {
@@ -348,12 +400,7 @@ impl SharedMemory for Conn {
     }
 
     fn accept(&mut self, ring_bytes: usize) -> io::Result<()> {
-        let file = self.received.take().ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidData,
-                "an offer of memory without the memory",
-            )
-        })?;
+        let file = self.next_received()?;
         let opened = shm::open(&file, ring_bytes);
         fd_passing::close(file);
         self.set_memory(opened?);
@@ -371,13 +418,50 @@ impl SharedMemory for Conn {
             memory.incoming = true;
         }
     }
+
+    fn offer_packets(&mut self, memory: &Arc<PacketMemory>, to: Lend) -> Option<u64> {
+        let may_see = match to {
+            Lend::Nobody => false,
+            Lend::SameUser => is_same_user(&self.socket),
+            Lend::Anyone => true,
+        };
+        if !may_see || self.packets.is_some() {
+            return None;
+        }
+        self.packets = Some((memory.clone(), false));
+        Some(memory.bytes() as u64)
+    }
+
+    fn accept_packets(&mut self, bytes: u64, way: Borrow) -> io::Result<()> {
+        let file = self.next_received()?;
+        let Some(memory) = &self.memory else {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        };
+        let places = memory.rings.peer_places();
+        self.borrower = Some(Borrower::new(file, bytes, way, places)?);
+        Ok(())
+    }
+
+    fn lend_packets(&mut self) {
+        if let (Some((packets, true)), Some(memory), None) =
+            (&self.packets, &self.memory, &self.lender)
+        {
+            let places = memory.rings.own_places();
+            self.lender = Some(Lender::new(packets.clone(), places));
+        }
+    }
+}
+
+/// Whether the process at the other end is this one's user's, or root's.
+fn is_same_user(socket: &Socket) -> bool {
+    let own = rustix::process::geteuid();
+    rustix::net::sockopt::socket_peercred(socket)
+        .is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
 }
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        if let Some(file) = self.received.take() {
-            fd_passing::close(file);
-        }
+        self.received.drain(..).for_each(fd_passing::close);
         if self.brings_descriptors {
             fd_passing::empty(&self.socket);
         }

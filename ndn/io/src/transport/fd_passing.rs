@@ -19,8 +19,11 @@ const MOST_AT_ONCE: usize = 253;
 /// Descriptors that may wait to be closed.
 const MAX_WAITING: usize = 1024;
 
-/// Reads from a Unix socket without waiting; the first descriptor that came beside the bytes
-/// is put into `wanted` where that is empty, all others are got rid of. Returns the bytes read,
+/// Descriptors of one peer that are kept: its rings, and the memory of its packets.
+pub(crate) const WANTED: usize = 2;
+
+/// Reads from a Unix socket without waiting; descriptors that came beside the bytes are put
+/// into `wanted` until [`WANTED`] are there, all others are got rid of. Returns the bytes read,
 /// and whether descriptors came: the kernel ends a read behind them, so that a short one does
 /// not mean an empty socket.
 ///
@@ -29,7 +32,7 @@ const MAX_WAITING: usize = 1024;
 pub(crate) fn read(
     socket: &Socket,
     buf: &mut [u8],
-    mut wanted: Option<&mut Option<OwnedFd>>,
+    mut wanted: Option<&mut Vec<OwnedFd>>,
 ) -> io::Result<(usize, bool)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_AT_ONCE))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -45,7 +48,7 @@ pub(crate) fn read(
             for descriptor in descriptors {
                 came = true;
                 match &mut wanted {
-                    Some(slot) if slot.is_none() => **slot = Some(descriptor),
+                    Some(kept) if kept.len() < WANTED => kept.push(descriptor),
                     _ => close(descriptor),
                 }
             }

@@ -8,6 +8,7 @@
 //! ```text
 //!   page 0   ring 0: head | tail | reader sleeps | writer sleeps   (a cache line pair each)
 //!            ring 1: head | tail | reader sleeps | writer sleeps
+//!            places of packets lent by the side that writes ring 0, then ring 1 (a byte each, see `lending`)
 //!   page 1.. ring 0's bytes, then ring 1's bytes
 //! ```
 //! The side that connected writes ring 0 and reads ring 1. `head` and `tail` count bytes ever
@@ -19,17 +20,22 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::fs::SealFlags;
 
 use crate::face::io::Side;
+use crate::memory::mapping::{self, Access, Mapping};
 
 const CONTROL_BYTES: usize = 4096;
 const LINE: usize = 128;
 /// A ring is at most this large, whatever a peer offers.
 const MAX_RING_BYTES: usize = 64 << 20;
+/// Where the places of lent packets begin in the control page, and how many each side has.
+const PLACES_AT: usize = 8 * LINE;
+pub(crate) const PLACES: usize = 1024;
+const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 /// A writer shows the reader what it has copied at least this often.
 const PUBLISH_BYTES: usize = 64 * 1024;
 
@@ -40,7 +46,7 @@ pub(crate) struct RingError;
 
 /// One mapped pair of rings, as one side sees it.
 pub(crate) struct Rings {
-    map: Mapping,
+    map: Arc<Mapping>,
     capacity: usize,
     side: Side,
     /// Our own counters, kept where the peer cannot reach them.
@@ -53,12 +59,8 @@ pub(crate) struct Rings {
 
 /// Makes the memory of a pair of rings of `ring_bytes` each (a power of two), sealed.
 pub(crate) fn create(ring_bytes: usize) -> io::Result<(OwnedFd, Rings)> {
-    let file = rustix::fs::memfd_create(
-        "trunkline-face",
-        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
-    )?;
-    rustix::fs::ftruncate(&file, total_bytes(ring_bytes) as u64)?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    let file = mapping::memory_file("trunkline-face", total_bytes(ring_bytes))?;
+    rustix::fs::fcntl_add_seals(&file, SIZE_SEALS | SealFlags::SEAL)?;
     let rings = Rings::map(file.as_fd(), ring_bytes, Side::Connector)?;
     Ok((file, rings))
 }
@@ -68,17 +70,11 @@ pub(crate) fn create(ring_bytes: usize) -> io::Result<(OwnedFd, Rings)> {
 /// # Errors
 /// Where the file is not sealed against shrinking, or of another size than `ring_bytes` says.
 pub(crate) fn open(file: &OwnedFd, ring_bytes: usize) -> io::Result<Rings> {
-    let refuse = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
     if !ring_bytes.is_power_of_two() || !(CONTROL_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
-        return refuse("the size of the rings is out of range");
+        let what = "the size of the rings is out of range";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
-    let seals = rustix::fs::fcntl_get_seals(file)?;
-    if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
-        return refuse("the memory is not sealed against shrinking");
-    }
-    if rustix::fs::fstat(file)?.st_size != total_bytes(ring_bytes) as i64 {
-        return refuse("the memory is of another size than announced");
-    }
+    mapping::check_sealed(file, SIZE_SEALS, total_bytes(ring_bytes) as u64)?;
     Rings::map(file.as_fd(), ring_bytes, Side::Listener)
 }
 
@@ -96,13 +92,13 @@ enum Word {
 
 impl Rings {
     fn map(file: BorrowedFd<'_>, capacity: usize, side: Side) -> io::Result<Self> {
-        let map = Mapping::new(file, total_bytes(capacity))?;
+        let map = Mapping::new(file, total_bytes(capacity), Access::ReadWrite)?;
         Ok(Self::of(map, capacity, side))
     }
 
     fn of(map: Mapping, capacity: usize, side: Side) -> Self {
         Self {
-            map,
+            map: Arc::new(map),
             capacity,
             side,
             written: 0,
@@ -118,6 +114,16 @@ impl Rings {
 
     fn in_ring(&self) -> usize {
         1 - self.out_ring()
+    }
+
+    /// The places of packets that this side lends.
+    pub fn own_places(&self) -> Places {
+        Places(self.map.clone(), self.out_ring())
+    }
+
+    /// The places of packets that the peer lends.
+    pub fn peer_places(&self) -> Places {
+        Places(self.map.clone(), self.in_ring())
     }
 
     fn room(&mut self) -> Result<usize, RingError> {
@@ -261,49 +267,25 @@ impl Rings {
     }
 }
 
-/// The mapped file.
-struct Mapping {
-    base: NonNull<u8>,
-    len: usize,
-    /// Where Miri runs the tests: it knows no mapped files.
-    #[cfg(all(test, miri))]
-    _heap: std::sync::Arc<tests::Heap>,
+/// A byte for each packet that one side has lent to the other, kept in the control page.
+pub(crate) struct Places(Arc<Mapping>, usize);
+
+impl Places {
+    /// The byte of a place below [`PLACES`].
+    pub fn state(&self, place: usize) -> &AtomicU8 {
+        assert!(place < PLACES, "a place that is not there");
+        let at = self.0.at(PLACES_AT + self.1 * PLACES + place);
+        // SAFETY: within the control page, and both sides touch it by atomic operations alone.
+        unsafe { at.cast::<AtomicU8>().as_ref() }
+    }
 }
 
-// SAFETY: the mapping is plain memory owned by this value alone in this process; it may be
-// used from whichever thread holds the value.
-unsafe impl Send for Mapping {}
-
 impl Mapping {
-    #[cfg(not(all(test, miri)))]
-    fn new(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing
-        // of ours; the file is sealed against shrinking, so every page stays backed.
-        let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                file,
-                0,
-            )?
-        };
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at null"))?;
-        Ok(Self { base, len })
-    }
-
-    #[cfg(all(test, miri))]
-    fn new(_: BorrowedFd<'_>, _: usize) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
     fn counter(&self, ring: usize, word: Word) -> &AtomicU64 {
         // SAFETY: the offset lies in the control page, is aligned to a cache line pair, and
         // both sides touch it by atomic operations alone.
         unsafe {
-            self.base
-                .add((ring * 4 + word as usize) * LINE)
+            self.at((ring * 4 + word as usize) * LINE)
                 .cast::<AtomicU64>()
                 .as_ref()
         }
@@ -312,16 +294,14 @@ impl Mapping {
     fn flag(&self, ring: usize, word: Word) -> &AtomicU32 {
         // SAFETY: as in `counter`.
         unsafe {
-            self.base
-                .add((ring * 4 + word as usize) * LINE)
+            self.at((ring * 4 + word as usize) * LINE)
                 .cast::<AtomicU32>()
                 .as_ref()
         }
     }
 
     fn ring(&self, ring: usize, capacity: usize) -> NonNull<u8> {
-        // SAFETY: both rings lie behind the control page within the mapping.
-        unsafe { self.base.add(CONTROL_BYTES + ring * capacity) }
+        self.at(CONTROL_BYTES + ring * capacity)
     }
 
     /// `at < capacity` and `from.len() <= capacity`: the caller masks and bounds them.
@@ -354,51 +334,13 @@ impl Mapping {
     }
 }
 
-#[cfg(not(all(test, miri)))]
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped, and no reference into it outlives self.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Memory of the process in the place of a mapped file.
-    #[cfg(all(test, miri))]
-    pub(super) struct Heap {
-        base: NonNull<u8>,
-        layout: std::alloc::Layout,
-    }
-
-    #[cfg(all(test, miri))]
-    impl Heap {
-        fn mapping(self: &std::sync::Arc<Self>) -> Mapping {
-            Mapping {
-                base: self.base,
-                len: self.layout.size(),
-                _heap: self.clone(),
-            }
-        }
-    }
-
-    #[cfg(all(test, miri))]
-    impl Drop for Heap {
-        fn drop(&mut self) {
-            // SAFETY: it was allocated by this layout, and every mapping of it holds this value.
-            unsafe { std::alloc::dealloc(self.base.as_ptr(), self.layout) }
-        }
-    }
-
     #[cfg(all(test, miri))]
     fn pair(bytes: usize) -> (Rings, Rings) {
-        let layout = std::alloc::Layout::from_size_align(total_bytes(bytes), 4096).unwrap();
-        // SAFETY: its size is not zero.
-        let base = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).unwrap();
-        #[expect(clippy::arc_with_non_send_sync, reason = "as a mapping is sent")]
-        let heap = std::sync::Arc::new(Heap { base, layout });
+        let heap = mapping::heap::Heap::new(total_bytes(bytes));
         let side = |side| Rings::of(heap.mapping(), bytes, side);
         (side(Side::Connector), side(Side::Listener))
     }
@@ -507,8 +449,7 @@ mod tests {
     #[test]
     #[cfg(not(all(test, miri)))]
     fn unsealed_or_missized_memory_is_refused() {
-        let plain = rustix::fs::memfd_create("t", MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&plain, total_bytes(4096) as u64).unwrap();
+        let plain = mapping::memory_file("t", total_bytes(4096)).unwrap();
         assert!(open(&plain, 4096).is_err());
         let (file, _rings) = create(8192).unwrap();
         assert!(open(&file, 4096).is_err());

@@ -50,7 +50,7 @@ impl StreamTransport for Unix {
         let socket = new_socket()?;
         tune(&socket, &config.link)?;
         socket::connect(&socket, &SockAddr::unix(path_of(address)?)?)?;
-        Ok(Box::new(Conn::new(socket, false)))
+        Ok(Box::new(Conn::new(socket, true)))
     }
 
     fn listen(&self, config: &ListenConfig) -> io::Result<Box<dyn Acceptor>> {

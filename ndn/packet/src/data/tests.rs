@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::hex;
-use crate::{ComponentBuf, SigningKey, Verifier};
+use crate::{ComponentBuf, Name, SigningKey, Verifier};
+use std::time::Duration;
 
 /// Vector of ndn-cxx, tests/unit/data.t.cpp, signed with RSA.
 fn rsa_signed() -> Bytes {
@@ -213,5 +214,42 @@ fn a_digest_is_known_before_the_packet_is_put_together() {
         )
         .unwrap()
         .signature_value()
+    );
+}
+
+#[test]
+fn a_packet_made_in_memory_of_the_caller_is_the_same() {
+    let name: Name = "/a/b".parse().unwrap();
+    for (key, content) in [
+        (SigningKey::DigestSha256, 0),
+        (SigningKey::DigestSha256, 300),
+        (SigningKey::Null, 70_000),
+    ] {
+        let builder = || {
+            Data::builder(&name)
+                .freshness(Duration::from_secs(1))
+                .final_block_id(ComponentBuf::segment(9))
+                .content_with(content, |to| {
+                    to.fill(7);
+                    Ok::<(), ()>(())
+                })
+        };
+        let expected = builder().sign(&key).unwrap();
+        for spare in [0, 1, 5000] {
+            let memory = vec![0xee; expected.len() + 8 + spare];
+            let at = memory.as_ptr_range();
+            let made = builder().sign_in(&key, Some(memory)).unwrap();
+            assert_eq!(made, expected);
+            assert!(at.contains(&made.as_ptr()), "made where it was to be");
+        }
+        let small = vec![0xee; expected.len() - 1];
+        assert_eq!(builder().sign_in(&key, Some(small)).unwrap(), expected);
+        let none: Option<Vec<u8>> = None;
+        assert_eq!(builder().sign_in(&key, none).unwrap(), expected);
+    }
+    let failed = Data::builder(&name).content_with(5, |_| Err("no"));
+    assert_eq!(
+        failed.sign_in(&SigningKey::Null, Some(vec![0; 500])),
+        Err("no")
     );
 }

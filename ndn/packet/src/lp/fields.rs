@@ -54,6 +54,48 @@ impl fmt::Display for NackReason {
     }
 }
 
+/// Where a fragment lies that its receiver reads out of memory which both ends of a face see. Trunkline's own, for faces
+/// that have agreed to it; `ndn-io` says how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Lent {
+    /// Place in the table by which the receiver says that it needs the bytes no more.
+    pub place: u16,
+    /// Bytes of the fragment.
+    pub len: u32,
+    /// Where it begins in the memory, in bytes.
+    pub offset: u64,
+}
+
+impl Lent {
+    /// Length on the wire in bytes.
+    pub const WIRE_LEN: usize = 14;
+
+    /// The value of its element.
+    pub(super) fn encode(self) -> [u8; Self::WIRE_LEN] {
+        let mut value = [0; Self::WIRE_LEN];
+        value[..2].copy_from_slice(&self.place.to_be_bytes());
+        value[2..6].copy_from_slice(&self.len.to_be_bytes());
+        value[6..].copy_from_slice(&self.offset.to_be_bytes());
+        value
+    }
+
+    /// Reads the value of its element.
+    pub(super) fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        let bad = DecodeError::BadLength {
+            typ: super::types::LENT,
+            len: value.len(),
+        };
+        let (place, rest) = value.split_first_chunk().ok_or(bad.clone())?;
+        let (len, rest) = rest.split_first_chunk().ok_or(bad.clone())?;
+        let offset = rest.try_into().map_err(|_| bad)?;
+        Ok(Lent {
+            place: u16::from_be_bytes(*place),
+            len: u32::from_be_bytes(*len),
+            offset: u64::from_be_bytes(offset),
+        })
+    }
+}
+
 /// Token that an Interest carries and its answer brings back, 1 to 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PitToken {

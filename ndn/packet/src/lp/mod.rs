@@ -8,7 +8,7 @@ mod fragmenter;
 mod packet;
 mod reassembler;
 
-pub use fields::{NackReason, PitToken};
+pub use fields::{Lent, NackReason, PitToken};
 pub use fragmenter::{FragmentError, Fragmenter};
 pub use packet::LpPacket;
 pub use reassembler::{Reassembler, ReassemblerConfig, ReassemblyCounters, ReassemblyError};
@@ -47,6 +47,9 @@ pub mod types {
     pub const NON_DISCOVERY: u32 = 0x34c;
     /// Announcement of a prefix.
     pub const PREFIX_ANNOUNCEMENT: u32 = 0x350;
+    /// The fragment lies in memory that both ends of the face see: place (2 bytes), length (4) and offset (8). Trunkline's
+    /// own, used only where both have agreed to it.
+    pub const LENT: u32 = 0x3a0;
     /// Whoever asks has had Data of this name that did not verify. Trunkline's own, in the range that is ignored when
     /// unknown.
     pub const REJECTED: u32 = 0x3a4;

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::types as lp;
-use super::{NackReason, PitToken};
+use super::{Lent, NackReason, PitToken};
 use crate::DecodeError;
 use crate::tlv::{self, Element, Reader, types};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -40,6 +40,8 @@ pub struct LpPacket {
     pub rejected: bool,
     /// Greatest packet in bytes that the sender of this header takes: how two faces agree to jumbo packets.
     pub max_packet_size: Option<u64>,
+    /// Where the fragment lies, in the place of the fragment itself: in memory that both ends of the face see.
+    pub lent: Option<Lent>,
 }
 
 impl Default for LpPacket {
@@ -59,6 +61,7 @@ impl Default for LpPacket {
             prefix_announcement: None,
             rejected: false,
             max_packet_size: None,
+            lent: None,
         }
     }
 }
@@ -147,6 +150,7 @@ impl LpPacket {
                 self.prefix_announcement = Some(frame.slice(e.value_start..e.end));
             }
             lp::MAX_PACKET_SIZE => self.max_packet_size = Some(e.nonneg()?),
+            lp::LENT => self.lent = Some(Lent::decode(e.value)?),
             _ => {}
         }
         Ok(())
@@ -207,6 +211,9 @@ impl LpPacket {
                 0
             }
             + number(lp::MAX_PACKET_SIZE, self.max_packet_size)
+            + self
+                .lent
+                .map_or(0, |_| tlv::tlv_len(lp::LENT, Lent::WIRE_LEN))
     }
 
     /// Size in bytes of all that precedes a fragment of `fragment_len` bytes; 0 for a bare packet.
@@ -284,6 +291,9 @@ impl LpPacket {
         if let Some(size) = self.max_packet_size {
             tlv::write_nonneg_tlv(buf, lp::MAX_PACKET_SIZE, size);
         }
+        if let Some(lent) = self.lent {
+            tlv::write_tlv(buf, lp::LENT, &lent.encode());
+        }
     }
 
     /// All that precedes a fragment of `fragment_len` bytes, so that header and fragment can be written as two slices;
@@ -339,6 +349,7 @@ fn field_bit(typ: u32) -> Option<u32> {
         lp::PREFIX_ANNOUNCEMENT => 11,
         lp::MAX_PACKET_SIZE => 12,
         lp::REJECTED => 13,
+        lp::LENT => 14,
         _ => return None,
     };
     Some(1 << index)

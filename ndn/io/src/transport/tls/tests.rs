@@ -151,7 +151,7 @@ fn turns(mut from: TlsConn, mut to: TlsConn, bytes: &[u8], record: usize) -> Vec
     assert_eq!(n.expect("sent"), sealed.len(), "the socket takes all");
     to.wire.readable = true;
     let budgets = Budgets::of_one_face(usize::MAX);
-    let mut buffers = ReadBuffers::new(&budgets.receive_buffers);
+    let mut buffers = ReadBuffers::new(&budgets);
     let options = LinkOptions::default();
     let lines = Arc::new(PeerLines::default());
     let mut face = StreamFace::new(Box::new(to), Side::Listener, &options, &budgets, lines);

@@ -74,11 +74,17 @@ fn all_fields() {
         prefix_announcement: Some(hex("0600")),
         rejected: true,
         max_packet_size: Some(66560),
+        lent: Some(Lent {
+            place: 0x102,
+            len: 0x3040506,
+            offset: 7,
+        }),
     };
     both_ways(
         &packet,
-        "6459 5108 0000000000000001 520101 5302012c 6202a0a1 fd032005 fd03210196 fd032c02 0100 fd033004 00011170
-         fd033405 fd03350101 fd034001 01 fd034c00 fd035002 0600 fd03a400 fd03b004 00010400 5007 05050703080141",
+        "646b 5108 0000000000000001 520101 5302012c 6202a0a1 fd032005 fd03210196 fd032c02 0100 fd033004 00011170
+         fd033405 fd03350101 fd034001 01 fd034c00 fd035002 0600 fd03a400 fd03b004 00010400
+         fd03a00e 0102 03040506 0000000000000007 5007 05050703080141",
     );
 }
 
@@ -167,6 +173,7 @@ fn what_is_refused() {
         ("6402 6200", BadLength { typ: 0x62, len: 0 }),
         ("6405 fd034c0101", BadLength { typ: 0x34c, len: 1 }),
         ("6405 fd03a40101", BadLength { typ: 0x3a4, len: 1 }),
+        ("6405 fd03a00101", BadLength { typ: 0x3a0, len: 1 }),
         ("6404 fd033400", Missing("CachePolicyType")),
         ("6403 530100", Invalid("FragIndex or FragCount")),
         ("6403 520101", Invalid("FragIndex or FragCount")),
