@@ -12,6 +12,7 @@ use ndn_packet::{Data, Name, NetKind, NetPacket};
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::own;
 
 /// Wait before a fetch asks again; doubles each time.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
@@ -201,9 +202,14 @@ impl FetchApp {
 impl App for FetchApp {
     fn on_packet(&mut self, now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
         match packet.packet {
-            NetKind::Data(data) => self.drive(now, out, |exchange| {
-                exchange.on_data(data.clone());
-            }),
+            NetKind::Data(data) => {
+                // All that is done with it, verifying first, is done with this copy.
+                if let Some(data) = own::data(&data) {
+                    self.drive(now, out, |exchange| {
+                        exchange.on_data(data.clone());
+                    });
+                }
+            }
             NetKind::Nack { reason, interest } => {
                 self.drive(now, out, |exchange| {
                     exchange.on_nack(now, &interest, reason)
@@ -228,5 +234,31 @@ impl App for FetchApp {
 
     fn on_deadline(&mut self, now: Duration, out: &mut Vec<NetPacket>) {
         self.drive(now, out, |exchange| exchange.on_deadline(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::own::testing::Writable;
+    use ndn_packet::SigningKey;
+
+    #[test]
+    fn what_was_verified_is_what_is_given_out() {
+        let name: Name = "/a/32=metadata".parse().unwrap();
+        let wire = Data::builder(&name)
+            .content(b"facts")
+            .sign(&SigningKey::DigestSha256);
+        let memory = Writable::holding(&wire);
+        let shared = Arc::new(Shared::default());
+        let mut exchange = Exchange::new(ExchangeConfig::new(name), Duration::ZERO);
+        assert!(exchange.poll_interest(Duration::ZERO).is_some());
+        shared.lock().exchanges.insert(0, exchange);
+        let packet = NetPacket::data(Data::parse(memory.bytes()).unwrap());
+        FetchApp(shared.clone()).on_packet(Duration::ZERO, packet, &mut Vec::new());
+        memory.turn();
+        let inner = shared.lock();
+        let found = inner.exchanges[&0].result().unwrap().unwrap();
+        assert_eq!(found.content_slice(), b"facts");
     }
 }

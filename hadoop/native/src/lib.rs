@@ -11,7 +11,7 @@
 //! |---|---|
 //! | the node's loop | forwards; runs the endpoint machines; nothing heavy |
 //! | a writer of Java | copies a segment into its packet, digests and seals it |
-//! | a reader of Java | verifies or opens a segment and copies it out |
+//! | a reader of Java | copies a segment out and verifies or opens the copy |
 //! | workers of a block source | read block files, digest segments |
 //!
 //! Everything but the module `jni` is plain Rust and is tested without a JVM;
@@ -22,6 +22,7 @@ mod budget;
 mod clock;
 mod config;
 mod content_key;
+mod deliver;
 mod error;
 mod fetch;
 mod fixed;
@@ -31,6 +32,7 @@ mod manifest;
 mod metadata;
 mod node;
 mod outbox;
+mod own;
 mod producer;
 mod pull;
 mod rate_limit;

@@ -228,9 +228,11 @@ impl StreamProducer {
             None => Some(data.content()),
             Some(sealer) => {
                 let name = self.prefix().append_segment(segment);
-                sealer
-                    .opener()
-                    .open(name.value(), segment, data.content_slice())
+                let mut content = data.content_slice().to_vec();
+                let opener = sealer.opener();
+                let length = opener.open(name.value(), segment, &mut content)?.len();
+                content.truncate(length);
+                Some(content.into())
             }
         }
     }

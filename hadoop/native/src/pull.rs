@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   loop thread                         JVM thread
-//!   on_packet ──▶ Consumer (locked) ◀── take: read, verify outside the lock,
+//!   on_packet ──▶ Consumer (locked) ◀── take: read, deliver outside the lock,
 //!   on_deadline       │                 reject what does not verify
 //!                     └── arrived (Condvar) ──▶ wakes take
 //! ```
@@ -17,13 +17,14 @@ use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
 use crate::budget::Share;
+use crate::deliver::{Expected, Refusal, Undelivered};
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::rate_limit::RateLimit;
 use crate::seal::Opener;
 use crate::segment::SegmentDigest;
 use crate::totals::Ended;
-use crate::verify::{Verify, checksums_match};
+use crate::verify::Verify;
 
 /// Lifetime of a pull's Interests: how long one waits in the network for a
 /// segment that is not made yet.
@@ -65,17 +66,6 @@ pub struct Pull {
     handle: Mutex<Option<AppHandle>>,
 }
 
-/// Why what came under a name is not delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
-    /// It does not match its own checksums or digest.
-    Damaged,
-    /// It is what the name stands for in another write.
-    Another,
-    /// Whoever made it has not the write's key, or it was changed since.
-    Forged,
-}
-
 struct Shared {
     prefix: Name,
     inner: Mutex<Inner>,
@@ -107,6 +97,8 @@ struct Inner {
     share: Option<Share>,
     /// The last segment that did not verify, and how often.
     refused: Option<(u64, u32)>,
+    /// Where a taker's copy is verified, while nobody takes.
+    room: Vec<u8>,
     closed: bool,
 }
 
@@ -167,6 +159,7 @@ impl Pull {
                 restart: None,
                 share: Some(share),
                 refused: None,
+                room: Vec::new(),
                 closed: false,
             }),
             arrived: Condvar::new(),
@@ -205,15 +198,35 @@ impl Pull {
         inner.known = inner.known.max(Some(upto));
     }
 
-    /// Waits for a segment and verifies it, whatever write made it. See
-    /// [`Pull::take_bound`].
+    /// Waits for a segment and verifies it, whatever write made it: its content.
+    /// See [`Pull::take_into`].
     pub fn take(&self, segment: u64, timeout: Duration) -> Result<Option<Bytes>> {
         self.take_bound(segment, None, timeout)
     }
 
-    /// Waits for a segment and verifies it, and that it is the one of this
-    /// digest. Earlier segments are passed over. `None` when the time has
-    /// passed.
+    /// As [`Pull::take_into`], with the content as a whole.
+    pub fn take_bound(
+        &self,
+        segment: u64,
+        digest: Option<SegmentDigest>,
+        timeout: Duration,
+    ) -> Result<Option<Bytes>> {
+        let mut content = Vec::new();
+        let length = self.take_into(segment, digest, timeout, |at, piece: &[u8]| {
+            content.truncate(at); // it may be a second try
+            content.extend_from_slice(piece);
+            Ok::<(), NativeError>(())
+        })?;
+        Ok(length.map(|_| content.into()))
+    }
+
+    /// Waits for a segment, verifies a copy of it, and that it is the one of this
+    /// digest, and hands the copy to `put` in pieces, each with where in the content
+    /// it begins. The length of the content; `None` when the time has passed. Earlier
+    /// segments are passed over.
+    ///
+    /// Only when there is a length is what was put the segment. All else is void,
+    /// and a piece at 0 begins anew.
     ///
     /// One of another digest is what the name stood for before, and one that does
     /// not open is somebody else's: from then on the whole stream is asked for
@@ -222,61 +235,43 @@ impl Pull {
     /// # Errors
     /// When the pull was closed, when it failed for good, when the segment was
     /// taken or passed over before; [`NativeError::Unverified`] when it did not
-    /// verify however often it was asked for.
-    pub fn take_bound(
+    /// verify however often it was asked for; what `put` fails with.
+    pub fn take_into<E: From<NativeError>>(
         &self,
         segment: u64,
         digest: Option<SegmentDigest>,
         timeout: Duration,
-    ) -> Result<Option<Bytes>> {
+        mut put: impl FnMut(usize, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Option<usize>, E> {
         let until = Instant::now() + timeout;
+        let expected = Expected {
+            prefix: self.prefix(),
+            segment,
+            verify: self.shared.verify,
+            opener: self.shared.opener.as_ref(),
+            digest,
+        };
         let mut inner = self.shared.lock();
         loop {
             if let Some(data) = self.next(&mut inner, segment)? {
                 let wake = inner.fed();
                 inner.verifying += 1;
+                let mut room = std::mem::take(&mut inner.room);
                 drop(inner);
                 if wake {
                     self.shared.outbox.wake();
                 }
-                let checked = self.check(segment, &data, digest);
+                let delivered = expected.deliver(&data, &mut room, &mut put);
                 inner = self.shared.lock();
                 inner.verifying -= 1;
-                let refusal = match checked {
-                    Ok(content) => return Ok(Some(content)),
-                    Err(refusal) => refusal,
-                };
-                // What was damaged before it was sealed, a cache goes on to give out.
-                let sound = refusal != Refusal::Damaged || self.shared.opener.is_some();
-                if UNVERIFIED.allows() {
-                    let why = match refusal {
-                        Refusal::Damaged => "a segment does not verify; asked for again",
-                        Refusal::Another => {
-                            "a segment is of another write than this one; asked for past the caches"
-                        }
-                        Refusal::Forged => {
-                            "a segment does not open under this write's key; asked for past the caches"
-                        }
-                    };
-                    tracing::warn!(name = %self.prefix(), segment, "{why}");
+                if !inner.closed {
+                    inner.room = room;
                 }
-                if inner.refuse(segment) >= MAX_REFUSALS {
-                    inner.refused = None;
-                    return Err(NativeError::Unverified {
-                        name: self.prefix().to_string(),
-                        segment,
-                        times: MAX_REFUSALS,
-                    });
+                match delivered {
+                    Ok(length) => return Ok(Some(length)),
+                    Err(Undelivered::Stopped(error)) => return Err(error),
+                    Err(Undelivered::Refused(why)) => self.refuse(&mut inner, segment, why)?,
                 }
-                let rejected = inner.consumer.reject(segment);
-                let stale = sound && !inner.config.must_be_fresh;
-                inner.config.must_be_fresh |= sound;
-                if stale || !rejected {
-                    // What else has come was asked for in the same way.
-                    inner.restart = Some(segment);
-                    inner.config.first_rejected = true;
-                }
-                self.shared.outbox.wake();
                 continue;
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -293,33 +288,41 @@ impl Pull {
         }
     }
 
-    /// The content, if it may be delivered.
-    fn check(
-        &self,
-        segment: u64,
-        data: &Data,
-        digest: Option<SegmentDigest>,
-    ) -> std::result::Result<Bytes, Refusal> {
-        let content = match &self.shared.opener {
-            Some(opener) => {
-                let name = self.prefix().append_segment(segment);
-                let content = opener
-                    .open(name.value(), segment, data.content_slice())
-                    .ok_or(Refusal::Forged)?;
-                // Who takes by a digest has the checksums of its record to check by.
-                if digest.is_none() && checksums_match(&content) == Some(false) {
-                    return Err(Refusal::Damaged);
+    /// Has a segment that does not verify asked for again, past the caches where
+    /// they would give out the same; an error when that was tried enough.
+    fn refuse(&self, inner: &mut Inner, segment: u64, refusal: Refusal) -> Result<()> {
+        // What was damaged before it was sealed, a cache goes on to give out.
+        let sound = refusal != Refusal::Damaged || self.shared.opener.is_some();
+        if UNVERIFIED.allows() {
+            let why = match refusal {
+                Refusal::Damaged => "a segment does not verify; asked for again",
+                Refusal::Another => {
+                    "a segment is of another write than this one; asked for past the caches"
                 }
-                content
-            }
-            None if self.shared.verify.accepts(data) => data.content(),
-            None => return Err(Refusal::Damaged),
-        };
-        if digest.is_none_or(|d| SegmentDigest::of(&content) == Some(d)) {
-            Ok(content)
-        } else {
-            Err(Refusal::Another)
+                Refusal::Forged => {
+                    "a segment does not open under this write's key; asked for past the caches"
+                }
+            };
+            tracing::warn!(name = %self.prefix(), segment, "{why}");
         }
+        if inner.refuse(segment) >= MAX_REFUSALS {
+            inner.refused = None;
+            return Err(NativeError::Unverified {
+                name: self.prefix().to_string(),
+                segment,
+                times: MAX_REFUSALS,
+            });
+        }
+        let rejected = inner.consumer.reject(segment);
+        let stale = sound && !inner.config.must_be_fresh;
+        inner.config.must_be_fresh |= sound;
+        if stale || !rejected {
+            // What else has come was asked for in the same way.
+            inner.restart = Some(segment);
+            inner.config.first_rejected = true;
+        }
+        self.shared.outbox.wake();
+        Ok(())
     }
 
     /// The segment if it is here; those before it are dropped.
@@ -365,6 +368,7 @@ impl Pull {
             self.shared.ended.pull(&inner.consumer.stats());
             inner.consumer = Consumer::new(inner.config.clone(), Duration::ZERO);
             inner.share = None;
+            inner.room = Vec::new();
         }
         drop(inner);
         self.shared.arrived.notify_all();

@@ -10,7 +10,6 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use bytes::Bytes;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -151,18 +150,14 @@ impl Opener {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// The content of segment `segment`, whose whole name is `name` (the value
-    /// of its TLV); `None` when it was not sealed for this place.
-    pub fn open(&self, name: &[u8], segment: u64, sealed: &[u8]) -> Option<Bytes> {
-        // Packets are shared with caches and other readers, so a copy is opened in place.
-        let mut content = sealed.to_vec();
-        let length = self
-            .key
-            .open_in_place(self.nonce(segment), Aad::from(name), &mut content)
-            .ok()?
-            .len();
-        content.truncate(length);
-        Some(content.into())
+    /// Opens segment `segment`, whose whole name is `name` (the value of its TLV),
+    /// in place: the content; `None` when it was not sealed for this place. Packets
+    /// are shared with caches and other readers, so `sealed` is a copy.
+    pub fn open<'a>(&self, name: &[u8], segment: u64, sealed: &'a mut [u8]) -> Option<&'a [u8]> {
+        self.key
+            .open_in_place(self.nonce(segment), Aad::from(name), sealed)
+            .ok()
+            .map(|content| &*content)
     }
 
     /// Seals the content of a segment in place: all of `content` but its last
@@ -233,6 +228,12 @@ mod tests {
         content
     }
 
+    /// What opens; of a copy, as with packets.
+    fn opened(opener: &Opener, name: &[u8], segment: u64, sealed: &[u8]) -> Option<Vec<u8>> {
+        let mut copy = sealed.to_vec();
+        opener.open(name, segment, &mut copy).map(<[u8]>::to_vec)
+    }
+
     #[test]
     fn only_the_same_key_kind_name_and_number_open() {
         let key = WriteKey::draw().unwrap();
@@ -243,27 +244,25 @@ mod tests {
             b"twelve bytes",
         );
         let opener = key.opener(StreamKind::Block);
-        assert_eq!(
-            opener.open(b"/a/seg=7", 7, &content).unwrap(),
-            b"twelve bytes"[..]
-        );
+        let open = |name, number, content| opened(&opener, name, number, content);
+        assert_eq!(open(b"/a/seg=7", 7, &content).unwrap(), b"twelve bytes");
         assert!(!content.windows(12).any(|w| w == b"twelve bytes"));
-        assert_eq!(
-            opener.open(b"/a/seg=7", 8, &content),
-            None,
-            "another number"
-        );
-        assert_eq!(opener.open(b"/b/seg=7", 7, &content), None, "another name");
+        assert_eq!(open(b"/a/seg=7", 8, &content), None, "another number");
+        assert_eq!(open(b"/b/seg=7", 7, &content), None, "another name");
         let stream = key.opener(StreamKind::Stream);
         assert_eq!(
-            stream.open(b"/a/seg=7", 7, &content),
+            opened(&stream, b"/a/seg=7", 7, &content),
             None,
             "another stream"
         );
         let other = WriteKey::draw().unwrap().opener(StreamKind::Block);
-        assert_eq!(other.open(b"/a/seg=7", 7, &content), None, "another key");
-        assert_eq!(opener.open(b"/a/seg=7", 7, &content[..SEAL_LEN - 1]), None);
-        assert_eq!(opener.open(b"/a/seg=7", 7, b""), None);
+        assert_eq!(
+            opened(&other, b"/a/seg=7", 7, &content),
+            None,
+            "another key"
+        );
+        assert_eq!(open(b"/a/seg=7", 7, &content[..SEAL_LEN - 1]), None);
+        assert_eq!(open(b"/a/seg=7", 7, b""), None);
     }
 
     #[test]
@@ -306,12 +305,13 @@ mod tests {
             let key = WriteKey::draw().unwrap();
             let mut content = sealed(&key.sealer(StreamKind::Stream), b"name", segment, &plain);
             let opener = key.opener(StreamKind::Stream);
-            prop_assert_eq!(&opener.open(b"name", segment, &content).unwrap()[..], &plain[..]);
+            let open = |content: &[u8]| opened(&opener, b"name", segment, content);
+            prop_assert_eq!(&open(&content).unwrap()[..], &plain[..]);
             let at = at % content.len();
             content[at] ^= 1 << bit;
-            prop_assert_eq!(opener.open(b"name", segment, &content), None);
+            prop_assert_eq!(open(&content), None);
             content[at] ^= 1 << bit;
-            prop_assert_eq!(opener.open(b"name", segment, &content[..at]), None);
+            prop_assert_eq!(open(&content[..at]), None);
         }
     }
 }

@@ -44,9 +44,16 @@ impl Verify {
         }
     }
 
+    /// Whether the checksums of an open segment decide alone if its content may be
+    /// delivered.
+    pub(crate) fn is_up_to_checksums(self, header: &SegmentHeader, data: &Data) -> bool {
+        let unsigned = data.signature_type() == signature_type::NULL;
+        header.checksum != ChecksumType::Null && (unsigned || self == Verify::Checksums)
+    }
+
     /// Whether the segment's content may be delivered.
     pub fn accepts(self, data: &Data) -> bool {
-        let summed = checksums_match(&data.content());
+        let summed = checksums_match(data.content_slice());
         let unsigned = data.signature_type() == signature_type::NULL;
         match self {
             _ if unsigned => summed == Some(true),
@@ -60,16 +67,22 @@ impl Verify {
 /// is nothing to check it by.
 pub(crate) fn checksums_match(content: &[u8]) -> Option<bool> {
     let header = SegmentHeader::decode(content).ok()?;
+    let body = &content[HEADER_LEN..];
+    if header.checksum != ChecksumType::Null && body.len() != header.body_len() {
+        return Some(false);
+    }
+    let (sums, data) = body.split_at_checked(header.checksums_len())?;
+    chunks_match(&header, sums, data)
+}
+
+/// Whether the chunks of `data`, whole ones but for the segment's last, have the
+/// checksums `sums`; `None` when such a segment has none.
+pub(crate) fn chunks_match(header: &SegmentHeader, sums: &[u8], data: &[u8]) -> Option<bool> {
     let algorithm = match header.checksum {
         ChecksumType::Null => return None,
         ChecksumType::Crc32 => CrcAlgorithm::Crc32IsoHdlc,
         ChecksumType::Crc32c => CrcAlgorithm::Crc32Iscsi,
     };
-    let body = &content[HEADER_LEN..];
-    if body.len() != header.body_len() {
-        return Some(false);
-    }
-    let (sums, data) = body.split_at(header.checksums_len());
     let chunks = data.chunks(header.bytes_per_checksum as usize);
     let sums = sums.as_chunks::<4>().0.iter();
     Some(sums.zip(chunks).all(|(sum, chunk)| {
@@ -83,29 +96,35 @@ pub(crate) fn crc32c(chunk: &[u8]) -> u32 {
     crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, chunk) as u32
 }
 
+/// The content of a block's first segment, for tests.
+#[cfg(test)]
+pub(crate) fn segment(checksum: ChecksumType, bytes_per_checksum: u32, data: &[u8]) -> Vec<u8> {
+    let header = SegmentHeader {
+        checksum,
+        bytes_per_checksum,
+        data_len: data.len() as u32,
+        offset_in_block: 0,
+    };
+    let mut content = header.encode().to_vec();
+    for chunk in data.chunks(bytes_per_checksum as usize) {
+        let sum = match checksum {
+            ChecksumType::Null => continue,
+            ChecksumType::Crc32 => crc_fast::checksum(CrcAlgorithm::Crc32IsoHdlc, chunk) as u32,
+            ChecksumType::Crc32c => crc32c(chunk),
+        };
+        content.extend(sum.to_be_bytes());
+    }
+    content.extend(data);
+    content
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ndn_packet::{Name, SigningKey};
 
     fn content(checksum: ChecksumType, data: &[u8]) -> Vec<u8> {
-        let header = SegmentHeader {
-            checksum,
-            bytes_per_checksum: 512,
-            data_len: data.len() as u32,
-            offset_in_block: 0,
-        };
-        let mut content = header.encode().to_vec();
-        for chunk in data.chunks(512) {
-            let sum = match checksum {
-                ChecksumType::Null => continue,
-                ChecksumType::Crc32 => crc_fast::checksum(CrcAlgorithm::Crc32IsoHdlc, chunk),
-                ChecksumType::Crc32c => crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, chunk),
-            };
-            content.extend((sum as u32).to_be_bytes());
-        }
-        content.extend(data);
-        content
+        segment(checksum, 512, data)
     }
 
     /// A packet, with a bit of it turned after it was signed.

@@ -274,12 +274,13 @@ mod tests {
         let (one, two) = (Files::write("one", &data), Files::write("two", &data));
         let (first, second) = (one.served(secret()), two.served(secret()));
         for segment in 0..3 {
-            let (name, content) = sealed(&first, segment).unwrap();
+            let (name, mut content) = sealed(&first, segment).unwrap();
             assert_eq!(sealed(&second, segment).unwrap().1, content);
             let key = &first.seal().unwrap().unwrap().key;
             let opened = key.opener(StreamKind::Block);
-            let opened = opened.open(name.value(), segment, &content).unwrap();
-            assert_eq!(opened.len(), content.len() - SEAL_LEN);
+            let length = content.len() - SEAL_LEN;
+            let opened = opened.open(name.value(), segment, &mut content).unwrap();
+            assert_eq!(opened.len(), length);
         }
         let mut other = data;
         other[2400] ^= 1;

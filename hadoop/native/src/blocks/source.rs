@@ -19,6 +19,7 @@ use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
 use crate::content_key::Secret;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
+use crate::own;
 use crate::rate_limit::RateLimit;
 use crate::verify::Verify;
 use crate::wire;
@@ -248,7 +249,12 @@ impl App for SourceApp {
         let shared = &self.shared;
         count(&shared.counters.interests);
         let token = packet.pit_token;
-        let Some((key, asked)) = request::parse(&shared.prefix, shared.guarded, &interest) else {
+        // Java is asked by what it says, and its proof is checked after that.
+        let read = own::interest(&interest).and_then(|interest| {
+            let (key, asked) = request::parse(&shared.prefix, shared.guarded, &interest)?;
+            Some((interest, key, asked))
+        });
+        let Some((interest, key, asked)) = read else {
             count(&shared.counters.nacks);
             out.push(wire::nack(NackReason::NoRoute, interest, token));
             return;

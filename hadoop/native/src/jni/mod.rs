@@ -10,6 +10,7 @@ mod arrays;
 mod blocks;
 mod failure;
 mod node;
+mod places;
 mod secure;
 mod stream;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
 use zeroize::Zeroizing;
 
 use super::arrays::{signed, signed_mut};
+use super::places::Places;
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
 use crate::pull::PullSettings;
@@ -124,9 +124,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerKept<'local>(
             let text = format!("segment {segment} has a body of {len} bytes, not those asked for");
             return Err(NativeError::Argument(text).into());
         }
-        let (to_sums, to_data) = content[HEADER_LEN..].split_at(sums.len);
-        dst.set_region(env, sums.at, signed(to_sums))?;
-        dst.set_region(env, data.at, signed(to_data))?;
+        Places::new(&dst, [sums, data]).put(env, 0, &content)?;
         Ok(true)
     })
 }
@@ -234,20 +232,18 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTake<'local>(
     timeout_ms: jint,
 ) -> jint {
     call(env, |env| {
-        part(env, &dst, off, max)?;
+        let mut to = Places::new(&dst, [part(env, &dst, off, max)?]);
         let digest = segment_digest(env, &digest, digest_at)?;
-        let Some(content) = take(env, handle, segment, &header, digest, timeout_ms)? else {
+        let put = |at, piece: &[u8]| to.put(env, at, piece);
+        let Some(len) = take(env, handle, segment, &header, digest, timeout_ms, put)? else {
             return Ok(-1);
         };
-        let body = &content[HEADER_LEN..];
-        if body.len() > max as usize {
-            let len = body.len();
+        if len > max as usize {
             let text = format!("segment {segment} has a body of {len} bytes, {max} were expected");
             return Err(NativeError::Failed(text).into());
         }
-        header.set_region(env, 0, signed(&content[..HEADER_LEN]))?;
-        dst.set_region(env, off, signed(body))?;
-        Ok(body.len() as jint)
+        header.set_region(env, 0, signed(&to.header))?;
+        Ok(len as jint)
     })
 }
 
@@ -273,25 +269,24 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullTakePiece<'local>
     call(env, |env| {
         let sums = part(env, &dst, sums_at, sums_len)?;
         let data = part(env, &dst, data_at, data_len)?;
+        let expected = sums.len + data.len;
+        let mut to = Places::new(&dst, [sums, data]);
         let digest = segment_digest(env, &digest, digest_at)?;
-        let Some(content) = take(env, handle, segment, &header, digest, timeout_ms)? else {
+        let put = |at, piece: &[u8]| to.put(env, at, piece);
+        let Some(len) = take(env, handle, segment, &header, digest, timeout_ms, put)? else {
             return Ok(false);
         };
-        let (head, body) = content.split_at(HEADER_LEN);
-        if body.len() != sums.len + data.len {
-            let (len, expected) = (body.len(), sums.len + data.len);
+        if len != expected {
             let text =
                 format!("segment {segment} has a body of {len} bytes, {expected} were expected");
             return Err(NativeError::Failed(text).into());
         }
-        header.set_region(env, 0, signed(head))?;
-        dst.set_region(env, sums.at, signed(&body[..sums.len]))?;
-        dst.set_region(env, data.at, signed(&body[sums.len..]))?;
+        header.set_region(env, 0, signed(&to.header))?;
         Ok(true)
     })
 }
 
-/// The content of a segment, at least its header long; `None` when the time
+/// Takes a segment piece by piece: the length of its body; `None` when the time
 /// has passed.
 fn take(
     env: &Env<'_>,
@@ -300,7 +295,8 @@ fn take(
     header: &JByteArray<'_>,
     digest: Option<SegmentDigest>,
     timeout_ms: jint,
-) -> Result<Option<Bytes>, Failure> {
+    put: impl FnMut(usize, &[u8]) -> Result<(), Failure>,
+) -> Result<Option<usize>, Failure> {
     let Some(Object::Pull(_, pull)) = OBJECTS.get(handle) else {
         return Err(NativeError::NotOpen {
             what: "pull",
@@ -311,14 +307,14 @@ fn take(
     let segment = not_negative("segment", segment)?;
     let timeout = Duration::from_millis(not_negative("time-out", timeout_ms.into())?);
     check_header(env, header)?;
-    match pull.take_bound(segment, digest, timeout)? {
-        Some(content) if content.len() < HEADER_LEN => {
-            let len = content.len();
-            let text = format!("segment {segment} has {len} bytes, its header alone has 24");
-            Err(NativeError::Failed(text).into())
-        }
-        content => Ok(content),
-    }
+    let Some(len) = pull.take_into(segment, digest, timeout, put)? else {
+        return Ok(None);
+    };
+    let body = len.checked_sub(HEADER_LEN).ok_or_else(|| {
+        let text = format!("segment {segment} has {len} bytes, its header alone has 24");
+        NativeError::Failed(text)
+    })?;
+    Ok(Some(body))
 }
 
 /// `void pullClose(long pull)`

@@ -186,8 +186,9 @@ public final class Native {
   public static native void pullKnown(long pull, long upto);
 
   /**
-   * Waits for one segment, verifies it by the node's {@code verify} and copies it out. Segments are
-   * taken in rising order; numbers may be skipped, never taken again.
+   * Waits for one segment, copies it out and verifies the copy by the node's {@code verify}.
+   * Segments are taken in rising order; numbers may be skipped, never taken again. Unless this
+   * returns a length, whatever lies where the body goes is void.
    *
    * @param pull the consumer's handle
    * @param segment number of the segment
@@ -217,7 +218,8 @@ public final class Native {
 
   /**
    * As {@link #pullTake}, for a segment whose lengths are known and whose checksums and data go to
-   * two places. One of other lengths is refused with {@link NdnException}.
+   * two places. One of other lengths is refused with {@link NdnException}. Unless this returns
+   * true, whatever lies in those places is void.
    *
    * @param pull the consumer's handle
    * @param segment number of the segment

@@ -14,7 +14,7 @@ public interface SegmentSource extends Closeable {
   void known(long upto);
 
   /**
-   * Waits a little for a segment.
+   * Waits a little for a segment. Unless it comes, whatever lies where the piece goes is void.
    *
    * @param segment its number; numbers rise, and may be skipped
    * @param header where its 24-byte header goes

@@ -52,7 +52,8 @@ final class SegmentReader implements AutoCloseable {
   }
 
   /**
-   * Gets a segment. A stream that failed, or that has passed the segment, is opened again.
+   * Gets a segment. A stream that failed, or that has passed the segment, is opened again. When no
+   * segment comes, whatever lies in {@code to} is void.
    *
    * @param segment its number
    * @param header where its 24-byte header goes
