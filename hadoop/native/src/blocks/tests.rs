@@ -11,6 +11,7 @@ use super::answer::{Answer, Secrets, Written};
 use super::source::BlockSource;
 use super::{Replica, SealedByWrite};
 use crate::content_key::{Asking, KeyId, Secret};
+use crate::own::testing::Writable;
 use crate::seal::WriteKey;
 use crate::verify::{Verify, crc32c};
 
@@ -292,6 +293,35 @@ fn a_key_id_that_nobody_was_told_has_no_part_in_what_others_are_served() {
 }
 
 /// An identifier may be of one byte: it costs a stranger next to nothing.
+#[test]
+fn a_proof_is_checked_as_it_came() {
+    let mut bench = bench(true);
+    let files = Files::write("proof", &[7; 1500]);
+    let keys = Keys::of(&files);
+    let version: Name = format!("{PREFIX}/p/7/v=1").parse().unwrap();
+    let asking = Asking::new(&version, b"who", b"password of who").unwrap();
+    let wire = Interest::builder(asking.name())
+        .application_parameters(asking.parameters())
+        .nonce(1)
+        .build();
+    let memory = Writable::holding(&wire);
+    bench.comes(Interest::parse(memory.bytes()).unwrap());
+    // Its memory is another packet's by the time that Java answers.
+    memory.turn();
+    let request = bench.request().unwrap();
+    assert_eq!(request, "p 7 1 token 77686f");
+    let password = Secret::new(b"password of who").unwrap();
+    let secrets = Secrets {
+        password: Some(&password),
+        ..keys.secrets()
+    };
+    let answer = files.answer(1, secrets);
+    bench.source.answer(&request, Some(answer));
+    let asked = asking.name().to_string().split_off(PREFIX.len() + 1);
+    assert_eq!(bench.answers(1).0, [asked]);
+    assert_eq!(bench.source.stats().unproven, 0);
+}
+
 #[test]
 fn requests_for_keys_do_not_keep_segments_from_java() {
     let files = Files::write("lanes", &[7; 2500]);

@@ -10,10 +10,12 @@ import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Json;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Random;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -69,6 +71,77 @@ class NativeTest {
         NdnException.class, () -> Native.producerKept(producer, 0, back, 0, SUMS, SUMS, 512));
     Native.producerAcknowledge(producer, 0);
     assertFalse(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
+  }
+
+  @Test
+  void whatIsTakenLiesWhereItIsWantedAndNowhereElse() throws IOException {
+    sum(body);
+    long producer = Native.producerOpen(node, NAME, 8, null, 0);
+    publish(producer);
+    byte[] key = StockBytes.random(new Random(2), 16);
+    long sealing = Native.producerOpen(node, NAME + "/sealed", 8, key, 0);
+    publish(sealing);
+    for (byte[] with : new byte[][] {null, key}) {
+      String name = with == null ? NAME : NAME + "/sealed";
+      byte[] to = new byte[body.length + 30];
+      byte[] head = new byte[SegmentHeader.BYTES];
+      long pull = Native.pullOpen(node, name, 0, 4, true, -1, with, 0);
+      assertEquals(
+          body.length, Native.pullTake(pull, 0, head, to, 7, body.length + 9, digests, 16, 20_000));
+      Native.pullClose(pull);
+      assertArrayEquals(header, head);
+      assertArrayEquals(body, Arrays.copyOfRange(to, 7, 7 + body.length));
+      clear(to, 7, body.length);
+      assertArrayEquals(new byte[to.length], to, "bytes beside the body");
+
+      pull = Native.pullOpen(node, name, 0, 4, true, -1, with, 0);
+      int dataAt = SUMS + 20;
+      assertTrue(
+          Native.pullTakePiece(
+              pull, 0, head, to, 3, SUMS, dataAt, StockBytes.SEGMENT, digests, 16, 20_000));
+      Native.pullClose(pull);
+      assertArrayEquals(Arrays.copyOf(body, SUMS), Arrays.copyOfRange(to, 3, 3 + SUMS));
+      assertArrayEquals(
+          Arrays.copyOfRange(body, SUMS, body.length),
+          Arrays.copyOfRange(to, dataAt, dataAt + StockBytes.SEGMENT));
+      clear(to, 3, SUMS);
+      clear(to, dataAt, StockBytes.SEGMENT);
+      assertArrayEquals(new byte[to.length], to, "bytes beside sums and data");
+    }
+  }
+
+  @Test
+  void aBodyOfAnotherLengthIsRefusedAndLiesNowhereElse() throws IOException {
+    sum(body);
+    publish(Native.producerOpen(node, NAME, 8, null, 0));
+    byte[] to = new byte[body.length + 30];
+    byte[] head = new byte[SegmentHeader.BYTES];
+    long first = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
+    int max = body.length - 1;
+    assertThrows(
+        NdnException.class, () -> Native.pullTake(first, 0, head, to, 7, max, null, 0, 20_000));
+    clear(to, 7, max);
+    assertArrayEquals(new byte[to.length], to, "bytes beside the body");
+    assertArrayEquals(new byte[SegmentHeader.BYTES], head);
+    long second = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
+    assertThrows(
+        NdnException.class,
+        () ->
+            Native.pullTakePiece(second, 0, head, to, 0, SUMS, SUMS, max - SUMS, null, 0, 20_000));
+  }
+
+  /** Has the checksums that stand before the data be those of its chunks. */
+  private static void sum(byte[] body) {
+    CRC32C crc = new CRC32C();
+    for (int chunk = 0; chunk < SUMS / 4; chunk++) {
+      crc.reset();
+      crc.update(body, SUMS + chunk * 512, 512);
+      ByteBuffer.wrap(body).putInt(chunk * 4, (int) crc.getValue());
+    }
+  }
+
+  private static void clear(byte[] bytes, int at, int length) {
+    Arrays.fill(bytes, at, at + length, (byte) 0);
   }
 
   @Test
