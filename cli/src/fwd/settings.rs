@@ -155,6 +155,13 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "face",
+        key: "lend",
+        kind: Kind::Choice(&["nobody", "same-user", "anyone"]),
+        default: Some("same-user"),
+        help: "Shared memory: whose processes may read large packets where they lie, which saves a copy for each. With that a process can see all that this router receives, meant for it or not: those of the router's own user and of root; all that can open the socket; or none, and packets are copied.",
+    },
+    Setting {
+        section: "face",
         key: "ring",
         kind: Kind::Size {
             min: 65_536,

@@ -2,16 +2,20 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use ndn_packet::lp::Lent;
 
 use crate::FaceUri;
 use crate::face::budgets::Budgets;
-use crate::face::chunk::READING_BYTES;
+use crate::face::chunk::{BufferBudget, ChunkPool, READING_BYTES};
 use crate::face::hello::Hello;
+use crate::face::io::{Borrow, Borrowed};
 use crate::face::reader::{FrameReader, Next, ReadBuffers};
-use crate::memory::packets::CHUNK_BYTES;
-use crate::transport::shm::{self, Rings};
+use crate::memory::packets::{CHUNK_BYTES, PACKET_BYTES, PacketMemory, Size};
+use crate::transport::lending::{Borrower, Lender};
+use crate::transport::shm::{self, PLACES, Rings};
 
 /// Frames above this are passed over.
 const LIMIT: usize = 800;
@@ -178,6 +182,81 @@ impl Model {
             }
             Ok(count) => assert!(count <= amount),
             Err(_) => assert!(!honest),
+        }
+    }
+}
+
+/// A lender and two that borrow from it, one of which keeps packets where they lie, and a peer that sets places as it likes
+/// and tells of packets that are none. What was lent and is not freed is what it was; nothing is read outside of the memory.
+/// Each step: what, how much.
+pub fn lending(bytes: &[u8]) {
+    let memory = PacketMemory::new(0, 8 * PACKET_BYTES).expect("memory of packets");
+    let (file, near) = shm::create(RING_BYTES).expect("shared memory");
+    let far = shm::open(&file, RING_BYTES).expect("what was made");
+    let mut lender = Lender::new(memory.clone(), near.own_places());
+    let size = memory.bytes() as u64;
+    let borrower = |way| {
+        let file = memory.file().try_clone_to_owned().expect("a descriptor");
+        Borrower::new(file, size, way, far.peer_places()).expect("what was made")
+    };
+    let borrowers = [Borrow::FromStranger, Borrow::Copy, Borrow::Keep].map(borrower);
+    let pool = ChunkPool::within(
+        None,
+        Size::Packet,
+        2,
+        &BufferBudget::new(READING_BYTES + (1 << 20)),
+    );
+    let (mut lent, mut kept, mut honest) = (VecDeque::new(), VecDeque::new(), true);
+    for step in bytes.chunks_exact(2) {
+        let amount = usize::from(step[1]);
+        match step[0] % 6 {
+            0 | 1 => {
+                let Some(mut piece) = memory.take(Size::Packet) else {
+                    continue;
+                };
+                let len = 1 + amount * 257;
+                piece.as_mut()[..len].fill(step[1]);
+                let packet = Bytes::from_owner(piece).slice(..len);
+                lent.extend(lender.lend(&packet).map(|lent| (lent, step[1])));
+            }
+            2 => {
+                if let Some((lent, fill)) = lent.pop_front() {
+                    let taken = borrowers[amount % 3].take(lent, &pool);
+                    match taken.expect("it was lent") {
+                        Borrowed::Copied(packet) => {
+                            assert!(!honest || packet.iter().all(|byte| *byte == fill));
+                        }
+                        Borrowed::InPlace(packet) => kept.push_back((packet, fill)),
+                    }
+                }
+            }
+            3 => {
+                if let Some((packet, fill)) = kept.pop_front() {
+                    assert!(!honest || packet.iter().all(|byte| *byte == fill));
+                }
+            }
+            4 => {
+                lender.take_back();
+                assert!(lender.untaken() <= 8 * PACKET_BYTES);
+            }
+            _ if step[0] & 0x80 != 0 => {
+                honest = false;
+                let place = amount << (step[0] >> 3 & 3) & (PLACES - 1);
+                let places = far.peer_places();
+                places.state(place).store(step[0] >> 3, Ordering::Relaxed);
+            }
+            _ => {
+                let wrong = Lent {
+                    place: u16::from_be_bytes([step[0], step[1]]),
+                    len: (amount << (step[0] >> 3 & 15)) as u32,
+                    offset: size.wrapping_sub(amount as u64 * 300),
+                };
+                if let Ok(taken) = borrowers[amount % 3].take(wrong, &pool) {
+                    honest = false;
+                    assert!(wrong.offset + u64::from(wrong.len) <= size);
+                    drop(taken);
+                }
+            }
         }
     }
 }

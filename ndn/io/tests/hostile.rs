@@ -194,6 +194,8 @@ fn idle(typ: u32, value: &[u8]) -> Vec<u8> {
 
 const SHM_OFFER: u32 = 0x3b8;
 const SHM_SWITCH: u32 = 0x3bc;
+const SHM_PACKETS: u32 = 0x39c;
+const LENT: u32 = 0x3a0;
 
 #[test]
 fn offers_of_memory_that_are_none() {
@@ -230,6 +232,55 @@ fn offers_of_memory_that_are_none() {
         drop(stream);
         eventually("closed", || faces(&node).is_empty());
     }
+}
+
+#[test]
+fn packets_that_nobody_has_lent() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let place = format!("unix://{}", path.display());
+    let node = node(vec![listen(&place), listen("udp://127.0.0.1:0")]);
+    let _source = serve(&node, 1000);
+    let mut good = client(&uri(&place), &ClientOptions::default());
+    let lent = idle(LENT, &[0, 0, 0, 0, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.write_all(&lent).unwrap();
+    eventually("closed", || faces(&node).len() == 1);
+    // With rings, and memory that others could write to.
+    let memory = |bytes, seals| {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::ALLOW_SEALING;
+        let memory = rustix::fs::memfd_create("t", flags).unwrap();
+        rustix::fs::ftruncate(&memory, bytes).unwrap();
+        rustix::fs::fcntl_add_seals(&memory, seals).unwrap();
+        memory
+    };
+    let seals = rustix::fs::SealFlags::SHRINK | rustix::fs::SealFlags::GROW;
+    let rings = memory(4096 + (128 << 10), seals);
+    let packets = memory(1 << 20, seals);
+    let mut fields = Vec::new();
+    tlv::write_tlv(&mut fields, SHM_OFFER, &(64u32 << 10).to_be_bytes());
+    tlv::write_tlv(&mut fields, SHM_PACKETS, &(1u32 << 20).to_be_bytes());
+    let mut both = Vec::new();
+    tlv::write_tlv(&mut both, 0x64, &fields);
+    let mut stream = UnixStream::connect(&path).unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [rings.as_fd(), packets.as_fd()];
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let slice = [IoSlice::new(&both)];
+    rustix::net::sendmsg(&stream, &slice, &mut control, SendFlags::empty()).unwrap();
+    stream.write_all(&lent).unwrap();
+    eventually("closed", || faces(&node).len() == 1);
+    // By datagrams there is no memory to lend from.
+    let port = node.listening()[1].endpoint().unwrap().port;
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(&interest(1), ("127.0.0.1", port)).unwrap();
+    eventually("a face", || faces(&node).len() == 2);
+    socket.send_to(&lent, ("127.0.0.1", port)).unwrap();
+    eventually("counted", || {
+        faces(&node).iter().any(|face| face.link.malformed == 1)
+    });
+    fetch(&mut good, 100, 1000, 8);
 }
 
 /// Sends an offer of memory with these descriptors beside it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use ndn_forwarder::mgmt::Trust;
 use ndn_forwarder::{CachePolicy, FaceScope, PrefixRule, StrategyKind};
 use ndn_io::{
-    CredentialFiles, FaceConfig, FaceUri, LinkOptions, ListenConfig, MemoryConfig, NodeConfig,
+    CredentialFiles, FaceConfig, FaceUri, Lend, LinkOptions, ListenConfig, MemoryConfig, NodeConfig,
 };
 use ndn_packet::Name;
 
@@ -198,6 +198,13 @@ fn link(table: &Table<'_>) -> Result<LinkOptions, CliError> {
     };
     set(&mut link.jumbo, table.switch("jumbo")?);
     set(&mut link.shared_memory, table.switch("shared_memory")?);
+    if let Some(word) = table.choice("lend")? {
+        link.lend = match word {
+            "nobody" => Lend::Nobody,
+            "anyone" => Lend::Anyone,
+            _ => Lend::SameUser,
+        };
+    }
     set(&mut link.ring_bytes, size(table, "ring")?);
     set(&mut link.send_queue_bytes, size(table, "send_queue")?);
     set(

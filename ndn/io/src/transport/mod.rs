@@ -6,7 +6,7 @@
 
 mod conn;
 mod fd_passing;
-mod lending;
+pub(crate) mod lending;
 pub(crate) mod shm;
 mod socket;
 mod tcp;
