@@ -1,11 +1,13 @@
 //! Cuts the frames of a byte stream out of large chunks, without copying the large ones.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ndn_packet::{DecodeError, tlv};
 
 use crate::face::budgets::Budgets;
 use crate::face::chunk::{Chunk, ChunkPool, Hold, SmallFrames};
-use crate::memory::packets::{CHUNK_BYTES, Size};
+use crate::memory::packets::{CHUNK_BYTES, PacketMemory, Size};
 
 /// A batch of frames below this many bytes is copied out, so that the chunk can be used on:
 /// at most this part of a chunk is wasted by what is cut from it.
@@ -22,6 +24,8 @@ pub(crate) struct ReadBuffers {
     /// For packets that a peer has lent.
     pub packets: ChunkPool,
     pub small: SmallFrames,
+    /// What the chunks lie in, where local peers may be lent packets.
+    pub memory: Option<Arc<PacketMemory>>,
 }
 
 impl ReadBuffers {
@@ -32,6 +36,7 @@ impl ReadBuffers {
             pool: ChunkPool::within(memory, Size::Chunk, 16, budget),
             packets: ChunkPool::within(memory, Size::Packet, 128, budget),
             small: SmallFrames::default(),
+            memory: budgets.memory.clone(),
         }
     }
 }

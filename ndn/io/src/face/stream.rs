@@ -70,8 +70,7 @@ pub(crate) struct StreamFace {
     ring_bytes: Option<usize>,
     /// What it takes beyond what every face takes: the beginning of a jumbo packet, rings, records of TLS.
     cost: Share,
-    /// Memory that packets lie in, and who may be lent them.
-    packets: Option<Arc<PacketMemory>>,
+    /// Who may be lent packets.
     lend: Lend,
     /// Packets that the peer lends are used where they lie.
     keep_lent: bool,
@@ -104,13 +103,12 @@ impl StreamFace {
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
             cost,
-            packets: budgets.memory.clone(),
             lend: options.lend,
             keep_lent: options.keep_lent,
             lines,
         };
         if side == Side::Connector {
-            face.say_hello();
+            face.say_hello(None);
         }
         face
     }
@@ -221,7 +219,9 @@ impl StreamFace {
             match self.reader.next(self.link.limit(), buffers) {
                 Ok(Next::Frame(frame)) => match self.link.receive(now, 0, frame) {
                     Received::Packet(packet) => packets.push(packet),
-                    Received::Hello { hello, answer } => self.on_hello(now, &hello, answer)?,
+                    Received::Hello { hello, answer } => {
+                        self.on_hello(now, &hello, answer, buffers.memory.as_ref())?;
+                    }
                     Received::Lent(header, lent) => {
                         self.take_lent(header, lent, buffers, packets)?;
                     }
@@ -263,9 +263,8 @@ impl StreamFace {
     }
 
     /// The memory of packets, where the peer may be lent them; returns its bytes.
-    fn offer_packets(&mut self) -> Option<u64> {
-        let packets = self.packets.as_ref()?;
-        self.conn.memory()?.offer_packets(packets, self.lend)
+    fn offer_packets(&mut self, memory: Option<&Arc<PacketMemory>>) -> Option<u64> {
+        self.conn.memory()?.offer_packets(memory?, self.lend)
     }
 
     /// Takes the memory of packets that the peer offers; false where that can't be.
@@ -296,21 +295,28 @@ impl StreamFace {
         }
     }
 
-    fn say_hello(&mut self) {
+    /// `packets` is the memory to lend from: whoever listens offers it here, whoever connects later.
+    fn say_hello(&mut self, packets: Option<&Arc<PacketMemory>>) {
         if !self.cost.grows(JUMBO_BYTES) {
             self.link.refuse_jumbo();
         }
         if let Some(mut hello) = self.link.hello(self.ring_bytes.is_some(), true) {
-            if self.side == Side::Listener && hello.shm_able {
-                hello.shm_packets = self.offer_packets();
+            if hello.shm_able {
+                hello.shm_packets = self.offer_packets(packets);
             }
             self.queue.push_message(&hello.encode());
         }
     }
 
-    fn on_hello(&mut self, now: Duration, hello: &Hello, answer: bool) -> io::Result<()> {
+    fn on_hello(
+        &mut self,
+        now: Duration,
+        hello: &Hello,
+        answer: bool,
+        packets: Option<&Arc<PacketMemory>>,
+    ) -> io::Result<()> {
         if answer {
-            self.say_hello();
+            self.say_hello(packets);
         }
         let Some(ring_bytes) = self.ring_bytes else {
             return Ok(());
@@ -331,7 +337,7 @@ impl StreamFace {
                         let offer = Hello {
                             shm_offer: Some(ring_bytes as u64),
                             shm_takes: self.accept_packets(now, hello.shm_packets),
-                            shm_packets: self.offer_packets(),
+                            shm_packets: self.offer_packets(packets),
                             ..Hello::default()
                         };
                         self.queue.push_message(&offer.encode());
