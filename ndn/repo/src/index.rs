@@ -6,6 +6,7 @@
 //! | `files` | object's name, version | [`FileEntry`] |
 //! | `folders` | name of a folder made by hand | when, in nanoseconds since the Unix epoch |
 //! | `doomed` | content id | files on disk that no entry names any more |
+//! | `bundled`, `bundles` | content id; bundle | where small versions lie, see [`crate::bundles`] |
 //! | `series` | name, whether it is a prefix of segments | where its packets are, see [`crate::packets`] |
 //! | `commands` | key | time of the last command taken |
 //! | `meta` | word | format, checkpoint of the logs |
@@ -23,6 +24,7 @@ use redb::{
 };
 
 use crate::ballast::Ballast;
+use crate::bundles::{BUNDLED, BUNDLES, Bundles};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::layout::sync_incoming;
@@ -38,7 +40,9 @@ pub(crate) const COMMANDS: TableDefinition<'_, Bytes8, u64> = TableDefinition::n
 pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 /// The layout of tables and files on disk. Another number is another layout.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The layout without bundles, which is gone on with.
+const WITHOUT_BUNDLES: u64 = 1;
 const FORMAT_KEY: &str = "format";
 /// Memory that the index may use for pages.
 const CACHE_BYTES: usize = 8 << 20;
@@ -49,6 +53,7 @@ pub(crate) struct Index {
     db: Database,
     disk: Arc<dyn Disk>,
     pub ballast: Ballast,
+    pub bundles: Bundles,
     waiting: Mutex<PendingSync>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
@@ -61,6 +66,8 @@ struct PendingSync {
     unsynced: Vec<u64>,
     /// How many of them, from the first on, are synced already.
     synced: usize,
+    /// How many are in bundles.
+    bundled: usize,
     /// Content ids of files that were synced, with the index, and lie in `incoming`.
     unsettled: Vec<u64>,
     /// Whether there are files that no entry names any more, and nobody is about to remove.
@@ -70,7 +77,7 @@ struct PendingSync {
 impl PendingSync {
     /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
     fn take_synced(&mut self) -> Vec<u64> {
-        self.synced = 0;
+        (self.synced, self.bundled) = (0, 0);
         std::mem::take(&mut self.unsynced)
     }
 
@@ -111,6 +118,7 @@ impl Index {
             db,
             disk: disk.clone(),
             ballast: Ballast::new(disk),
+            bundles: Bundles::new(disk),
             waiting: Mutex::default(),
             syncing: Mutex::default(),
         };
@@ -129,10 +137,13 @@ impl Index {
             tx.open_table(FOLDERS).map_err(failed)?;
             tx.open_table(UNREFERENCED).map_err(failed)?;
             tx.open_table(COMMANDS).map_err(failed)?;
+            tx.open_table(BUNDLED).map_err(failed)?;
+            tx.open_table(BUNDLES).map_err(failed)?;
             let mut meta = tx.open_table(META).map_err(failed)?;
             let found = meta.get(FORMAT_KEY).map_err(failed)?.map(|v| v.value());
-            if found.is_none() {
+            if found.is_none_or(|found| found == WITHOUT_BUNDLES) {
                 meta.insert(FORMAT_KEY, FORMAT).map_err(failed)?;
+                return Ok(FORMAT);
             }
             Ok(found.unwrap_or(FORMAT))
         })?;
@@ -158,15 +169,16 @@ impl Index {
         kept: Kept,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
-        self.change_naming(kept, &[], change)
+        self.change_naming(kept, &[], 0, change)
     }
 
-    /// As [`Index::change`], of a change that names `contents` for the first time: where it is kept until a crash, the
-    /// next sync makes them durable before the index is.
+    /// As [`Index::change`], of a change that names `contents` for the first time, and so many that are in bundles: where it
+    /// is kept until a crash, the next sync makes them durable before the index is.
     pub fn change_naming<T>(
         &self,
         kept: Kept,
         contents: &[u64],
+        bundled: usize,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
         self.ballast.lend();
@@ -185,7 +197,7 @@ impl Index {
         };
         let committed = match kept {
             Kept::Durably => self.commit_durably(tx),
-            Kept::UntilCrash => self.commit_lazily(tx, contents),
+            Kept::UntilCrash => self.commit_lazily(tx, contents, bundled),
         };
         self.ballast.restore();
         committed.map(|()| value)
@@ -209,8 +221,12 @@ impl Index {
 
     /// The contents join those that wait while no other change can be made durable, and only where nothing of this one
     /// can be refused any more.
-    fn commit_lazily(&self, tx: WriteTransaction, contents: &[u64]) -> Result<()> {
-        self.waiting().unsynced.extend(contents);
+    fn commit_lazily(&self, tx: WriteTransaction, contents: &[u64], bundled: usize) -> Result<()> {
+        {
+            let mut waiting = self.waiting();
+            waiting.unsynced.extend(contents);
+            waiting.bundled += bundled;
+        }
         let committed = tx.commit().map_err(failed);
         if committed.is_err() {
             let _none = self.syncing();
@@ -253,6 +269,7 @@ impl Index {
             let waiting = self.waiting();
             waiting.unsynced[waiting.synced..].to_vec()
         };
+        self.bundles.sync()?;
         sync_incoming(&*self.disk, &contents)?;
         self.waiting().synced += contents.len();
         Ok(())
@@ -273,7 +290,8 @@ impl Index {
 
     /// How many contents wait for a sync.
     pub fn unsynced(&self) -> usize {
-        self.waiting().unsynced.len()
+        let waiting = self.waiting();
+        waiting.unsynced.len() + waiting.bundled
     }
 
     /// Content ids of what is durable now and still to be moved.

@@ -49,6 +49,7 @@
 //! their number. Each record has a checksum, which is checked before the packet is sent.
 
 mod ballast;
+mod bundles;
 mod cache;
 pub mod disk;
 mod error;

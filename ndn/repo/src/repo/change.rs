@@ -8,6 +8,7 @@ use redb::ReadableTable;
 
 use super::files::{self, Staged};
 use super::{FileInfo, Repo};
+use crate::bundles::{self, Appended};
 use crate::error::{At, RepoError, Result};
 use crate::ids::now_us;
 use crate::index::{FILES, FOLDERS, Kept, UNREFERENCED, failed, file_entry};
@@ -86,6 +87,11 @@ impl Repo {
             }
         }
         self.remove_unreferenced(&unreferenced);
+        if !unreferenced.is_empty()
+            && let Err(error) = inner.index.bundles.compact(&inner.index)
+        {
+            tracing::warn!(%error, "can't give back the room of small versions removed");
+        }
         Ok(())
     }
 
@@ -117,63 +123,90 @@ impl Repo {
         if self.kept == Kept::Durably {
             self.sync_contents(&change.publish)?;
         }
+        let has_files = |staged: &&Staged| staged.small.is_none();
         let contents: Vec<u64> = change
             .publish
             .iter()
+            .filter(has_files)
             .map(|staged| staged.facts.entry.content)
             .collect();
-        inner.index.change_naming(self.kept, &contents, |tx| {
-            let mut files = tx.open_table(FILES).map_err(failed)?;
-            for Staged { facts, .. } in &change.publish {
-                let bytes = facts.entry.encode();
-                let before = files
-                    .insert((facts.name.value(), facts.version), &bytes[..])
-                    .map_err(failed)?;
-                if before.is_some() {
-                    return Err(RepoError::version_exists(&facts.name, facts.version));
+        // They stay until the index names them.
+        let bundled = self.bundle(&change.publish)?;
+        let count = bundled.len();
+        inner
+            .index
+            .change_naming(self.kept, &contents, count, |tx| {
+                for (content, appended) in &bundled {
+                    bundles::note(tx, *content, appended.place)?;
                 }
-            }
-            for new in &change.attributes {
-                let key = (new.name.value(), new.version);
-                let found = files.get(key).map_err(failed)?;
-                let Some(mut entry) = found.map(|row| file_entry(row.value())).transpose()? else {
-                    return Err(RepoError::NotFound(new.name.append_version(new.version)));
-                };
-                (entry.mode, entry.mtime_ns) = (new.mode, new.mtime_ns);
-                files.insert(key, &entry.encode()[..]).map_err(failed)?;
-            }
-            let mut removed = Vec::new();
-            if !change.remove.is_empty() {
-                let mut unreferenced = tx.open_table(UNREFERENCED).map_err(failed)?;
-                for (name, version) in &change.remove {
-                    let content = match files.remove((name.value(), *version)).map_err(failed)? {
-                        None => continue,
-                        Some(row) => file_entry(row.value())?.content,
-                    };
-                    unreferenced.insert(content, ()).map_err(failed)?;
-                    removed.push(content);
-                }
-            }
-            if !(change.make_folders.is_empty() && change.remove_folders.is_empty()) {
-                let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
-                for name in &change.remove_folders {
-                    folders.remove(name.value()).map_err(failed)?;
-                }
-                for name in &change.make_folders {
-                    if folders.get(name.value()).map_err(failed)?.is_none() {
-                        folders
-                            .insert(name.value(), now_us() * 1000)
-                            .map_err(failed)?;
+                let mut files = tx.open_table(FILES).map_err(failed)?;
+                for Staged { facts, .. } in &change.publish {
+                    let bytes = facts.entry.encode();
+                    let before = files
+                        .insert((facts.name.value(), facts.version), &bytes[..])
+                        .map_err(failed)?;
+                    if before.is_some() {
+                        return Err(RepoError::version_exists(&facts.name, facts.version));
                     }
                 }
-            }
-            Ok(removed)
-        })
+                for new in &change.attributes {
+                    let key = (new.name.value(), new.version);
+                    let found = files.get(key).map_err(failed)?;
+                    let Some(mut entry) = found.map(|row| file_entry(row.value())).transpose()?
+                    else {
+                        return Err(RepoError::NotFound(new.name.append_version(new.version)));
+                    };
+                    (entry.mode, entry.mtime_ns) = (new.mode, new.mtime_ns);
+                    files.insert(key, &entry.encode()[..]).map_err(failed)?;
+                }
+                let mut removed = Vec::new();
+                if !change.remove.is_empty() {
+                    let mut unreferenced = tx.open_table(UNREFERENCED).map_err(failed)?;
+                    for (name, version) in &change.remove {
+                        let content =
+                            match files.remove((name.value(), *version)).map_err(failed)? {
+                                None => continue,
+                                Some(row) => file_entry(row.value())?.content,
+                            };
+                        unreferenced.insert(content, ()).map_err(failed)?;
+                        removed.push(content);
+                    }
+                }
+                if !(change.make_folders.is_empty() && change.remove_folders.is_empty()) {
+                    let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
+                    for name in &change.remove_folders {
+                        folders.remove(name.value()).map_err(failed)?;
+                    }
+                    for name in &change.make_folders {
+                        if folders.get(name.value()).map_err(failed)?.is_none() {
+                            folders
+                                .insert(name.value(), now_us() * 1000)
+                                .map_err(failed)?;
+                        }
+                    }
+                }
+                Ok(removed)
+            })
     }
 
-    /// Contents go before the index that names them.
+    /// Small versions go to a bundle.
+    fn bundle(&self, staged: &[Staged]) -> Result<Vec<(u64, Appended)>> {
+        let bundles = &self.inner.index.bundles;
+        let small = staged
+            .iter()
+            .filter_map(|staged| Some((staged.facts.entry.content, staged.small.as_ref()?)));
+        small
+            .map(|(content, small)| {
+                let appended = bundles.append(&small.content, &small.manifest);
+                Ok((content, appended.at(Path::new("bundles"))?))
+            })
+            .collect()
+    }
+
+    /// Contents go before the index that names them. Bundles go with the index.
     fn sync_contents(&self, staged: &[Staged]) -> Result<()> {
         let disk = &self.inner.disk;
+        let staged: Vec<&Staged> = staged.iter().filter(|s| s.small.is_none()).collect();
         if staged.is_empty() {
             return Ok(());
         }
@@ -207,6 +240,7 @@ impl Repo {
             file.published = true;
             // A lazy one is moved when it is durable: whatever is in `incoming` at a start and not in the index is removed.
             if self.kept == Kept::Durably
+                && file.small.is_none()
                 && let Err(error) = settle(&*inner.disk, file.facts.entry.content)
             {
                 tracing::warn!(%error, "can't move a published file out of incoming; the next start tries again");

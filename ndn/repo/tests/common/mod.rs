@@ -637,7 +637,10 @@ pub fn name(uri: &str) -> Name {
 }
 
 pub fn open(disk: &SimDisk) -> ndn_repo::Result<Repo> {
-    let options = RepoOptions { log_bytes: 1 << 16 };
+    let options = RepoOptions {
+        log_bytes: 1 << 16,
+        small_bytes: 0,
+    };
     let key = SigningKey::hmac_sha256(b"the owner");
     Repo::open_on(Arc::new(disk.clone()), key, &options)
 }
