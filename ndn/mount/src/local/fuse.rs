@@ -39,7 +39,10 @@ impl LocalFs {
         if !self.checks_modes || wanted == 0 {
             return Ok(());
         }
-        let attr = self.local.attr(number)?;
+        let Ok(attr) = self.local.attr(number) else {
+            // It is gone: what is to be done with it tells so in its own way.
+            return Ok(());
+        };
         let is_file = attr.kind != FileType::Directory;
         let allowed = match req.uid() {
             // Root may do all but run what nobody may run.
