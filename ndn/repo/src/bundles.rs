@@ -387,7 +387,7 @@ impl Bundles {
                 // Else it was removed meanwhile.
                 if there {
                     forget(tx, *content)?;
-                    note(tx, *content, to.place)?;
+                    note_all(tx, [(*content, to.place)].into_iter())?;
                 }
             }
             Ok(())
@@ -396,13 +396,24 @@ impl Bundles {
     }
 }
 
-/// The index names what is at `place` from now on.
-pub(crate) fn note(tx: &WriteTransaction, content: u64, place: Place) -> Result<()> {
+/// The index names what is at these places from now on.
+pub(crate) fn note_all(
+    tx: &WriteTransaction,
+    places: impl Iterator<Item = (u64, Place)>,
+) -> Result<()> {
     let mut bundled = tx.open_table(BUNDLED).map_err(failed)?;
-    bundled.insert(content, place.to_row()).map_err(failed)?;
-    count(tx, place, |(versions, bytes)| {
-        (versions + 1, bytes + place.len())
-    })
+    let mut more: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (content, place) in places {
+        bundled.insert(content, place.to_row()).map_err(failed)?;
+        let counted = more.entry(place.bundle).or_default();
+        *counted = (counted.0 + 1, counted.1 + place.len());
+    }
+    for (bundle, more) in more {
+        count(tx, bundle, |(versions, bytes)| {
+            (versions + more.0, bytes + more.1)
+        })?;
+    }
+    Ok(())
 }
 
 /// The index does not name it any more. Tells whether it was in a bundle.
@@ -412,7 +423,7 @@ pub(crate) fn forget(tx: &WriteTransaction, content: u64) -> Result<bool> {
     let Some(place) = row.map(|row| Place::row(row.value())) else {
         return Ok(false);
     };
-    count(tx, place, |(versions, bytes)| {
+    count(tx, place.bundle, |(versions, bytes)| {
         (
             versions.saturating_sub(1),
             bytes.saturating_sub(place.len()),
@@ -423,14 +434,12 @@ pub(crate) fn forget(tx: &WriteTransaction, content: u64) -> Result<bool> {
 
 fn count(
     tx: &WriteTransaction,
-    place: Place,
+    bundle: u32,
     change: impl FnOnce((u64, u64)) -> (u64, u64),
 ) -> std::result::Result<(), RepoError> {
     let mut bundles = tx.open_table(BUNDLES).map_err(failed)?;
-    let before = bundles.get(place.bundle).map_err(failed)?;
+    let before = bundles.get(bundle).map_err(failed)?;
     let before = before.map_or((0, 0), |row| row.value());
-    bundles
-        .insert(place.bundle, change(before))
-        .map_err(failed)?;
+    bundles.insert(bundle, change(before)).map_err(failed)?;
     Ok(())
 }

@@ -24,10 +24,11 @@ use redb::{
 };
 
 use crate::ballast::Ballast;
-use crate::bundles::{BUNDLED, BUNDLES, Bundles};
+use crate::bundles::{Appended, BUNDLED, BUNDLES, Bundles};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::layout::sync_incoming;
+use crate::pending::{self, Pending};
 
 type Bytes8 = &'static [u8];
 
@@ -54,6 +55,10 @@ pub(crate) struct Index {
     disk: Arc<dyn Disk>,
     pub ballast: Ballast,
     pub bundles: Bundles,
+    /// What is published and not in the tables yet.
+    pub pending: Pending,
+    /// Held by who publishes.
+    publishing: Mutex<()>,
     waiting: Mutex<PendingSync>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
@@ -119,6 +124,8 @@ impl Index {
             disk: disk.clone(),
             ballast: Ballast::new(disk),
             bundles: Bundles::new(disk),
+            pending: Pending::default(),
+            publishing: Mutex::default(),
             waiting: Mutex::default(),
             syncing: Mutex::default(),
         };
@@ -160,7 +167,75 @@ impl Index {
 
     /// A view of the index as it is now.
     pub fn read(&self) -> Result<ReadTransaction> {
+        self.settle_pending()?;
+        self.read_tables()
+    }
+
+    /// A view of the tables alone: for who has looked at [`Index::pending`] before.
+    pub fn read_tables(&self) -> Result<ReadTransaction> {
         self.db.begin_read().map_err(failed)
+    }
+
+    /// Puts into the tables what is published and not in them yet.
+    fn settle_pending(&self) -> Result<()> {
+        match self.pending.len() {
+            0 => Ok(()),
+            _ => self.change(Kept::UntilCrash, |_| Ok(())),
+        }
+    }
+
+    /// A small version, which is in a bundle, is there from now on, and durable by the next sync.
+    pub fn publish_small(
+        &self,
+        name: &Name,
+        version: u64,
+        entry: FileEntry,
+        appended: Appended,
+    ) -> Result<()> {
+        {
+            let _one = self.publishing();
+            if self.entry(name, Some(version))?.is_some() {
+                return Err(RepoError::version_exists(name, version));
+            }
+            self.pending.push(name.value(), version, entry, appended);
+        }
+        self.waiting().bundled += 1;
+        if self.pending.len() >= pending::MOST
+            && let Err(error) = self.settle_pending()
+        {
+            // They wait on, and the next sync tells.
+            tracing::warn!(%error, "the index takes nothing");
+        }
+        Ok(())
+    }
+
+    /// The version, the newest if none is named, and what is known of it.
+    pub fn entry(&self, name: &Name, version: Option<u64>) -> Result<Option<(u64, FileEntry)>> {
+        // In this order: what gets into the tables meanwhile is found there.
+        let pending = self.pending.find(name.value(), version);
+        if version.is_some() && pending.is_some() {
+            return Ok(pending);
+        }
+        let tx = self.read_tables()?;
+        let files = tx.open_table(FILES).map_err(failed)?;
+        let there = match version {
+            None => newest(&files, name.value())?,
+            Some(version) => files
+                .get((name.value(), version))
+                .map_err(failed)?
+                .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
+                .transpose()?,
+        };
+        Ok(there
+            .into_iter()
+            .chain(pending)
+            .max_by_key(|(version, _)| *version))
+    }
+
+    fn publishing(&self) -> MutexGuard<'_, ()> {
+        self.publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the index: all that `change` does, or nothing. One change at a time; others wait.
@@ -181,6 +256,8 @@ impl Index {
         bundled: usize,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
+        let is_published = !contents.is_empty() || bundled > 0;
+        let _one = is_published.then(|| self.publishing());
         self.ballast.lend();
         let mut tx = self.db.begin_write().map_err(failed)?;
         let durability = match kept {
@@ -188,8 +265,9 @@ impl Index {
             Kept::UntilCrash => Durability::None,
         };
         tx.set_durability(durability).map_err(failed)?;
-        let value = match change(&tx) {
-            Ok(value) => value,
+        let changed = self.pending.apply(&tx);
+        let (pending, value) = match changed.and_then(|upto| Ok((upto, change(&tx)?))) {
+            Ok(changed) => changed,
             Err(error) => {
                 tx.abort().map_err(failed)?;
                 return Err(error);
@@ -199,6 +277,9 @@ impl Index {
             Kept::Durably => self.commit_durably(tx),
             Kept::UntilCrash => self.commit_lazily(tx, contents, bundled),
         };
+        if committed.is_ok() {
+            self.pending.done(pending);
+        }
         self.ballast.restore();
         committed.map(|()| value)
     }

@@ -59,6 +59,7 @@ mod ids;
 mod index;
 mod layout;
 mod manifest_file;
+mod pending;
 pub mod protocol;
 mod rate_limit;
 mod recent;

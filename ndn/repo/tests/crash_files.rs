@@ -182,7 +182,7 @@ fn live_in_bundles(disk: &SimDisk, known: &mut Known) -> Result<()> {
     let doomed = doomed.expect("it is there").clone();
     let content = known.there.remove(&doomed).expect("known");
     known.maybe.insert(doomed.clone(), content);
-    repo.remove(&[doomed.clone()])?;
+    repo.remove(std::slice::from_ref(&doomed))?;
     repo.sync()?;
     known.maybe.remove(&doomed);
     known.there.append(&mut known.maybe);

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use ndn_packet::Name;
 use redb::ReadableTable;
 
-use super::files::{self, Staged};
+use super::files::{self, Facts, Staged};
 use super::{FileInfo, Repo};
 use crate::bundles::{self, Appended};
 use crate::error::{At, RepoError, Result};
@@ -60,6 +60,20 @@ pub struct NotChanged {
     pub error: RepoError,
     /// The files that were to be published, so that it can be tried again.
     pub publish: Vec<Staged>,
+}
+
+impl Change {
+    /// Where it is one small version more and nothing else: which.
+    fn is_one_more(&self) -> Option<&Facts> {
+        let [staged] = &self.publish[..] else {
+            return None;
+        };
+        let is_all = self.remove.is_empty()
+            && self.make_folders.is_empty()
+            && self.remove_folders.is_empty()
+            && self.attributes.is_empty();
+        (is_all && staged.small.is_some()).then_some(&staged.facts)
+    }
 }
 
 impl Repo {
@@ -131,14 +145,23 @@ impl Repo {
             .map(|staged| staged.facts.entry.content)
             .collect();
         // They stay until the index names them.
-        let bundled = self.bundle(&change.publish)?;
+        let mut bundled = self.bundle(&change.publish)?;
+        if self.kept == Kept::UntilCrash
+            && let Some(facts) = change.is_one_more()
+            && let Some((_, appended)) = bundled.pop()
+        {
+            let (name, version) = (&facts.name, facts.version);
+            inner
+                .index
+                .publish_small(name, version, facts.entry, appended)?;
+            return Ok(Vec::new());
+        }
         let count = bundled.len();
         inner
             .index
             .change_naming(self.kept, &contents, count, |tx| {
-                for (content, appended) in &bundled {
-                    bundles::note(tx, *content, appended.place)?;
-                }
+                let places = bundled.iter();
+                bundles::note_all(tx, places.map(|(content, new)| (*content, new.place)))?;
                 let mut files = tx.open_table(FILES).map_err(failed)?;
                 for Staged { facts, .. } in &change.publish {
                     let bytes = facts.entry.encode();

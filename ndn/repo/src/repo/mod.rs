@@ -36,7 +36,7 @@ use ndn_packet::{Name, NameRef, SigningKey};
 use crate::disk::{Disk, DiskFile, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::ids::random;
-use crate::index::{self, FILES, FileEntry, Index, Kept, failed, file_entry};
+use crate::index::{FileEntry, Index, Kept};
 use crate::layout::{incoming, remove_both, settled};
 use crate::recent::Recent;
 
@@ -145,6 +145,10 @@ pub(crate) struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // What was published lazily may outlive this, and a crash before the next start may undo it.
+        if let Err(error) = self.index.read() {
+            tracing::debug!(%error, "what was published last is not in the index");
+        }
         // Without it the next start reads the logs from the last checkpoint on.
         if let Err(error) = self.packets.close() {
             tracing::warn!(%error, "segment logs not closed; the next start reads them from the last checkpoint");
@@ -212,16 +216,7 @@ impl Inner {
 
     /// The version, the newest if none is named, and what the index knows of it.
     pub fn entry(&self, name: &Name, version: Option<u64>) -> Result<Option<(u64, FileEntry)>> {
-        let tx = self.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
-        match version {
-            None => index::newest(&files, name.value()),
-            Some(version) => files
-                .get((name.value(), version))
-                .map_err(failed)?
-                .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
-                .transpose(),
-        }
+        self.index.entry(name, version)
     }
 
     /// The reader of version `version` of `versioned`'s parent. A reader that is open costs no name of its own.

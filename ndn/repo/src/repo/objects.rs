@@ -9,7 +9,7 @@ use super::files::{Facts, FileReader, FileWriter, PutOptions, Staged, most_small
 use super::{FileInfo, MAX_SEGMENT_BYTES, Repo};
 use crate::error::{At, RepoError, Result};
 use crate::ids::now_us;
-use crate::index::{self, FILES, FOLDERS, FileEntry, failed};
+use crate::index::{FOLDERS, FileEntry, failed};
 use crate::layout::{incoming, settled};
 
 impl Repo {
@@ -70,17 +70,11 @@ impl Repo {
     }
 
     fn new_version(&self, name: &Name, wanted: Option<u64>) -> Result<u64> {
-        let tx = self.inner.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
+        let found = self.inner.entry(name, wanted)?;
         match wanted {
-            Some(version) => match files.get((name.value(), version)).map_err(failed)? {
-                Some(_) => Err(RepoError::version_exists(name, version)),
-                None => Ok(version),
-            },
-            None => {
-                let newest = index::newest(&files, name.value())?;
-                Ok(newest.map_or(0, |(v, _)| v.saturating_add(1)).max(now_us()))
-            }
+            Some(version) if found.is_some() => Err(RepoError::version_exists(name, version)),
+            Some(version) => Ok(version),
+            None => Ok(found.map_or(0, |(v, _)| v.saturating_add(1)).max(now_us())),
         }
     }
 
