@@ -43,17 +43,21 @@ impl LocalFs {
             // It is gone: what is to be done with it tells so in its own way.
             return Ok(());
         };
-        let is_file = attr.kind != FileType::Directory;
-        let allowed = match req.uid() {
-            // Root may do all but run what nobody may run.
-            0 if is_file && attr.perm & 0o111 == 0 => READ | WRITE,
-            0 => READ | WRITE | EXECUTE,
-            _ => attr.perm >> 6,
-        };
+        let allowed = allowed(req.uid(), attr.kind, attr.perm);
         match wanted & !allowed {
             0 => Ok(()),
             _ => Err(Errno::EACCES),
         }
+    }
+}
+
+/// What the owner of everything, or root, may do with something of this mode.
+fn allowed(uid: u32, kind: FileType, mode: u16) -> u16 {
+    match uid {
+        // Root may do all but run what nobody may run.
+        0 if kind != FileType::Directory && mode & 0o111 == 0 => READ | WRITE,
+        0 => READ | WRITE | EXECUTE,
+        _ => mode >> 6 & 7,
     }
 }
 
@@ -471,5 +475,21 @@ fn opened(mode: OpenAccMode, same: bool) -> FopenFlags {
         OpenAccMode::O_WRONLY => FopenFlags::FOPEN_DIRECT_IO,
         OpenAccMode::O_RDONLY if same => FopenFlags::FOPEN_KEEP_CACHE,
         _ => FopenFlags::empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_for_the_owner_and_hardly_for_root() {
+        let file = |uid, mode| allowed(uid, FileType::RegularFile, mode);
+        assert_eq!(file(7, 0o644), READ | WRITE);
+        assert_eq!(file(7, 0o4577), READ | EXECUTE);
+        assert_eq!(file(7, 0o077), 0);
+        assert_eq!(file(0, 0), READ | WRITE);
+        assert_eq!(file(0, 0o001), READ | WRITE | EXECUTE);
+        assert_eq!(allowed(0, FileType::Directory, 0), READ | WRITE | EXECUTE);
     }
 }
