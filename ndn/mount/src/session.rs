@@ -24,9 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const THREADS: usize = 4;
 /// As many from the network: most of them wait.
 const REMOTE_THREADS: usize = 16;
-/// What the kernel reads ahead of who reads in order from the network, in KiB: each call brings so much. By itself it reads
-/// 128 KiB, and no file system may ask for more than that by FUSE.
-const REMOTE_READ_AHEAD_KIB: u32 = 512;
 /// Open files that a mount may need.
 const OPEN_FILES: u64 = 1 << 16;
 
@@ -138,7 +135,6 @@ impl Mount {
         let remote = Arc::new(Remote::open(options, owner())?);
         let mut mount = Self::start(RemoteFs(remote.clone()), path, &terms)?;
         mount.behind = Some(Behind::Remote(remote));
-        mount.read_ahead(REMOTE_READ_AHEAD_KIB);
         Ok(mount)
     }
 
@@ -175,17 +171,6 @@ impl Mount {
             on_end,
             behind: None,
         })
-    }
-
-    /// Has the kernel read so far ahead, where we may say so: as root.
-    fn read_ahead(&self, kib: u32) {
-        let Some((major, minor)) = self.device else {
-            return;
-        };
-        let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-        if let Err(error) = std::fs::write(setting, kib.to_string()) {
-            tracing::debug!(%error, "the kernel reads ahead as far as it does");
-        }
     }
 
     /// Has `told` called, on a thread of the mount's, when somebody unmounts it. Not called where that has happened before:

@@ -314,18 +314,3 @@ fn a_new_version_leaves_the_open_one_as_it_was() {
         fs::metadata(w.path("f")).expect("there").ino()
     );
 }
-
-#[test]
-fn the_kernel_reads_far_ahead_where_we_may_say_so() {
-    let Some(mut w) = World::new() else { return };
-    publish(&w.repo, "/data/f", b"one");
-    w.mount();
-    let device = fs::metadata(w.path("")).expect("there").dev();
-    let (major, minor) = (libc::major(device), libc::minor(device));
-    let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
-    if fs::OpenOptions::new().write(true).open(&setting).is_err() {
-        println!("skipped: the kernel's settings can't be changed by us");
-        return;
-    }
-    assert_eq!(fs::read_to_string(setting).expect("read"), "512\n");
-}
