@@ -72,6 +72,8 @@ enum Behind {
 struct Terms {
     read_only: bool,
     allow_other: bool,
+    /// The kernel holds calls against modes. For each new file it asks for its folder's anew.
+    modes_by_kernel: bool,
     threads: usize,
 }
 
@@ -100,9 +102,12 @@ impl Mount {
         let terms = Terms {
             read_only: options.read_only,
             allow_other: options.allow_other,
+            // Where the owner alone gets in, it is less to do it here.
+            modes_by_kernel: options.allow_other,
             threads: THREADS,
         };
-        let mut mount = Self::start(LocalFs(local.clone()), path, &terms)?;
+        let filesystem = LocalFs::new(local.clone(), !terms.modes_by_kernel);
+        let mut mount = Self::start(filesystem, path, &terms)?;
         let (stop, syncing) = sync_thread(local.clone()).map_err(|error| MountError::Session {
             path: path.to_owned(),
             error,
@@ -124,6 +129,7 @@ impl Mount {
         let terms = Terms {
             read_only: true,
             allow_other: options.allow_other,
+            modes_by_kernel: true,
             threads: REMOTE_THREADS,
         };
         let remote = Arc::new(Remote::open(options, owner())?);
@@ -285,11 +291,13 @@ fn config(terms: &Terms) -> Config {
     config.mount_options = vec![
         MountOption::FSName(String::from("trunkline")),
         MountOption::Subtype(String::from("ndn")),
-        MountOption::DefaultPermissions,
         MountOption::NoSuid,
         MountOption::NoDev,
         MountOption::NoAtime,
     ];
+    if terms.modes_by_kernel {
+        config.mount_options.push(MountOption::DefaultPermissions);
+    }
     if terms.read_only {
         config.mount_options.push(MountOption::RO);
     }

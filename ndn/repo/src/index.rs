@@ -6,6 +6,7 @@
 //! | `files` | object's name, version | [`FileEntry`] |
 //! | `folders` | name of a folder made by hand | when, in nanoseconds since the Unix epoch |
 //! | `doomed` | content id | files on disk that no entry names any more |
+//! | `bundled`, `bundles` | content id; bundle | where small versions lie, see [`crate::bundles`] |
 //! | `series` | name, whether it is a prefix of segments | where its packets are, see [`crate::packets`] |
 //! | `commands` | key | time of the last command taken |
 //! | `meta` | word | format, checkpoint of the logs |
@@ -23,9 +24,11 @@ use redb::{
 };
 
 use crate::ballast::Ballast;
+use crate::bundles::{Appended, BUNDLED, BUNDLES, Bundles};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::layout::sync_incoming;
+use crate::pending::{self, Pending};
 
 type Bytes8 = &'static [u8];
 
@@ -38,7 +41,9 @@ pub(crate) const COMMANDS: TableDefinition<'_, Bytes8, u64> = TableDefinition::n
 pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 /// The layout of tables and files on disk. Another number is another layout.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The layout without bundles, which is gone on with.
+const WITHOUT_BUNDLES: u64 = 1;
 const FORMAT_KEY: &str = "format";
 /// Memory that the index may use for pages.
 const CACHE_BYTES: usize = 8 << 20;
@@ -49,6 +54,11 @@ pub(crate) struct Index {
     db: Database,
     disk: Arc<dyn Disk>,
     pub ballast: Ballast,
+    pub bundles: Bundles,
+    /// What is published and not in the tables yet.
+    pub pending: Pending,
+    /// Held by who publishes.
+    publishing: Mutex<()>,
     waiting: Mutex<PendingSync>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
@@ -61,6 +71,8 @@ struct PendingSync {
     unsynced: Vec<u64>,
     /// How many of them, from the first on, are synced already.
     synced: usize,
+    /// How many are in bundles.
+    bundled: usize,
     /// Content ids of files that were synced, with the index, and lie in `incoming`.
     unsettled: Vec<u64>,
     /// Whether there are files that no entry names any more, and nobody is about to remove.
@@ -70,7 +82,7 @@ struct PendingSync {
 impl PendingSync {
     /// What is synced now, and will be durable by the commit in hand. Nobody adds to it meanwhile.
     fn take_synced(&mut self) -> Vec<u64> {
-        self.synced = 0;
+        (self.synced, self.bundled) = (0, 0);
         std::mem::take(&mut self.unsynced)
     }
 
@@ -111,6 +123,9 @@ impl Index {
             db,
             disk: disk.clone(),
             ballast: Ballast::new(disk),
+            bundles: Bundles::new(disk),
+            pending: Pending::default(),
+            publishing: Mutex::default(),
             waiting: Mutex::default(),
             syncing: Mutex::default(),
         };
@@ -129,10 +144,13 @@ impl Index {
             tx.open_table(FOLDERS).map_err(failed)?;
             tx.open_table(UNREFERENCED).map_err(failed)?;
             tx.open_table(COMMANDS).map_err(failed)?;
+            tx.open_table(BUNDLED).map_err(failed)?;
+            tx.open_table(BUNDLES).map_err(failed)?;
             let mut meta = tx.open_table(META).map_err(failed)?;
             let found = meta.get(FORMAT_KEY).map_err(failed)?.map(|v| v.value());
-            if found.is_none() {
+            if found.is_none_or(|found| found == WITHOUT_BUNDLES) {
                 meta.insert(FORMAT_KEY, FORMAT).map_err(failed)?;
+                return Ok(FORMAT);
             }
             Ok(found.unwrap_or(FORMAT))
         })?;
@@ -149,7 +167,75 @@ impl Index {
 
     /// A view of the index as it is now.
     pub fn read(&self) -> Result<ReadTransaction> {
+        self.settle_pending()?;
+        self.read_tables()
+    }
+
+    /// A view of the tables alone: for who has looked at [`Index::pending`] before.
+    pub fn read_tables(&self) -> Result<ReadTransaction> {
         self.db.begin_read().map_err(failed)
+    }
+
+    /// Puts into the tables what is published and not in them yet.
+    fn settle_pending(&self) -> Result<()> {
+        match self.pending.len() {
+            0 => Ok(()),
+            _ => self.change(Kept::UntilCrash, |_| Ok(())),
+        }
+    }
+
+    /// A small version, which is in a bundle, is there from now on, and durable by the next sync.
+    pub fn publish_small(
+        &self,
+        name: &Name,
+        version: u64,
+        entry: FileEntry,
+        appended: Appended,
+    ) -> Result<()> {
+        {
+            let _one = self.publishing();
+            if self.entry(name, Some(version))?.is_some() {
+                return Err(RepoError::version_exists(name, version));
+            }
+            self.pending.push(name.value(), version, entry, appended);
+        }
+        self.waiting().bundled += 1;
+        if self.pending.len() >= pending::MOST
+            && let Err(error) = self.settle_pending()
+        {
+            // They wait on, and the next sync tells.
+            tracing::warn!(%error, "the index takes nothing");
+        }
+        Ok(())
+    }
+
+    /// The version, the newest if none is named, and what is known of it.
+    pub fn entry(&self, name: &Name, version: Option<u64>) -> Result<Option<(u64, FileEntry)>> {
+        // In this order: what gets into the tables meanwhile is found there.
+        let pending = self.pending.find(name.value(), version);
+        if version.is_some() && pending.is_some() {
+            return Ok(pending);
+        }
+        let tx = self.read_tables()?;
+        let files = tx.open_table(FILES).map_err(failed)?;
+        let there = match version {
+            None => newest(&files, name.value())?,
+            Some(version) => files
+                .get((name.value(), version))
+                .map_err(failed)?
+                .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
+                .transpose()?,
+        };
+        Ok(there
+            .into_iter()
+            .chain(pending)
+            .max_by_key(|(version, _)| *version))
+    }
+
+    fn publishing(&self) -> MutexGuard<'_, ()> {
+        self.publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the index: all that `change` does, or nothing. One change at a time; others wait.
@@ -158,17 +244,20 @@ impl Index {
         kept: Kept,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
-        self.change_naming(kept, &[], change)
+        self.change_naming(kept, &[], 0, change)
     }
 
-    /// As [`Index::change`], of a change that names `contents` for the first time: where it is kept until a crash, the
-    /// next sync makes them durable before the index is.
+    /// As [`Index::change`], of a change that names `contents` for the first time, and so many that are in bundles: where it
+    /// is kept until a crash, the next sync makes them durable before the index is.
     pub fn change_naming<T>(
         &self,
         kept: Kept,
         contents: &[u64],
+        bundled: usize,
         change: impl FnOnce(&WriteTransaction) -> Result<T>,
     ) -> Result<T> {
+        let is_published = !contents.is_empty() || bundled > 0;
+        let _one = is_published.then(|| self.publishing());
         self.ballast.lend();
         let mut tx = self.db.begin_write().map_err(failed)?;
         let durability = match kept {
@@ -176,8 +265,9 @@ impl Index {
             Kept::UntilCrash => Durability::None,
         };
         tx.set_durability(durability).map_err(failed)?;
-        let value = match change(&tx) {
-            Ok(value) => value,
+        let changed = self.pending.apply(&tx);
+        let (pending, value) = match changed.and_then(|upto| Ok((upto, change(&tx)?))) {
+            Ok(changed) => changed,
             Err(error) => {
                 tx.abort().map_err(failed)?;
                 return Err(error);
@@ -185,8 +275,11 @@ impl Index {
         };
         let committed = match kept {
             Kept::Durably => self.commit_durably(tx),
-            Kept::UntilCrash => self.commit_lazily(tx, contents),
+            Kept::UntilCrash => self.commit_lazily(tx, contents, bundled),
         };
+        if committed.is_ok() {
+            self.pending.done(pending);
+        }
         self.ballast.restore();
         committed.map(|()| value)
     }
@@ -209,8 +302,12 @@ impl Index {
 
     /// The contents join those that wait while no other change can be made durable, and only where nothing of this one
     /// can be refused any more.
-    fn commit_lazily(&self, tx: WriteTransaction, contents: &[u64]) -> Result<()> {
-        self.waiting().unsynced.extend(contents);
+    fn commit_lazily(&self, tx: WriteTransaction, contents: &[u64], bundled: usize) -> Result<()> {
+        {
+            let mut waiting = self.waiting();
+            waiting.unsynced.extend(contents);
+            waiting.bundled += bundled;
+        }
         let committed = tx.commit().map_err(failed);
         if committed.is_err() {
             let _none = self.syncing();
@@ -253,6 +350,7 @@ impl Index {
             let waiting = self.waiting();
             waiting.unsynced[waiting.synced..].to_vec()
         };
+        self.bundles.sync()?;
         sync_incoming(&*self.disk, &contents)?;
         self.waiting().synced += contents.len();
         Ok(())
@@ -273,7 +371,8 @@ impl Index {
 
     /// How many contents wait for a sync.
     pub fn unsynced(&self) -> usize {
-        self.waiting().unsynced.len()
+        let waiting = self.waiting();
+        waiting.unsynced.len() + waiting.bundled
     }
 
     /// Content ids of what is durable now and still to be moved.

@@ -49,6 +49,7 @@
 //! their number. Each record has a checksum, which is checked before the packet is sent.
 
 mod ballast;
+mod bundles;
 mod cache;
 pub mod disk;
 mod error;
@@ -58,6 +59,7 @@ mod ids;
 mod index;
 mod layout;
 mod manifest_file;
+mod pending;
 pub mod protocol;
 mod rate_limit;
 mod recent;

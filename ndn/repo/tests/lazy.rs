@@ -5,9 +5,9 @@ mod common;
 use std::io::Write;
 use std::path::Path;
 
-use common::{SimDisk, name, noise, open_at};
-use ndn_packet::Name;
-use ndn_repo::{Change, PutOptions, Repo, RepoError, Staged};
+use common::{SimDisk, name, noise};
+use ndn_packet::{Name, SigningKey};
+use ndn_repo::{Change, PutOptions, Repo, RepoError, RepoOptions, Staged};
 
 fn stage(repo: &Repo, name: &Name, version: u64, content: &[u8]) -> Staged {
     let options = PutOptions {
@@ -63,7 +63,11 @@ fn what_takes_another_s_place_is_synced_as_often_as_what_is_new() {
 #[test]
 fn a_change_that_is_refused_leaves_nothing_to_the_next_sync() {
     let folder = tempfile::tempdir().expect("a folder");
-    let open = || open_at(folder.path()).expect("a repository");
+    let options = RepoOptions {
+        small_bytes: 0,
+        ..RepoOptions::default()
+    };
+    let open = || Repo::open(folder.path(), SigningKey::DigestSha256, &options).expect("opened");
     let repo = open().lazy();
     let (a, b) = (name("/a"), name("/b"));
     let twice = [1, 2].map(|seed| stage(&repo, &a, 5, &noise(1000, seed)));

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
-    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    AccessFlags, BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use super::{Access, Local, now_ns};
@@ -19,7 +19,54 @@ use crate::wire::{self, TTL, entry, show_folder, show_folder_plus, xattr, xattrs
 use crate::xattr::PREFIX;
 
 /// The file system as the kernel calls it.
-pub struct LocalFs(pub Arc<Local>);
+pub struct LocalFs {
+    local: Arc<Local>,
+    /// Calls are held against modes here, and not by the kernel: there is nobody but the owner, and root.
+    checks_modes: bool,
+}
+
+impl LocalFs {
+    /// Of a file system whose calls the kernel holds against modes, or else this does.
+    pub fn new(local: Arc<Local>, checks_modes: bool) -> Self {
+        Self {
+            local,
+            checks_modes,
+        }
+    }
+
+    /// Whether the caller may do with an inode what these bits of a mode's last digit stand for.
+    fn check(&self, req: &Request, number: u64, wanted: u16) -> Result<(), Errno> {
+        if !self.checks_modes || wanted == 0 {
+            return Ok(());
+        }
+        let Ok(attr) = self.local.attr(number) else {
+            // It is gone: what is to be done with it tells so in its own way.
+            return Ok(());
+        };
+        let allowed = allowed(req.uid(), attr.kind, attr.perm);
+        match wanted & !allowed {
+            0 => Ok(()),
+            _ => Err(Errno::EACCES),
+        }
+    }
+}
+
+/// What the owner of everything, or root, may do with something of this mode.
+fn allowed(uid: u32, kind: FileType, mode: u16) -> u16 {
+    match uid {
+        // Root may do all but run what nobody may run.
+        0 if kind != FileType::Directory && mode & 0o111 == 0 => READ | WRITE,
+        0 => READ | WRITE | EXECUTE,
+        _ => mode >> 6 & 7,
+    }
+}
+
+/// The kernel's flag of an `open` by which a program is run (`__FMODE_EXEC`).
+const FMODE_EXEC: i32 = 0x20;
+/// The bits of a mode's digits, and of what `access` asks for.
+const READ: u16 = 4;
+const WRITE: u16 = 2;
+const EXECUTE: u16 = 1;
 
 impl Filesystem for LocalFs {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
@@ -31,21 +78,21 @@ impl Filesystem for LocalFs {
     }
 
     fn destroy(&mut self) {
-        if let Err(error) = self.0.close_all() {
+        if let Err(error) = self.local.close_all() {
             tracing::error!(?error, "not all written files are published");
         }
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, &TTL, self.0.look_up(parent.0, name));
+        entry(reply, &TTL, self.local.look_up(parent.0, name));
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
-        self.0.forget(ino.0, nlookup);
+        self.local.forget(ino.0, nlookup);
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        match self.0.attr(ino.0) {
+        match self.local.attr(ino.0) {
             Ok(attr) => reply.attr(&TTL, &attr),
             Err(error) => reply.error(error),
         }
@@ -53,7 +100,7 @@ impl Filesystem for LocalFs {
 
     fn setattr(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
@@ -62,16 +109,22 @@ impl Filesystem for LocalFs {
         _atime: Option<TimeOrNow>,
         mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
-        _fh: Option<FileHandle>,
+        fh: Option<FileHandle>,
         _crtime: Option<SystemTime>,
         _chgtime: Option<SystemTime>,
         _bkuptime: Option<SystemTime>,
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let owner = self.0.owner;
+        let owner = self.local.owner;
         if uid.is_some_and(|uid| uid != owner.uid) || gid.is_some_and(|gid| gid != owner.gid) {
             return reply.error(Errno::EPERM);
+        }
+        if size.is_some()
+            && fh.is_none()
+            && let Err(error) = self.check(req, ino.0, WRITE)
+        {
+            return reply.error(error);
         }
         let mtime_ns = mtime.map(|time| match time {
             TimeOrNow::Now => now_ns(),
@@ -80,14 +133,14 @@ impl Filesystem for LocalFs {
                 u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
             }
         });
-        match self.0.set_attr(ino.0, size, mode, mtime_ns) {
+        match self.local.set_attr(ino.0, size, mode, mtime_ns) {
             Ok(attr) => reply.attr(&TTL, &attr),
             Err(error) => reply.error(error),
         }
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
-        match self.0.read_link(ino.0) {
+        match self.local.read_link(ino.0) {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error),
         }
@@ -103,7 +156,7 @@ impl Filesystem for LocalFs {
         _rdev: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, &TTL, self.0.make_file(parent.0, name, mode));
+        entry(reply, &TTL, self.local.make_file(parent.0, name, mode));
     }
 
     fn mkdir(
@@ -115,15 +168,15 @@ impl Filesystem for LocalFs {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        entry(reply, &TTL, self.0.make_folder(parent.0, name));
+        entry(reply, &TTL, self.local.make_folder(parent.0, name));
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        wire::done(reply, self.0.unlink(parent.0, name));
+        wire::done(reply, self.local.unlink(parent.0, name));
     }
 
     fn rmdir(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        wire::done(reply, self.0.remove_folder(parent.0, name));
+        wire::done(reply, self.local.remove_folder(parent.0, name));
     }
 
     fn symlink(
@@ -137,7 +190,7 @@ impl Filesystem for LocalFs {
         entry(
             reply,
             &TTL,
-            self.0.symlink(parent.0, link_name, target.as_os_str()),
+            self.local.symlink(parent.0, link_name, target.as_os_str()),
         );
     }
 
@@ -156,14 +209,28 @@ impl Filesystem for LocalFs {
             return reply.error(Errno::EINVAL);
         }
         let replace = !flags.contains(known);
-        let renamed = self.0.rename(parent.0, name, newparent.0, newname, replace);
+        let renamed = self
+            .local
+            .rename(parent.0, name, newparent.0, newname, replace);
         wire::done(reply, renamed);
     }
 
-    fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn access(&self, req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        // Of whether it is there the kernel knows, and asks for nothing.
+        let wanted = u16::try_from(mask.bits()).unwrap_or(0);
+        wire::done(reply, self.check(req, ino.0, wanted));
+    }
+
+    fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let access = access(flags);
+        let wanted = u16::from(access.reads) * READ + u16::from(access.writes) * WRITE;
+        // What is run is opened to be read, and may be by who may run it.
+        let runs = flags.0 & FMODE_EXEC != 0;
+        if let Err(error) = self.check(req, ino.0, if runs { EXECUTE } else { wanted }) {
+            return reply.error(error);
+        }
         let cut = flags.0 & libc::O_TRUNC != 0;
-        match self.0.open(ino.0, access, cut && access.writes) {
+        match self.local.open(ino.0, access, cut && access.writes) {
             Ok((handle, same)) => reply.opened(FileHandle(handle), opened(flags.acc_mode(), same)),
             Err(error) => reply.error(error),
         }
@@ -180,7 +247,7 @@ impl Filesystem for LocalFs {
         reply: ReplyCreate,
     ) {
         let flags = OpenFlags(flags);
-        match self.0.create(parent.0, name, mode, access(flags)) {
+        match self.local.create(parent.0, name, mode, access(flags)) {
             Ok((attr, handle)) => {
                 let how = opened(flags.acc_mode(), false);
                 reply.created(&TTL, &attr, Generation(0), FileHandle(handle), how);
@@ -200,7 +267,7 @@ impl Filesystem for LocalFs {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        wire::read(reply, size, |buffer| self.0.read(fh.0, offset, buffer));
+        wire::read(reply, size, |buffer| self.local.read(fh.0, offset, buffer));
     }
 
     fn write(
@@ -215,7 +282,7 @@ impl Filesystem for LocalFs {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.0.write(fh.0, offset, data) {
+        match self.local.write(fh.0, offset, data) {
             Ok(n) => reply.written(u32::try_from(n).unwrap_or(u32::MAX)),
             Err(error) => reply.error(error),
         }
@@ -234,9 +301,9 @@ impl Filesystem for LocalFs {
         let lengthen = mode & libc::FALLOC_FL_KEEP_SIZE == 0;
         let bytes = offset..offset.saturating_add(length);
         let done = match mode & !libc::FALLOC_FL_KEEP_SIZE {
-            0 => self.0.allocate(fh.0, bytes, lengthen),
-            libc::FALLOC_FL_ZERO_RANGE => self.0.zero(fh.0, offset, length, lengthen),
-            libc::FALLOC_FL_PUNCH_HOLE => self.0.zero(fh.0, offset, length, false),
+            0 => self.local.allocate(fh.0, bytes, lengthen),
+            libc::FALLOC_FL_ZERO_RANGE => self.local.zero(fh.0, offset, length, lengthen),
+            libc::FALLOC_FL_PUNCH_HOLE => self.local.zero(fh.0, offset, length, false),
             _ => Err(Errno::ENOTSUP),
         };
         wire::done(reply, done);
@@ -250,7 +317,7 @@ impl Filesystem for LocalFs {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        wire::done(reply, self.0.close(fh.0));
+        wire::done(reply, self.local.close(fh.0));
     }
 
     fn release(
@@ -263,7 +330,7 @@ impl Filesystem for LocalFs {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.release(fh.0);
+        self.local.release(fh.0);
         reply.ok();
     }
 
@@ -275,11 +342,11 @@ impl Filesystem for LocalFs {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        wire::done(reply, self.0.sync_file(fh.0));
+        wire::done(reply, self.local.sync_file(fh.0));
     }
 
     fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.0.open_folder(ino.0) {
+        match self.local.open_folder(ino.0) {
             Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
@@ -294,8 +361,8 @@ impl Filesystem for LocalFs {
         reply: ReplyDirectory,
     ) {
         show_folder(reply, ino.0, offset, |from, add| {
-            self.0.list(fh.0, from, &mut |folder, next, found| {
-                let number = self.0.known(folder, &found).unwrap_or(u64::MAX);
+            self.local.list(fh.0, from, &mut |folder, next, found| {
+                let number = self.local.known(folder, &found).unwrap_or(u64::MAX);
                 add(number, next, found.kind, &found.word)
             })
         });
@@ -309,19 +376,19 @@ impl Filesystem for LocalFs {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        let own = match self.0.attr(ino.0) {
+        let own = match self.local.attr(ino.0) {
             Ok(attr) => attr,
             Err(error) => return reply.error(error),
         };
         show_folder_plus(reply, &own, &TTL, offset, |from, add| {
-            self.0.list(fh.0, from, &mut |folder, next, found| {
+            self.local.list(fh.0, from, &mut |folder, next, found| {
                 // It may be gone meanwhile.
-                let Ok(attr) = self.0.entry_attr(folder, &found) else {
+                let Ok(attr) = self.local.entry_attr(folder, &found) else {
                     return true;
                 };
                 let more = add(attr.ino.0, next, &found.word, &attr);
                 if !more {
-                    self.0.forget(attr.ino.0, 1);
+                    self.local.forget(attr.ino.0, 1);
                 }
                 more
             })
@@ -336,7 +403,7 @@ impl Filesystem for LocalFs {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.0.release(fh.0);
+        self.local.release(fh.0);
         reply.ok();
     }
 
@@ -348,11 +415,11 @@ impl Filesystem for LocalFs {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        wire::done(reply, self.0.sync_now());
+        wire::done(reply, self.local.sync_now());
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        wire::statfs(reply, &self.0.store);
+        wire::statfs(reply, &self.local.store);
     }
 
     fn setxattr(
@@ -374,14 +441,14 @@ impl Filesystem for LocalFs {
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let value = match name.to_str() {
-            Some(name) if name.starts_with(PREFIX) => self.0.xattr(ino.0, name),
+            Some(name) if name.starts_with(PREFIX) => self.local.xattr(ino.0, name),
             _ => Err(Errno::ENODATA),
         };
         xattr(reply, size, value);
     }
 
     fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        xattrs(reply, size, self.0.xattrs(ino.0));
+        xattrs(reply, size, self.local.xattrs(ino.0));
     }
 }
 
@@ -408,5 +475,21 @@ fn opened(mode: OpenAccMode, same: bool) -> FopenFlags {
         OpenAccMode::O_WRONLY => FopenFlags::FOPEN_DIRECT_IO,
         OpenAccMode::O_RDONLY if same => FopenFlags::FOPEN_KEEP_CACHE,
         _ => FopenFlags::empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_for_the_owner_and_hardly_for_root() {
+        let file = |uid, mode| allowed(uid, FileType::RegularFile, mode);
+        assert_eq!(file(7, 0o644), READ | WRITE);
+        assert_eq!(file(7, 0o4577), READ | EXECUTE);
+        assert_eq!(file(7, 0o077), 0);
+        assert_eq!(file(0, 0), READ | WRITE);
+        assert_eq!(file(0, 0o001), READ | WRITE | EXECUTE);
+        assert_eq!(allowed(0, FileType::Directory, 0), READ | WRITE | EXECUTE);
     }
 }

@@ -29,6 +29,8 @@ struct BadFile {
     file: Arc<dyn DiskFile>,
     is_content: bool,
     is_manifest: bool,
+    /// Small versions lie in it with their manifests.
+    is_bundle: bool,
     refused: Arc<Refused>,
 }
 
@@ -52,6 +54,7 @@ impl BadDisk {
             file,
             is_content: is_new && !is_manifest,
             is_manifest,
+            is_bundle: path.starts_with("bundles"),
             refused: self.refused.clone(),
         })
     }
@@ -113,7 +116,8 @@ impl DiskFile for BadFile {
         if self.is_content && (offset..offset + bytes.len() as u64).contains(&bad) {
             return Err(io::Error::from_raw_os_error(libc::EIO));
         }
-        if self.is_manifest && offset > 0 && self.refused.manifests.load(Ordering::Relaxed) {
+        let tells_digests = self.is_manifest && offset > 0 || self.is_bundle;
+        if tells_digests && self.refused.manifests.load(Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(libc::EDQUOT));
         }
         self.file.write_at(offset, bytes)

@@ -6,8 +6,9 @@ use std::sync::PoisonError;
 use ndn_packet::Name;
 use redb::ReadableTable;
 
-use super::files::{self, Staged};
+use super::files::{self, Facts, Staged};
 use super::{FileInfo, Repo};
+use crate::bundles::{self, Appended};
 use crate::error::{At, RepoError, Result};
 use crate::ids::now_us;
 use crate::index::{FILES, FOLDERS, Kept, UNREFERENCED, failed, file_entry};
@@ -61,6 +62,20 @@ pub struct NotChanged {
     pub publish: Vec<Staged>,
 }
 
+impl Change {
+    /// Where it is one small version more and nothing else: which.
+    fn is_one_more(&self) -> Option<&Facts> {
+        let [staged] = &self.publish[..] else {
+            return None;
+        };
+        let is_all = self.remove.is_empty()
+            && self.make_folders.is_empty()
+            && self.remove_folders.is_empty()
+            && self.attributes.is_empty();
+        (is_all && staged.small.is_some()).then_some(&staged.facts)
+    }
+}
+
 impl Repo {
     /// The same repository, whose changes are seen at once and durable by the next [`Repo::sync`], or by the next change
     /// of one that is not lazy. What is not durable when the power fails, or the process is killed, is undone.
@@ -86,6 +101,11 @@ impl Repo {
             }
         }
         self.remove_unreferenced(&unreferenced);
+        if !unreferenced.is_empty()
+            && let Err(error) = inner.index.bundles.compact(&inner.index)
+        {
+            tracing::warn!(%error, "can't give back the room of small versions removed");
+        }
         Ok(())
     }
 
@@ -117,63 +137,99 @@ impl Repo {
         if self.kept == Kept::Durably {
             self.sync_contents(&change.publish)?;
         }
+        let has_files = |staged: &&Staged| staged.small.is_none();
         let contents: Vec<u64> = change
             .publish
             .iter()
+            .filter(has_files)
             .map(|staged| staged.facts.entry.content)
             .collect();
-        inner.index.change_naming(self.kept, &contents, |tx| {
-            let mut files = tx.open_table(FILES).map_err(failed)?;
-            for Staged { facts, .. } in &change.publish {
-                let bytes = facts.entry.encode();
-                let before = files
-                    .insert((facts.name.value(), facts.version), &bytes[..])
-                    .map_err(failed)?;
-                if before.is_some() {
-                    return Err(RepoError::version_exists(&facts.name, facts.version));
-                }
-            }
-            for new in &change.attributes {
-                let key = (new.name.value(), new.version);
-                let found = files.get(key).map_err(failed)?;
-                let Some(mut entry) = found.map(|row| file_entry(row.value())).transpose()? else {
-                    return Err(RepoError::NotFound(new.name.append_version(new.version)));
-                };
-                (entry.mode, entry.mtime_ns) = (new.mode, new.mtime_ns);
-                files.insert(key, &entry.encode()[..]).map_err(failed)?;
-            }
-            let mut removed = Vec::new();
-            if !change.remove.is_empty() {
-                let mut unreferenced = tx.open_table(UNREFERENCED).map_err(failed)?;
-                for (name, version) in &change.remove {
-                    let content = match files.remove((name.value(), *version)).map_err(failed)? {
-                        None => continue,
-                        Some(row) => file_entry(row.value())?.content,
-                    };
-                    unreferenced.insert(content, ()).map_err(failed)?;
-                    removed.push(content);
-                }
-            }
-            if !(change.make_folders.is_empty() && change.remove_folders.is_empty()) {
-                let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
-                for name in &change.remove_folders {
-                    folders.remove(name.value()).map_err(failed)?;
-                }
-                for name in &change.make_folders {
-                    if folders.get(name.value()).map_err(failed)?.is_none() {
-                        folders
-                            .insert(name.value(), now_us() * 1000)
-                            .map_err(failed)?;
+        // They stay until the index names them.
+        let mut bundled = self.bundle(&change.publish)?;
+        if self.kept == Kept::UntilCrash
+            && let Some(facts) = change.is_one_more()
+            && let Some((_, appended)) = bundled.pop()
+        {
+            let (name, version) = (&facts.name, facts.version);
+            inner
+                .index
+                .publish_small(name, version, facts.entry, appended)?;
+            return Ok(Vec::new());
+        }
+        let count = bundled.len();
+        inner
+            .index
+            .change_naming(self.kept, &contents, count, |tx| {
+                let places = bundled.iter();
+                bundles::note_all(tx, places.map(|(content, new)| (*content, new.place)))?;
+                let mut files = tx.open_table(FILES).map_err(failed)?;
+                for Staged { facts, .. } in &change.publish {
+                    let bytes = facts.entry.encode();
+                    let before = files
+                        .insert((facts.name.value(), facts.version), &bytes[..])
+                        .map_err(failed)?;
+                    if before.is_some() {
+                        return Err(RepoError::version_exists(&facts.name, facts.version));
                     }
                 }
-            }
-            Ok(removed)
-        })
+                for new in &change.attributes {
+                    let key = (new.name.value(), new.version);
+                    let found = files.get(key).map_err(failed)?;
+                    let Some(mut entry) = found.map(|row| file_entry(row.value())).transpose()?
+                    else {
+                        return Err(RepoError::NotFound(new.name.append_version(new.version)));
+                    };
+                    (entry.mode, entry.mtime_ns) = (new.mode, new.mtime_ns);
+                    files.insert(key, &entry.encode()[..]).map_err(failed)?;
+                }
+                let mut removed = Vec::new();
+                if !change.remove.is_empty() {
+                    let mut unreferenced = tx.open_table(UNREFERENCED).map_err(failed)?;
+                    for (name, version) in &change.remove {
+                        let content =
+                            match files.remove((name.value(), *version)).map_err(failed)? {
+                                None => continue,
+                                Some(row) => file_entry(row.value())?.content,
+                            };
+                        unreferenced.insert(content, ()).map_err(failed)?;
+                        removed.push(content);
+                    }
+                }
+                if !(change.make_folders.is_empty() && change.remove_folders.is_empty()) {
+                    let mut folders = tx.open_table(FOLDERS).map_err(failed)?;
+                    for name in &change.remove_folders {
+                        folders.remove(name.value()).map_err(failed)?;
+                    }
+                    for name in &change.make_folders {
+                        if folders.get(name.value()).map_err(failed)?.is_none() {
+                            folders
+                                .insert(name.value(), now_us() * 1000)
+                                .map_err(failed)?;
+                        }
+                    }
+                }
+                Ok(removed)
+            })
     }
 
-    /// Contents go before the index that names them.
+    /// Small versions go to a bundle.
+    fn bundle(&self, staged: &[Staged]) -> Result<Vec<(u64, Appended)>> {
+        let bundles = &self.inner.index.bundles;
+        let small = staged
+            .iter()
+            .filter_map(|staged| Some((staged.facts.entry.content, staged.small.as_ref()?)));
+        small
+            .map(|(content, small)| {
+                let appended = bundles.append(&small.content, &small.manifest);
+                Ok((content, appended.at(Path::new("bundles"))?))
+            })
+            .collect()
+    }
+
+    /// Contents go before the index that names them. Bundles go with the index.
     fn sync_contents(&self, staged: &[Staged]) -> Result<()> {
         let disk = &self.inner.disk;
+        let staged: Vec<&Staged> = staged.iter().filter(|s| s.small.is_none()).collect();
         if staged.is_empty() {
             return Ok(());
         }
@@ -207,6 +263,7 @@ impl Repo {
             file.published = true;
             // A lazy one is moved when it is durable: whatever is in `incoming` at a start and not in the index is removed.
             if self.kept == Kept::Durably
+                && file.small.is_none()
                 && let Err(error) = settle(&*inner.disk, file.facts.entry.content)
             {
                 tracing::warn!(%error, "can't move a published file out of incoming; the next start tries again");

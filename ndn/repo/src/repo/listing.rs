@@ -10,6 +10,8 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use ndn_endpoint::rdr::Metadata;
 use ndn_endpoint::{Segmenter, rdr};
+use redb::ReadTransaction;
+
 use ndn_packet::{Component, ComponentBuf, Data, Interest, Name, SigningKey, sha256, tlv};
 
 use super::files::{DIGEST_BYTES, manifest_digests, manifest_name};
@@ -71,14 +73,34 @@ impl Repo {
     /// # Errors
     /// What the index says.
     pub fn folder(&self, name: &Name) -> Result<Option<u64>> {
-        let tx = self.inner.index.read()?;
+        // In this order: what gets into the tables meanwhile is found there.
+        let has_new = self.inner.index.pending.is_folder(name.value());
+        let tx = self.inner.index.read_tables()?;
         let folders = tx.open_table(FOLDERS).map_err(failed)?;
         if let Some(made) = folders.get(name.value()).map_err(failed)? {
             return Ok(Some(made.value()));
         }
-        let is_there = name.is_empty() || !self.inner.list(name, None, 1)?.is_empty();
+        let is_there = name.is_empty() || has_new || has_children(&tx, name)?;
         Ok(is_there.then_some(0))
     }
+}
+
+/// Whether there is a file or a folder below `name`.
+fn has_children(tx: &ReadTransaction, name: &Name) -> Result<bool> {
+    // Longer names than its own.
+    let from = [name.value(), &[0]].concat();
+    let files = tx.open_table(FILES).map_err(failed)?;
+    let mut files = files
+        .range::<(&[u8], u64)>((&from[..], 0)..)
+        .map_err(failed)?;
+    let file = files.next().transpose().map_err(failed)?;
+    if file.is_some_and(|(key, _)| key.value().0.starts_with(name.value())) {
+        return Ok(true);
+    }
+    let folders = tx.open_table(FOLDERS).map_err(failed)?;
+    let mut folders = folders.range::<&[u8]>(&from[..]..).map_err(failed)?;
+    let folder = folders.next().transpose().map_err(failed)?;
+    Ok(folder.is_some_and(|(key, _)| key.value().starts_with(name.value())))
 }
 
 impl Inner {

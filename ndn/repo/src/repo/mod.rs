@@ -36,11 +36,11 @@ use ndn_packet::{Name, NameRef, SigningKey};
 use crate::disk::{Disk, DiskFile, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::ids::random;
-use crate::index::{self, FILES, FileEntry, Index, Kept, failed, file_entry};
+use crate::index::{FileEntry, Index, Kept};
 use crate::layout::{incoming, remove_both, settled};
 use crate::recent::Recent;
 
-use files::{FileReader, Streams};
+use files::{FileReader, ReadFile, Streams};
 use listing::Listings;
 use packets::PacketStore;
 
@@ -58,11 +58,16 @@ pub struct RepoOptions {
     /// Bytes of a segment log, 64 KiB to 4 GiB. More means fewer files and a smaller index, less means that room comes back
     /// sooner.
     pub log_bytes: u64,
+    /// Most bytes of a version that gets no file of its own: its content lies in a bundle with others. 0 for none.
+    pub small_bytes: u32,
 }
 
 impl Default for RepoOptions {
     fn default() -> Self {
-        Self { log_bytes: 1 << 30 }
+        Self {
+            log_bytes: 1 << 30,
+            small_bytes: 32 << 10,
+        }
     }
 }
 
@@ -132,12 +137,18 @@ pub(crate) struct Inner {
     /// Content ids of interrupted transfers that nobody goes on with yet.
     interrupted: Mutex<HashSet<u64>>,
     pub streams: Streams,
+    /// See [`RepoOptions::small_bytes`].
+    pub small_bytes: u32,
     /// Segments and packets that were found damaged when asked for.
     pub damaged: AtomicU64,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // What was published lazily may outlive this, and a crash before the next start may undo it.
+        if let Err(error) = self.index.read() {
+            tracing::debug!(%error, "what was published last is not in the index");
+        }
         // Without it the next start reads the logs from the last checkpoint on.
         if let Err(error) = self.packets.close() {
             tracing::warn!(%error, "segment logs not closed; the next start reads them from the last checkpoint");
@@ -154,6 +165,7 @@ impl Inner {
     ) -> Result<(Self, Vec<u64>)> {
         make_folders(&*disk)?;
         let index = Arc::new(Index::open(&disk)?);
+        index.bundles.recover(&index)?;
         let recovered = files::recover(&*disk, &index)?;
         let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
         let inner = Inner {
@@ -165,6 +177,7 @@ impl Inner {
             listings: Mutex::default(),
             interrupted: Mutex::new(recovered.interrupted),
             streams: Streams::default(),
+            small_bytes: options.small_bytes,
             damaged: AtomicU64::new(0),
         };
         Ok((inner, recovered.drafts))
@@ -203,16 +216,7 @@ impl Inner {
 
     /// The version, the newest if none is named, and what the index knows of it.
     pub fn entry(&self, name: &Name, version: Option<u64>) -> Result<Option<(u64, FileEntry)>> {
-        let tx = self.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
-        match version {
-            None => index::newest(&files, name.value()),
-            Some(version) => files
-                .get((name.value(), version))
-                .map_err(failed)?
-                .map(|row| file_entry(row.value()).map(|entry| (version, entry)))
-                .transpose(),
-        }
+        self.index.entry(name, version)
     }
 
     /// The reader of version `version` of `versioned`'s parent. A reader that is open costs no name of its own.
@@ -238,6 +242,9 @@ impl Inner {
         Arc<dyn crate::disk::DiskFile>,
         Arc<dyn crate::disk::DiskFile>,
     )> {
+        if let Some((content, manifest)) = self.index.bundles.find(&self.index, content)? {
+            return Ok((Arc::new(ReadFile(content)), Arc::new(ReadFile(manifest))));
+        }
         let open = |settled: &Path, incoming: &Path| match self.disk.open(settled) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // Not moved yet; and if it is moved in this moment, it is there now.
@@ -314,14 +321,15 @@ impl Inner {
 
 fn make_folders(disk: &dyn Disk) -> Result<()> {
     let root = Path::new("");
-    if disk.list(Path::new("incoming")).is_ok() && disk.list(Path::new("packets")).is_ok() {
+    // The last to be made; repositories of an older layout have all but the bundles' folder.
+    if disk.list(Path::new("bundles")).is_ok() {
         return Ok(());
     }
     for shard in 0..=u8::MAX {
         let folder = Path::new("files").join(format!("{shard:02x}"));
         disk.make_dir(&folder).at(&folder)?;
     }
-    for folder in ["incoming", "packets"] {
+    for folder in ["incoming", "packets", "bundles"] {
         let folder = Path::new(folder);
         disk.make_dir(folder).at(folder)?;
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ndn_packet::Name;
 
 use super::change::Change;
-use super::files::{Facts, FileReader, FileWriter, PutOptions, Staged, partial_upload};
+use super::files::{Facts, FileReader, FileWriter, PutOptions, Staged, most_small, partial_upload};
 use super::{FileInfo, MAX_SEGMENT_BYTES, Repo};
 use crate::error::{At, RepoError, Result};
 use crate::ids::now_us;
-use crate::index::{self, FILES, FOLDERS, FileEntry, failed};
+use crate::index::{FOLDERS, FileEntry, failed};
 use crate::layout::{incoming, settled};
 
 impl Repo {
@@ -29,7 +29,17 @@ impl Repo {
         if let Some(writer) = partial_upload(&self.inner, name, options)? {
             return Ok(writer);
         }
-        let (content, bytes, manifest) = self.inner.create_incoming()?;
+        // What may be large, and what is known to be, has files from the start on.
+        let most = most_small(&self.inner, options.segment_bytes);
+        let is_small = most > 0 && options.size.is_none_or(|size| size <= most);
+        let files = match is_small {
+            true => None,
+            false => Some(self.inner.create_incoming()?),
+        };
+        let content = match &files {
+            Some((content, _, _)) => *content,
+            None => self.inner.index.bundles.new_content(),
+        };
         let entry = FileEntry {
             content,
             size: options.size.unwrap_or(0),
@@ -45,26 +55,26 @@ impl Repo {
                 version,
                 entry,
             };
-            FileWriter::new(self.inner.clone(), facts, options, bytes, manifest)
+            let repo = self.inner.clone();
+            match &files {
+                None => FileWriter::small(repo, facts, options),
+                Some((_, bytes, manifest)) => {
+                    FileWriter::new(repo, facts, options, bytes.clone(), manifest.clone())
+                }
+            }
         });
-        if made.is_err() {
+        if made.is_err() && files.is_some() {
             self.inner.remove_incoming(content);
         }
         made
     }
 
     fn new_version(&self, name: &Name, wanted: Option<u64>) -> Result<u64> {
-        let tx = self.inner.index.read()?;
-        let files = tx.open_table(FILES).map_err(failed)?;
+        let found = self.inner.entry(name, wanted)?;
         match wanted {
-            Some(version) => match files.get((name.value(), version)).map_err(failed)? {
-                Some(_) => Err(RepoError::version_exists(name, version)),
-                None => Ok(version),
-            },
-            None => {
-                let newest = index::newest(&files, name.value())?;
-                Ok(newest.map_or(0, |(v, _)| v.saturating_add(1)).max(now_us()))
-            }
+            Some(version) if found.is_some() => Err(RepoError::version_exists(name, version)),
+            Some(version) => Ok(version),
+            None => Ok(found.map_or(0, |(v, _)| v.saturating_add(1)).max(now_us())),
         }
     }
 
@@ -92,6 +102,22 @@ impl Repo {
     pub fn link(&self, from: &FileInfo, to: &Name, version: Option<u64>) -> Result<Staged> {
         check_name(to)?;
         let version = self.new_version(to, version)?;
+        if let Some((content, _)) = self
+            .inner
+            .index
+            .bundles
+            .find(&self.inner.index, from.entry.content)?
+        {
+            let facts = Facts {
+                name: to.compact(),
+                version,
+                entry: FileEntry {
+                    content: self.inner.index.bundles.new_content(),
+                    ..from.entry
+                },
+            };
+            return FileWriter::copied(self.inner.clone(), facts, &content)?.finish();
+        }
         let (content, bytes, manifest) = self.inner.create_incoming()?;
         drop(bytes);
         let linked = (|| {

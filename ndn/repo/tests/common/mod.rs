@@ -636,8 +636,17 @@ pub fn name(uri: &str) -> Name {
     uri.parse().expect("a name")
 }
 
+/// A repository each of whose versions has files of its own.
 pub fn open(disk: &SimDisk) -> ndn_repo::Result<Repo> {
-    let options = RepoOptions { log_bytes: 1 << 16 };
+    open_with(disk, 0)
+}
+
+/// A repository whose versions of so many bytes lie together.
+pub fn open_with(disk: &SimDisk, small_bytes: u32) -> ndn_repo::Result<Repo> {
+    let options = RepoOptions {
+        log_bytes: 1 << 16,
+        small_bytes,
+    };
     let key = SigningKey::hmac_sha256(b"the owner");
     Repo::open_on(Arc::new(disk.clone()), key, &options)
 }

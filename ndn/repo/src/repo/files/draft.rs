@@ -57,6 +57,8 @@ impl FileWriter {
                 self.facts.name
             )));
         }
+        self.leave_memory()
+            .at(&incoming(self.facts.entry.content).0)?;
         let paths = incoming(self.facts.entry.content);
         // The next start takes the file to be as long as it is.
         self.end_stream().at(&paths.0)?;
@@ -82,6 +84,9 @@ impl FileWriter {
         let paths = incoming(self.facts.entry.content);
         self.write_all_taken().at(&paths.0)?;
         let wanted = self.manifest_bytes(self.at);
+        if self.small.is_some() {
+            return self.repo.index.ballast.check_room().at(&paths.1);
+        }
         if wanted <= SMALL_BYTES && !self.is_rewritten() {
             // There is room for many of them, or nobody gets any. Who was refused once, by a quota perhaps, is rewritten.
             return self.repo.index.ballast.check_room().at(&paths.1);
@@ -132,6 +137,7 @@ impl FileWriter {
         // What was taken before has room, too. What is reserved ahead of a stream is given back by a cut, and this would go
         // with it.
         self.end_stream()?;
+        self.leave_memory()?;
         let end = bytes.end;
         let reserved = self.content.reserve(bytes);
         if reserved.is_ok() {

@@ -4,7 +4,7 @@ use ndn_endpoint::rdr::Metadata;
 
 use super::hasher::Hashed;
 use super::manifest::encode_end;
-use super::writer::{FileWriter, Hashing, Staged};
+use super::writer::{FileWriter, Hashing, SmallParts, Staged};
 use crate::error::{At, RepoError, Result};
 use crate::layout::incoming;
 
@@ -66,12 +66,17 @@ impl FileWriter {
             // File systems give back by it what is reserved beyond. If not, the file is as good.
             let _ = self.manifest.set_size(hashed.at + end.len() as u64);
         }
+        let small = self.small.take().map(|small| SmallParts {
+            content: small.content.take().into(),
+            manifest: small.manifest.take().into(),
+        });
         self.keep = true;
         Ok(Staged {
             repo: self.repo.clone(),
             facts: self.facts.clone(),
             published: false,
             draft: self.draft,
+            small,
         })
     }
 

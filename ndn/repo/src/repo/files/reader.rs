@@ -8,6 +8,7 @@ use ndn_packet::{ComponentBuf, Data, Name, SigningKey};
 
 use super::manifest::{Manifest, SegmentEntry};
 use super::manifest_name;
+use super::memory::ReadFile;
 use super::segments::{DIGEST_BYTES, Shape};
 use super::writer::Staged;
 use crate::disk::DiskFile;
@@ -296,6 +297,13 @@ impl Staged {
     /// What is wrong with its files.
     pub fn reader(&self) -> Result<Arc<FileReader>> {
         let facts = &self.facts;
+        if let Some(small) = &self.small {
+            let part = |bytes: &Bytes| Arc::new(ReadFile(bytes.clone()));
+            let (content, manifest) = (part(&small.content), part(&small.manifest));
+            let reader =
+                FileReader::new(&facts.name, facts.version, facts.entry, content, manifest);
+            return Ok(Arc::new(reader?));
+        }
         let paths = incoming(facts.entry.content);
         let open = |path: &Path| self.repo.disk.open(path).at(path);
         let (content, manifest) = (open(&paths.0)?, open(&paths.1)?);

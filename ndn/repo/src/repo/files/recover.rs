@@ -10,6 +10,7 @@ use super::hasher::Hasher;
 use super::lane::Lane;
 use super::manifest::{ENTRY_BYTES, Facts, SegmentEntry, is_draft};
 use super::writer::{FileWriter, PutOptions, shape};
+use crate::bundles::{self, BUNDLED};
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::index::{FILES, FileEntry, Index, Kept, UNREFERENCED, failed, list_unreferenced};
@@ -117,7 +118,18 @@ pub(crate) fn remove_unreferenced(
         return Ok(());
     }
     let mut folders = BTreeSet::new();
-    for content in unreferenced {
+    let bundled = {
+        let tx = index.read()?;
+        let bundled = tx.open_table(BUNDLED).map_err(failed)?;
+        let mut found = HashSet::new();
+        for content in unreferenced {
+            if bundled.get(content).map_err(failed)?.is_some() {
+                found.insert(*content);
+            }
+        }
+        found
+    };
+    for content in unreferenced.iter().filter(|c| !bundled.contains(*c)) {
         // In the order in which somebody may be moving them in this moment.
         for paths in [incoming(*content), settled(*content)] {
             remove_both(disk, &paths);
@@ -138,8 +150,15 @@ pub(crate) fn remove_unreferenced(
         for content in unreferenced {
             table.remove(content).map_err(failed)?;
         }
+        for content in &bundled {
+            bundles::forget(tx, *content)?;
+        }
         Ok(())
-    })
+    })?;
+    match bundled.is_empty() {
+        true => Ok(()),
+        false => index.bundles.sweep(index),
+    }
 }
 
 /// The interrupted transfer that `name` with these options continues, up to its last good segment.

@@ -33,6 +33,7 @@ impl FileWriter {
         }
         self.rewrite()?;
         self.check_room(offset + bytes.len() as u64)?;
+        self.make_place(offset + bytes.len() as u64)?;
         if offset > self.at {
             // Nothing but zeros comes between.
             self.trim()?;
@@ -66,6 +67,7 @@ impl FileWriter {
             return Ok(());
         }
         self.rewrite()?;
+        self.make_place(size)?;
         if size > self.at {
             // Nothing but zeros comes between.
             self.trim()?;

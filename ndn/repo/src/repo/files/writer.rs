@@ -4,18 +4,23 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use ndn_packet::Name;
 
 use super::block::{BLOCK_BYTES, Block};
 use super::hasher::Hasher;
 use super::lane::Lane;
 use super::manifest::Facts;
+use super::memory::{MemoryFile, ReadFile};
 use super::reservation::Reservation;
 use super::segments::Shape;
 use crate::disk::DiskFile;
-use crate::error::{At, Result};
+use crate::error::{At, RepoError, Result};
 use crate::layout::incoming;
 use crate::repo::Inner;
+
+/// Most segments of a small version.
+const SMALL_SEGMENTS: u64 = 64;
 
 /// How a file is to be kept. Start from the defaults and change fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +96,21 @@ pub struct FileWriter {
     /// Whether its manifest says that it is to be published after a crash.
     pub(super) draft: bool,
     pub(super) keep: bool,
+    /// What `content` and `manifest` are as long as they are in memory.
+    pub(super) small: Option<Small>,
+}
+
+/// A version that is small so far, and not on the disk.
+pub(super) struct Small {
+    pub(super) content: Arc<MemoryFile>,
+    pub(super) manifest: Arc<MemoryFile>,
+}
+
+/// Content and manifest of a small version that is whole.
+#[derive(Debug)]
+pub(crate) struct SmallParts {
+    pub(crate) content: Bytes,
+    pub(crate) manifest: Bytes,
 }
 
 /// A file that is whole and not yet published: [`crate::Repo::publish`] makes it durable and visible. Dropped instead, it
@@ -101,9 +121,23 @@ pub struct Staged {
     pub(crate) published: bool,
     /// See [`FileWriter::keep`].
     pub(super) draft: bool,
+    /// What it is, where it is not on the disk.
+    pub(crate) small: Option<SmallParts>,
 }
 
 impl FileWriter {
+    /// Of a new version that is small so far.
+    pub(crate) fn small(repo: Arc<Inner>, facts: Facts, options: &PutOptions) -> Result<Self> {
+        let small = Small {
+            content: Arc::default(),
+            manifest: Arc::default(),
+        };
+        let (content, manifest) = (small.content.clone(), small.manifest.clone());
+        let mut new = Self::new(repo, facts, options, content, manifest)?;
+        new.small = Some(small);
+        Ok(new)
+    }
+
     /// Of new files on disk.
     pub(crate) fn new(
         repo: Arc<Inner>,
@@ -158,6 +192,7 @@ impl FileWriter {
             manifest_room: None,
             draft: false,
             keep: false,
+            small: None,
         }
     }
 
@@ -185,7 +220,65 @@ impl FileWriter {
             manifest_room: None,
             draft: false,
             keep: false,
+            small: None,
         })
+    }
+
+    /// As [`FileWriter::linked`], of content in memory.
+    pub(crate) fn copied(repo: Arc<Inner>, facts: Facts, content: &[u8]) -> Result<Self> {
+        let small = Small {
+            content: Arc::default(),
+            manifest: Arc::default(),
+        };
+        let path = incoming(facts.entry.content).0;
+        small.content.write_at(0, content).at(&path)?;
+        let (bytes, manifest) = (small.content.clone(), small.manifest.clone());
+        let mut new = Self::linked(repo, facts, bytes, manifest)?;
+        new.small = Some(small);
+        Ok(new)
+    }
+
+    /// Most bytes of a version that is small: it has few segments, too.
+    fn small_bytes(&self) -> u64 {
+        most_small(&self.repo, self.facts.entry.segment_bytes)
+    }
+
+    /// Sees to it that `len` bytes have their place: where that is too many for memory, on the disk.
+    pub(super) fn make_place(&mut self, len: u64) -> io::Result<()> {
+        match self.small.is_some() && len > self.small_bytes() {
+            true => self.leave_memory(),
+            false => Ok(()),
+        }
+    }
+
+    /// From here on the version has files of its own. Where that fails, it is what it was.
+    pub(super) fn leave_memory(&mut self) -> io::Result<()> {
+        let Some(small) = &self.small else {
+            return Ok(());
+        };
+        let (id, content, manifest) = self.repo.create_incoming().map_err(told)?;
+        let mut facts = self.facts.clone();
+        facts.entry.content = id;
+        // As long as what it begins with now. A version that is hashed when it is finished gets it then.
+        let head = match small.manifest.size()? {
+            0 => Vec::new(),
+            _ => facts.encode(),
+        };
+        let copied = small
+            .manifest
+            .write_at(0, &head)
+            .and_then(|()| small.manifest.copy_to(&*manifest))
+            .and_then(|()| small.content.copy_to(&*content));
+        if let Err(error) = copied {
+            self.repo.remove_incoming(id);
+            return Err(error);
+        }
+        // Its hasher has them, too.
+        small.content.become_file(content.clone());
+        small.manifest.become_file(manifest.clone());
+        (self.content, self.manifest, self.facts) = (content, manifest, facts);
+        self.small = None;
+        Ok(())
     }
 
     /// Name and version that the file will have.
@@ -251,6 +344,7 @@ impl FileWriter {
             return Err(lost());
         }
         // What is not taken is not given up: there may be room another time.
+        self.make_place(self.position())?;
         self.make_room()?;
         let written = self.block.len() as u64;
         let is_streamed = matches!(&self.hashing, Hashing::AsItComes(lane) if lane.writes());
@@ -320,6 +414,8 @@ impl FileWriter {
         if self.is_of_unknown_size() {
             return Ok(());
         }
+        self.leave_memory()
+            .at(&incoming(self.facts.entry.content).0)?;
         let paths = incoming(self.facts.entry.content);
         let written = self.write_block().at(&paths.0);
         let entered = match std::mem::replace(&mut self.hashing, Hashing::AtTheEnd) {
@@ -358,7 +454,7 @@ impl Write for FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        if !self.keep {
+        if !self.keep && self.small.is_none() {
             self.repo.remove_incoming(self.facts.entry.content);
         }
     }
@@ -391,6 +487,11 @@ impl Staged {
     /// What the disk says.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.size().saturating_sub(offset).min(buffer.len() as u64) as usize;
+        if let Some(small) = &self.small {
+            let content = ReadFile(small.content.clone());
+            content.read_at(offset, &mut buffer[..n])?;
+            return Ok(n);
+        }
         let path = incoming(self.facts.entry.content).0;
         let content = self.repo.disk.open(&path)?;
         content.read_at(offset, &mut buffer[..n])?;
@@ -408,7 +509,7 @@ impl std::fmt::Debug for Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if !self.published {
+        if !self.published && self.small.is_none() {
             self.repo.remove_incoming(self.facts.entry.content);
         }
     }
@@ -416,6 +517,19 @@ impl Drop for Staged {
 
 pub(crate) fn shape(facts: &Facts) -> Shape {
     Shape::of(facts.name.append_version(facts.version), &facts.entry)
+}
+
+/// Most bytes of a small version, where a segment has so many.
+pub(crate) fn most_small(repo: &Inner, segment_bytes: u32) -> u64 {
+    let most = u64::from(repo.small_bytes);
+    most.min(u64::from(segment_bytes) * SMALL_SEGMENTS)
+}
+
+fn told(error: RepoError) -> io::Error {
+    match error {
+        RepoError::Io { error, .. } => error,
+        other => io::Error::other(other),
+    }
 }
 
 /// What was taken before could not be written, which was told then.
