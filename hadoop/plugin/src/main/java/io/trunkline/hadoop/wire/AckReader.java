@@ -2,8 +2,6 @@ package io.trunkline.hadoop.wire;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.PipelineAckProto;
-import org.apache.hadoop.hdfs.protocol.proto.DataTransferProtos.Status;
 
 /**
  * Reads along what comes back on the connection of a write, wherever the reads were cut: the answer
@@ -19,6 +17,13 @@ public final class AckReader {
 
   /** A length takes at most so many bits. */
   private static final int MAX_LENGTH_BITS = 21;
+
+  private static final int SEQNO = 1 << 3 | Fields.VARIABLE;
+  private static final int REPLY = 2 << 3 | Fields.VARIABLE;
+  private static final int REPLIES = 2 << 3 | Fields.BYTES;
+
+  /** The status of a DataNode that has the packet. */
+  private static final int SUCCESS = 0;
 
   private byte[] message = new byte[128];
   private boolean answered;
@@ -68,7 +73,7 @@ public final class AckReader {
   }
 
   private long end() {
-    ByteBuffer whole = ByteBuffer.wrap(message, 0, length);
+    Fields whole = new Fields(message, 0, length);
     length = 0;
     shift = 0;
     have = 0;
@@ -78,16 +83,38 @@ public final class AckReader {
       return NONE;
     }
     try {
-      PipelineAckProto ack = PipelineAckProto.parseFrom(whole);
-      for (Status status : ack.getReplyList()) {
-        if (status != Status.SUCCESS) {
-          return NONE;
-        }
-      }
-      return ack.getSeqno();
+      return acknowledged(whole);
     } catch (IOException e) {
       off = true;
       return NONE;
     }
+  }
+
+  private static long acknowledged(Fields ack) throws IOException {
+    boolean numbered = false;
+    long seqno = NONE;
+    boolean byAll = true;
+    while (ack.more()) {
+      int tag = (int) ack.variable();
+      switch (tag) {
+        case SEQNO -> {
+          long folded = ack.variable(); // positive and negative numbers by turns
+          seqno = folded >>> 1 ^ -(folded & 1);
+          numbered = true;
+        }
+        case REPLY -> byAll &= ack.variable() == SUCCESS;
+        case REPLIES -> {
+          Fields replies = ack.inner();
+          while (replies.more()) {
+            byAll &= replies.variable() == SUCCESS;
+          }
+        }
+        default -> ack.skip(tag);
+      }
+    }
+    if (!numbered) {
+      throw new IOException("acknowledgement without a sequence number");
+    }
+    return byAll ? seqno : NONE;
   }
 }

@@ -1,18 +1,14 @@
 package io.trunkline.hadoop.wire;
 
+import io.trunkline.hadoop.util.BigEndian;
 import java.io.IOException;
-import java.nio.BufferUnderflowException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
  * The beginning of a stock HDFS packet: payload length (4), header length (2), header. The body
  * that follows it is checksums, then data.
  *
- * <p>The header is the message PacketHeaderProto of datatransfer.proto. One is read for each
- * packet, so it is read by hand; in a short command the message's own classes would take longer to
- * be compiled than to run.
+ * <p>The header is the message PacketHeaderProto of datatransfer.proto.
  */
 public final class PacketHead {
   /** Bytes of the two lengths. */
@@ -24,11 +20,13 @@ public final class PacketHead {
   /** Longest packet body accepted, as in stock HDFS. */
   public static final int MAX_BODY_BYTES = 16 << 20;
 
-  // Tags of the message's fields: number times 8, plus the way it is encoded.
-  private static final int TAG_OFFSET = 1 << 3 | 1;
-  private static final int TAG_SEQNO = 2 << 3 | 1;
-  private static final int TAG_LAST = 3 << 3;
-  private static final int TAG_DATA_LENGTH = 4 << 3 | 5;
+  private static final int PAYLOAD_AT = 0;
+  private static final int HEADER_LENGTH_AT = 4;
+
+  private static final int OFFSET = 1 << 3 | Fields.FIXED_64;
+  private static final int SEQNO = 2 << 3 | Fields.FIXED_64;
+  private static final int LAST = 3 << 3 | Fields.VARIABLE;
+  private static final int DATA_LENGTH = 4 << 3 | Fields.FIXED_32;
 
   /** Bits for the four fields that every header has. */
   private static final int ALL_REQUIRED = 15;
@@ -53,9 +51,8 @@ public final class PacketHead {
    * @throws IOException when a length is out of bounds
    */
   static int length(byte[] lengths) throws IOException {
-    ByteBuffer in = ByteBuffer.wrap(lengths);
-    int payload = in.getInt();
-    int header = in.getShort();
+    int payload = BigEndian.getInt(lengths, PAYLOAD_AT);
+    int header = (short) BigEndian.getShort(lengths, HEADER_LENGTH_AT);
     if (payload < 4 || payload - 4 > MAX_BODY_BYTES) {
       throw new IOException("packet with a payload length of " + payload);
     }
@@ -76,76 +73,41 @@ public final class PacketHead {
     if (bytes.length < LENGTHS_BYTES || length(bytes) != bytes.length) {
       throw new IOException("packet head of " + bytes.length + " bytes does not fit its lengths");
     }
-    ByteBuffer in = ByteBuffer.wrap(bytes);
-    PacketHead head = new PacketHead(bytes, in.getInt() - 4);
-    in.position(LENGTHS_BYTES);
-    try {
-      head.readHeader(in.order(ByteOrder.LITTLE_ENDIAN));
-    } catch (BufferUnderflowException | IllegalArgumentException e) {
-      throw new IOException("packet header is cut off", e);
-    }
+    PacketHead head = new PacketHead(bytes, BigEndian.getInt(bytes, PAYLOAD_AT) - 4);
+    head.readHeader(new Fields(bytes, LENGTHS_BYTES, bytes.length));
     if (head.dataLength < 0 || head.dataLength > head.bodyLength || head.offset < 0) {
       throw new IOException("packet out of bounds: " + head);
     }
     return head;
   }
 
-  private void readHeader(ByteBuffer in) throws IOException {
+  private void readHeader(Fields in) throws IOException {
     int seen = 0;
-    while (in.hasRemaining()) {
-      int tag = (int) variable(in);
+    while (in.more()) {
+      int tag = (int) in.variable();
       switch (tag) {
-        case TAG_OFFSET -> {
-          offset = in.getLong();
+        case OFFSET -> {
+          offset = in.fixed(Long.BYTES);
           seen |= 1;
         }
-        case TAG_SEQNO -> {
-          seqno = in.getLong();
+        case SEQNO -> {
+          seqno = in.fixed(Long.BYTES);
           seen |= 2;
         }
-        case TAG_LAST -> {
-          last = variable(in) != 0;
+        case LAST -> {
+          last = in.variable() != 0;
           seen |= 4;
         }
-        case TAG_DATA_LENGTH -> {
-          dataLength = in.getInt();
+        case DATA_LENGTH -> {
+          dataLength = (int) in.fixed(Integer.BYTES);
           seen |= 8;
         }
-        default -> skip(in, tag & 7);
+        default -> in.skip(tag); // such as whether to sync
       }
     }
     if (seen != ALL_REQUIRED) {
       throw new IOException("packet header lacks a field");
     }
-  }
-
-  /** Skips a field that does not matter here, such as whether to sync. */
-  private static void skip(ByteBuffer in, int encoding) throws IOException {
-    switch (encoding) {
-      case 0 -> variable(in);
-      case 1 -> in.position(in.position() + 8);
-      case 2 -> {
-        long length = variable(in);
-        if (length < 0 || length > in.remaining()) {
-          throw new IOException("packet header with a field of " + length + " bytes");
-        }
-        in.position(in.position() + (int) length);
-      }
-      case 5 -> in.position(in.position() + 4);
-      default -> throw new IOException("packet header with an unknown encoding");
-    }
-  }
-
-  private static long variable(ByteBuffer in) throws IOException {
-    long value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      byte next = in.get();
-      value |= (long) (next & 0x7F) << shift;
-      if (next >= 0) {
-        return value;
-      }
-    }
-    throw new IOException("packet header with a number without end");
   }
 
   /**

@@ -1,8 +1,10 @@
 package io.trunkline.hadoop.ndn.wire;
 
+import io.trunkline.hadoop.util.BigEndian;
 import io.trunkline.hadoop.wire.PacketHead;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /**
  * What goes down the control connection of a named write in place of one stock packet:
@@ -46,6 +48,15 @@ public record ControlRecord(byte kind, long number, PacketHead head, byte[] dige
   /** Longest record in bytes, the body of an inline one aside. */
   public static final int MAX_BYTES = 8 + PacketHead.MAX_BYTES + MAX_SEGMENTS * DIGEST_BYTES;
 
+  private static final int HEAD_LENGTH_AT = 1;
+  private static final int NUMBER_AT = 3;
+  private static final int SEGMENTS_AT = 7;
+
+  /** What stands before the packet's head, in a record by name and in others. */
+  private static final int NAMED_BYTES = 8;
+
+  private static final int PLAIN_BYTES = 3;
+
   private static final byte[] NONE = new byte[0];
 
   /**
@@ -83,52 +94,56 @@ public record ControlRecord(byte kind, long number, PacketHead head, byte[] dige
    * @param out with {@link #MAX_BYTES} of room
    */
   public void encode(ByteBuffer out) {
-    out.put(kind).putShort((short) head.bytes().length);
+    byte[] first = new byte[byName() ? NAMED_BYTES : PLAIN_BYTES];
+    first[0] = kind;
+    BigEndian.putShort(first, HEAD_LENGTH_AT, head.bytes().length);
     if (byName()) {
-      out.putInt((int) number).put((byte) (digests.length / DIGEST_BYTES));
+      BigEndian.putInt(first, NUMBER_AT, (int) number);
+      first[SEGMENTS_AT] = (byte) (digests.length / DIGEST_BYTES);
     }
-    out.put(head.bytes()).put(digests);
+    out.put(first).put(head.bytes()).put(digests);
   }
 
   /**
    * Reads a record.
    *
-   * @param in the bytes that have come; its position moves past the record when it is whole
+   * @param in the bytes that have come, in an array; its position moves past the record when it is
+   *     whole
    * @return the record, or null when more bytes are needed
    * @throws IOException when the bytes are no record
    */
   public static ControlRecord decode(ByteBuffer in) throws IOException {
-    ByteBuffer view = in.duplicate();
-    if (view.remaining() < 3) {
-      if (view.hasRemaining()) {
-        checkKind(view.get());
-      }
+    byte[] from = in.array();
+    int start = in.arrayOffset() + in.position();
+    int have = in.remaining();
+    byte kind = have == 0 ? INLINE : checkKind(from[start]);
+    if (have < PLAIN_BYTES) {
       return null;
     }
-    byte kind = checkKind(view.get());
-    int length = view.getShort() & 0xFFFF;
+    int length = BigEndian.getShort(from, start + HEAD_LENGTH_AT);
     if (length < PacketHead.LENGTHS_BYTES || length > PacketHead.MAX_BYTES) {
       throw new IOException("control record with a packet head of " + length + " bytes");
     }
     boolean named = kind == BLOCK_SEGMENT || kind == STREAM_SEGMENT;
-    if (view.remaining() < (named ? 5 : 0) + length) {
+    int headAt = named ? NAMED_BYTES : PLAIN_BYTES;
+    if (have < headAt) {
       return null;
     }
-    long number = named ? view.getInt() & 0xFFFFFFFFL : 0;
-    int segments = named ? view.get() & 0xFF : 0;
-    if (view.remaining() < length + segments * DIGEST_BYTES) {
+    long number = named ? BigEndian.getInt(from, start + NUMBER_AT) & 0xFFFFFFFFL : 0;
+    int segments = named ? from[start + SEGMENTS_AT] & 0xFF : 0;
+    int digestsAt = headAt + length;
+    int end = digestsAt + segments * DIGEST_BYTES;
+    if (have < end) {
       return null;
     }
-    byte[] bytes = new byte[length];
-    view.get(bytes);
-    byte[] digests = segments == 0 ? NONE : new byte[segments * DIGEST_BYTES];
-    view.get(digests);
-    PacketHead head = PacketHead.parse(bytes);
+    PacketHead head = PacketHead.parse(Arrays.copyOfRange(from, start + headAt, start + digestsAt));
+    byte[] digests =
+        segments == 0 ? NONE : Arrays.copyOfRange(from, start + digestsAt, start + end);
     if (named && (head.bodyLength() == 0 || segments == 0)) {
       throw new IOException(
           "control record names " + segments + " segments for " + head.bodyLength() + " bytes");
     }
-    in.position(view.position());
+    in.position(in.position() + end);
     return new ControlRecord(kind, number, head, digests);
   }
 

@@ -1,7 +1,7 @@
 package io.trunkline.hadoop.ndn.wire;
 
+import io.trunkline.hadoop.util.BigEndian;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import org.apache.hadoop.util.DataChecksum;
 
 /**
@@ -30,18 +30,22 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
 
   private static final int MAGIC = 0x544C4231;
 
+  private static final int KIND_AT = 4;
+  private static final int CHUNK_AT = 8;
+  private static final int LENGTH_AT = 12;
+  private static final int OFFSET_AT = 16;
+
   /**
    * Writes the header.
    *
    * @param to at least {@link #BYTES} long
    */
   public void encode(byte[] to) {
-    ByteBuffer.wrap(to)
-        .putInt(MAGIC)
-        .putInt(checksumType << 24)
-        .putInt(bytesPerChecksum)
-        .putInt(dataLength)
-        .putLong(offset);
+    BigEndian.putInt(to, 0, MAGIC);
+    BigEndian.putInt(to, KIND_AT, checksumType << 24);
+    BigEndian.putInt(to, CHUNK_AT, bytesPerChecksum);
+    BigEndian.putInt(to, LENGTH_AT, dataLength);
+    BigEndian.putLong(to, OFFSET_AT, offset);
   }
 
   /**
@@ -53,12 +57,16 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
    * @throws IOException when it is none, or does not fit the body
    */
   public static SegmentHeader decode(byte[] from, int bodyLength) throws IOException {
-    ByteBuffer in = ByteBuffer.wrap(from);
-    if (in.getInt() != MAGIC) {
+    if (BigEndian.getInt(from, 0) != MAGIC) {
       throw new IOException("segment without a block segment header");
     }
-    int kind = in.getInt();
-    SegmentHeader header = new SegmentHeader(kind >>> 24, in.getInt(), in.getInt(), in.getLong());
+    int kind = BigEndian.getInt(from, KIND_AT);
+    SegmentHeader header =
+        new SegmentHeader(
+            kind >>> 24,
+            BigEndian.getInt(from, CHUNK_AT),
+            BigEndian.getInt(from, LENGTH_AT),
+            BigEndian.getLong(from, OFFSET_AT));
     if ((kind & 0xFFFFFF) != 0
         || header.bytesPerChecksum <= 0
         || header.dataLength < 0

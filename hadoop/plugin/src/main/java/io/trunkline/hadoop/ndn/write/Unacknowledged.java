@@ -3,7 +3,6 @@ package io.trunkline.hadoop.ndn.write;
 import io.trunkline.hadoop.ndn.wire.SegmentCut;
 import io.trunkline.hadoop.wire.PacketHead;
 import java.util.ArrayDeque;
-import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * The packets of a write whose bodies were published, until the whole pipeline has acknowledged
@@ -25,7 +24,8 @@ final class Unacknowledged {
     }
   }
 
-  private final ConcurrentLinkedQueue<Published> packets = new ConcurrentLinkedQueue<>();
+  /** Used with its lock. */
+  private final ArrayDeque<Published> packets = new ArrayDeque<>();
 
   /** What is to be sent again. */
   private final ArrayDeque<Published> again = new ArrayDeque<>();
@@ -34,7 +34,9 @@ final class Unacknowledged {
   private long againFrom = Long.MAX_VALUE;
 
   void add(Published packet) {
-    packets.add(packet);
+    synchronized (packets) {
+      packets.add(packet);
+    }
   }
 
   /**
@@ -46,13 +48,15 @@ final class Unacknowledged {
   void acknowledged(long seqno, Publisher publisher) {
     long block = -1;
     long stream = -1;
-    Published oldest;
-    while ((oldest = packets.peek()) != null && oldest.head().seqno() <= seqno) {
-      packets.remove();
-      if (oldest.block()) {
-        block = oldest.last();
-      } else {
-        stream = oldest.last();
+    synchronized (packets) {
+      Published oldest;
+      while ((oldest = packets.peek()) != null && oldest.head().seqno() <= seqno) {
+        packets.remove();
+        if (oldest.block()) {
+          block = oldest.last();
+        } else {
+          stream = oldest.last();
+        }
       }
     }
     if (block >= 0) {
@@ -72,9 +76,11 @@ final class Unacknowledged {
     if (seqno >= againFrom) {
       return;
     }
-    for (Published packet : packets) {
-      if (packet.head().seqno() >= seqno && packet.head().seqno() < againFrom) {
-        again.add(packet);
+    synchronized (packets) {
+      for (Published packet : packets) {
+        if (packet.head().seqno() >= seqno && packet.head().seqno() < againFrom) {
+          again.add(packet);
+        }
       }
     }
     againFrom = seqno;
