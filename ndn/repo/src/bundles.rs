@@ -21,7 +21,7 @@ use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::ids::now_us;
-use crate::index::{Index, Kept, failed};
+use crate::tables::{Kept, Tables, failed};
 
 /// Content id → bundle, place in it, bytes of content, bytes of manifest.
 pub(crate) const BUNDLED: TableDefinition<'_, u64, (u32, u32, u32, u32)> =
@@ -117,7 +117,7 @@ impl Bundles {
     }
 
     /// Finds out what is there, and removes what nobody needs. Nobody may use the index yet.
-    pub fn recover(&self, index: &Index) -> Result<()> {
+    pub fn recover(&self, index: &dyn Tables) -> Result<()> {
         let folder = Path::new(FOLDER);
         let mut last = None;
         for name in self.disk.list(folder).at(folder)? {
@@ -126,7 +126,7 @@ impl Bundles {
                 Err(_) => self.disk.remove(&folder.join(&name)).at(folder)?,
             }
         }
-        let tx = index.read()?;
+        let tx = index.view()?;
         let bundled = tx.open_table(BUNDLED).map_err(failed)?;
         if let Some((content, _)) = bundled.last().map_err(failed)? {
             // Ids are told apart from all others by being the greatest of their kind.
@@ -233,10 +233,10 @@ impl Bundles {
     }
 
     /// Content and manifest of what has this id; `None` where it is in no bundle.
-    pub fn find(&self, index: &Index, content: u64) -> Result<Option<(Bytes, Bytes)>> {
+    pub fn find(&self, index: &dyn Tables, content: u64) -> Result<Option<(Bytes, Bytes)>> {
         let mut place = None;
         loop {
-            let tx = index.read()?;
+            let tx = index.view()?;
             let bundled = tx.open_table(BUNDLED).map_err(failed)?;
             let row = bundled.get(content).map_err(failed)?;
             let Some(now) = row.map(|row| Place::row(row.value())) else {
@@ -251,9 +251,9 @@ impl Bundles {
     }
 
     /// Removes bundles that nobody needs.
-    pub fn sweep(&self, index: &Index) -> Result<()> {
+    pub fn sweep(&self, index: &dyn Tables) -> Result<()> {
         let empty: Vec<u32> = {
-            let tx = index.read()?;
+            let tx = index.view()?;
             let bundles = tx.open_table(BUNDLES).map_err(failed)?;
             let mut empty = Vec::new();
             for row in bundles.iter().map_err(failed)? {
@@ -271,7 +271,7 @@ impl Bundles {
             self.remove(*number);
         }
         // Where a crash undoes this, the next start finds nothing to remove.
-        index.change(Kept::UntilCrash, |tx| {
+        index.alter(Kept::UntilCrash, &mut |tx| {
             let mut bundles = tx.open_table(BUNDLES).map_err(failed)?;
             for number in &empty {
                 bundles.remove(number).map_err(failed)?;
@@ -305,7 +305,7 @@ impl Bundles {
     }
 
     /// Moves what is needed of bundles that are mostly dead room, and removes those.
-    pub fn compact(&self, index: &Index) -> Result<()> {
+    pub fn compact(&self, index: &dyn Tables) -> Result<()> {
         for number in self.mostly_dead(index)? {
             if let Err(error) = self.empty(index, number) {
                 // Nothing is lost by it. Others may need less room.
@@ -315,14 +315,14 @@ impl Bundles {
         self.sweep(index)
     }
 
-    fn empty(&self, index: &Index, number: u32) -> Result<()> {
+    fn empty(&self, index: &dyn Tables, number: u32) -> Result<()> {
         while self.move_some(index, number)? {}
         Ok(())
     }
 
     /// Those of which little is needed come first.
-    fn mostly_dead(&self, index: &Index) -> Result<Vec<u32>> {
-        let tx = index.read()?;
+    fn mostly_dead(&self, index: &dyn Tables) -> Result<Vec<u32>> {
+        let tx = index.view()?;
         let bundles = tx.open_table(BUNDLES).map_err(failed)?;
         let mut dead = Vec::new();
         for row in bundles.iter().map_err(failed)? {
@@ -354,10 +354,10 @@ impl Bundles {
     }
 
     /// Tells whether there is more.
-    fn move_some(&self, index: &Index, number: u32) -> Result<bool> {
+    fn move_some(&self, index: &dyn Tables, number: u32) -> Result<bool> {
         let mut found = Vec::new();
         {
-            let tx = index.read()?;
+            let tx = index.view()?;
             let bundled = tx.open_table(BUNDLED).map_err(failed)?;
             for row in bundled.iter().map_err(failed)? {
                 let (content, place) = row.map_err(failed)?;
@@ -377,7 +377,7 @@ impl Bundles {
             moved.push((*content, *from, to));
         }
         // Durably: the bundle that it was in goes then.
-        index.change(Kept::Durably, |tx| {
+        index.alter(Kept::Durably, &mut |tx| {
             for (content, from, to) in &moved {
                 let there = {
                     let bundled = tx.open_table(BUNDLED).map_err(failed)?;

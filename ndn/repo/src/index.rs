@@ -16,7 +16,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use ndn_endpoint::rdr::Metadata;
 use ndn_packet::Name;
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable,
@@ -29,10 +28,9 @@ use crate::disk::{Disk, DiskFile};
 use crate::error::{At, RepoError, Result};
 use crate::layout::sync_incoming;
 use crate::pending::{self, Pending};
+use crate::tables::{Bytes8, Tables};
+pub(crate) use crate::tables::{FILES, FileEntry, Kept, failed};
 
-type Bytes8 = &'static [u8];
-
-pub(crate) const FILES: TableDefinition<'_, (Bytes8, u64), Bytes8> = TableDefinition::new("files");
 pub(crate) const FOLDERS: TableDefinition<'_, Bytes8, u64> = TableDefinition::new("folders");
 pub(crate) const UNREFERENCED: TableDefinition<'_, u64, ()> = TableDefinition::new("doomed");
 pub(crate) const SERIES: TableDefinition<'_, (Bytes8, bool), Bytes8> =
@@ -396,23 +394,17 @@ pub(crate) fn list_unreferenced(table: &impl ReadableTable<u64, ()>) -> Result<V
         .collect()
 }
 
-/// What a crash may do to a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// Nothing.
-    Durably,
-    /// Undo it: the logs tell it again.
-    UntilCrash,
-}
+impl Tables for Index {
+    fn view(&self) -> Result<ReadTransaction> {
+        self.read()
+    }
 
-/// What the store says, with the file that it is about.
-pub(crate) fn failed(error: impl Into<redb::Error>) -> RepoError {
-    match error.into() {
-        redb::Error::Io(error) => RepoError::Io {
-            path: "index.redb".into(),
-            error,
-        },
-        other => RepoError::Index(other.to_string()),
+    fn alter(
+        &self,
+        kept: Kept,
+        change: &mut dyn FnMut(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
+        self.change(kept, change)
     }
 }
 
@@ -456,81 +448,6 @@ impl StorageBackend for IndexFile {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.0.write_at(offset, data)
-    }
-}
-
-/// One version of a file, as the index keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileEntry {
-    /// Names the files on disk that hold content and manifest.
-    pub content: u64,
-    /// Bytes of the file.
-    pub size: u64,
-    /// Bytes of content in each segment but the last.
-    pub segment_bytes: u32,
-    /// FreshnessPeriod of the segments in milliseconds.
-    pub freshness_ms: u32,
-    /// Whether every segment bears FinalBlockId; else the last alone does, because the size was not known before.
-    pub final_in_all: bool,
-    /// `st_mode`.
-    pub mode: u32,
-    /// Time of the file's last change, nanoseconds since the Unix epoch.
-    pub mtime_ns: u64,
-}
-
-/// Bytes of a [`FileEntry`] in the index.
-const FILE_ENTRY_LEN: usize = 37;
-
-impl FileEntry {
-    /// Bytes that an entry takes.
-    pub(crate) const BYTES: usize = FILE_ENTRY_LEN;
-
-    /// Number of the last segment.
-    pub fn last_segment(&self) -> u64 {
-        self.size
-            .div_ceil(u64::from(self.segment_bytes))
-            .saturating_sub(1)
-    }
-
-    /// What RDR tells of it under its versioned name.
-    pub(crate) fn metadata(&self, versioned: Name) -> Metadata {
-        Metadata {
-            last: Some(self.last_segment()),
-            segment_bytes: Some(u64::from(self.segment_bytes)),
-            size: Some(self.size),
-            mode: Some(u64::from(self.mode)),
-            mtime_ns: Some(self.mtime_ns),
-            ..Metadata::new(versioned)
-        }
-    }
-
-    pub(crate) fn encode(&self) -> [u8; FILE_ENTRY_LEN] {
-        let mut bytes = [0; FILE_ENTRY_LEN];
-        bytes[..8].copy_from_slice(&self.content.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.size.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.segment_bytes.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.freshness_ms.to_le_bytes());
-        bytes[24] = u8::from(self.final_in_all);
-        bytes[25..29].copy_from_slice(&self.mode.to_le_bytes());
-        bytes[29..].copy_from_slice(&self.mtime_ns.to_le_bytes());
-        bytes
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != FILE_ENTRY_LEN {
-            return None;
-        }
-        let word = |at: usize| bytes[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
-        let half = |at: usize| bytes[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
-        Some(Self {
-            content: word(0)?,
-            size: word(8)?,
-            segment_bytes: half(16).filter(|n| *n > 0)?,
-            freshness_ms: half(20)?,
-            final_in_all: bytes[24] != 0,
-            mode: half(25)?,
-            mtime_ns: word(29)?,
-        })
     }
 }
 

@@ -64,11 +64,11 @@ pub mod protocol;
 mod rate_limit;
 mod recent;
 mod repo;
+mod tables;
 
 pub use cache::Cache;
 pub use error::{RepoError, Result};
 pub use ids::now_us;
-pub use index::FileEntry;
 pub use manifest_file::ManifestFile;
 pub use rate_limit::RateLimit;
 pub use repo::files::{
@@ -80,3 +80,4 @@ pub use repo::{
     METADATA_FRESHNESS, NewAttributes, NotChanged, Repo, RepoOptions, Report, SearchPage, Status,
     VERSION_ELEMENT, list_component, listed,
 };
+pub use tables::FileEntry;

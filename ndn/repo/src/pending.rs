@@ -10,7 +10,7 @@ use redb::WriteTransaction;
 
 use crate::bundles::{self, Appended};
 use crate::error::{RepoError, Result};
-use crate::index::{FILES, FileEntry, failed};
+use crate::tables::{FILES, FileEntry, failed};
 
 /// So many get into the tables without anybody asking for it.
 pub(crate) const MOST: usize = 1024;

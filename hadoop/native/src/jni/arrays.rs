@@ -2,6 +2,7 @@
 
 use jni::Env;
 use jni::objects::{JByteArray, JLongArray};
+use jni::sys::jint;
 
 use super::Failure;
 use crate::error::NativeError;
@@ -30,6 +31,30 @@ pub(super) fn longs<'local>(
     let array = JLongArray::new(env, numbers.len())?;
     array.set_region(env, 0, numbers)?;
     Ok(array)
+}
+
+/// A range of a Java array.
+pub(super) struct Part {
+    pub(super) at: jint,
+    pub(super) len: usize,
+}
+
+/// The range, if the array holds it.
+pub(super) fn part(
+    env: &Env<'_>,
+    body: &JByteArray<'_>,
+    at: jint,
+    len: jint,
+) -> Result<Part, Failure> {
+    let inside = |have: usize| at >= 0 && len >= 0 && at as usize + len as usize <= have;
+    if body.is_null() || !inside(body.len(env)?) {
+        let text = format!("body array is null or does not hold {len} bytes at {at}");
+        return Err(NativeError::Argument(text).into());
+    }
+    Ok(Part {
+        at,
+        len: len as usize,
+    })
 }
 
 pub(super) fn signed(bytes: &[u8]) -> &[i8] {

@@ -4,8 +4,7 @@ use jni::Env;
 use jni::objects::JByteArray;
 
 use super::Failure;
-use super::arrays::signed;
-use super::stream::Part;
+use super::arrays::{Part, signed};
 use crate::segment::HEADER_LEN;
 
 /// Takes the content of a segment, piece by piece: the header stays here until

@@ -7,9 +7,10 @@ use jni::objects::{JByteArray, JClass};
 use jni::sys::{jboolean, jint, jlong};
 use zeroize::Zeroizing;
 
+use super::arrays::part;
 use super::arrays::{bytes, signed, signed_mut};
 use super::call;
-use super::stream::{key_bytes, part};
+use super::stream::key_bytes;
 use crate::error::NativeError;
 use crate::handle::Registry;
 use crate::seal::WriteKey;

@@ -7,7 +7,7 @@ use jni::sys::{jboolean, jint, jlong};
 use jni::{Env, EnvUnowned};
 use zeroize::Zeroizing;
 
-use super::arrays::{signed, signed_mut};
+use super::arrays::{part, signed, signed_mut};
 use super::places::Places;
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
@@ -373,30 +373,6 @@ fn check_header(env: &Env<'_>, header: &JByteArray<'_>) -> Result<(), Failure> {
         return Err(NativeError::Argument("header array is null or below 24 bytes".into()).into());
     }
     Ok(())
-}
-
-/// A range of a Java array.
-pub(super) struct Part {
-    pub(super) at: jint,
-    pub(super) len: usize,
-}
-
-/// The range, if the array holds it.
-pub(super) fn part(
-    env: &Env<'_>,
-    body: &JByteArray<'_>,
-    at: jint,
-    len: jint,
-) -> Result<Part, Failure> {
-    let inside = |have: usize| at >= 0 && len >= 0 && at as usize + len as usize <= have;
-    if body.is_null() || !inside(body.len(env)?) {
-        let text = format!("body array is null or does not hold {len} bytes at {at}");
-        return Err(NativeError::Argument(text).into());
-    }
-    Ok(Part {
-        at,
-        len: len as usize,
-    })
 }
 
 /// What a segment must be; `None` for a null array.

@@ -102,7 +102,7 @@ impl Repo {
         }
         self.remove_unreferenced(&unreferenced);
         if !unreferenced.is_empty()
-            && let Err(error) = inner.index.bundles.compact(&inner.index)
+            && let Err(error) = inner.index.bundles.compact(&*inner.index)
         {
             tracing::warn!(%error, "can't give back the room of small versions removed");
         }

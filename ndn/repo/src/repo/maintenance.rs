@@ -222,7 +222,7 @@ impl Repo {
         for kept in self.take_kept() {
             kept.abandon(&inner.packets);
         }
-        inner.index.bundles.compact(&inner.index)?;
+        inner.index.bundles.compact(&*inner.index)?;
         inner.packets.compact()?;
         let after = inner.disk.free_bytes().at(Path::new("."))?;
         Ok(after.saturating_sub(before))

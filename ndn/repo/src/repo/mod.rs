@@ -165,7 +165,7 @@ impl Inner {
     ) -> Result<(Self, Vec<u64>)> {
         make_folders(&*disk)?;
         let index = Arc::new(Index::open(&disk)?);
-        index.bundles.recover(&index)?;
+        index.bundles.recover(&*index)?;
         let recovered = files::recover(&*disk, &index)?;
         let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
         let inner = Inner {
@@ -242,7 +242,7 @@ impl Inner {
         Arc<dyn crate::disk::DiskFile>,
         Arc<dyn crate::disk::DiskFile>,
     )> {
-        if let Some((content, manifest)) = self.index.bundles.find(&self.index, content)? {
+        if let Some((content, manifest)) = self.index.bundles.find(&*self.index, content)? {
             return Ok((Arc::new(ReadFile(content)), Arc::new(ReadFile(manifest))));
         }
         let open = |settled: &Path, incoming: &Path| match self.disk.open(settled) {

@@ -106,7 +106,7 @@ impl Repo {
             .inner
             .index
             .bundles
-            .find(&self.inner.index, from.entry.content)?
+            .find(&*self.inner.index, from.entry.content)?
         {
             let facts = Facts {
                 name: to.compact(),
