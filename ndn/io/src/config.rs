@@ -41,7 +41,8 @@ pub struct LinkOptions {
     /// listener's peer sees all packets then that the node receives, its own or not.
     pub lend: Lend,
     /// Packets that the peer lends are used where they lie, not copied first. For those alone who copy the content of a
-    /// packet before they check it: the peer could change it meanwhile. Such packets are not kept in the content store.
+    /// packet before they check it: the peer could change it meanwhile. It is done where the peer's process is the same
+    /// user's or root's. Such packets are not kept in the content store.
     pub keep_lent: bool,
     /// Most bytes that may wait to be sent on a face; what comes beyond is dropped and counted.
     pub send_queue_bytes: usize,

@@ -11,7 +11,8 @@ use rustc_hash::FxBuildHasher;
 use super::slots::{Face, FaceKind, PortOwner, Slot, StreamState, UdpOrigin};
 use super::timers::Timer;
 use super::{
-    BURST_OUTPUTS, Core, Driver, FACE_BYTES, MAX_BURST, MOST_BURST_OUTPUTS, TURN_PACKETS, TURN_SENT,
+    BURST_OUTPUTS, Core, Driver, FACE_BYTES, MAX_BURST, MOST_BURST_OUTPUTS, TURN_LENT,
+    TURN_PACKETS, TURN_SENT,
 };
 use crate::face::link::{self, Received};
 use crate::face::stream::{Progress, Turn};
@@ -115,6 +116,7 @@ impl<C: Core> Driver<C> {
             bytes: self.read_budget,
             read: self.read_budget,
             burst: self.burst(),
+            lent: TURN_LENT,
         };
         loop {
             let Some(Slot::Face(face)) = self.slots.get_mut(at) else {
@@ -133,7 +135,9 @@ impl<C: Core> Driver<C> {
             let progress = match read {
                 Ok(Progress::Burst) => {
                     left = left.saturating_sub(turn.burst);
-                    if stream.must_finish(&self.buffers) || left > 0 && self.sent < end {
+                    if stream.must_finish(&self.buffers)
+                        || left > 0 && turn.lent > 0 && self.sent < end
+                    {
                         Progress::Burst
                     } else {
                         Progress::Spent

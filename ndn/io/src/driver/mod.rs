@@ -70,6 +70,8 @@ const TURN_PACKETS: usize = 1024;
 const TURN_SENT: u64 = 1024;
 /// Packets handed over at once, at most: what the forwarder looks up together.
 const MAX_BURST: usize = 64;
+/// Bytes of packets that a face's peer has lent, copied before the next one's turn.
+const TURN_LENT: usize = 1 << 20;
 /// Packets that may come of those handed over at once, about.
 const BURST_OUTPUTS: u64 = 1024;
 /// Packets that may come of those handed over at once when each of them is sent on to every face.

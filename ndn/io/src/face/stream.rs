@@ -44,6 +44,8 @@ pub(crate) struct Turn {
     pub read: usize,
     /// Frames to take at once.
     pub burst: usize,
+    /// Bytes of packets that the peer has lent; where they are used up, the turn ends with the burst.
+    pub lent: usize,
 }
 
 /// How far a face has come with reading.
@@ -173,7 +175,7 @@ impl StreamFace {
         self.owed -= paid;
         turn.bytes -= paid;
         loop {
-            if !self.cut(now, buffers, &mut left, packets)? {
+            if !self.cut(now, buffers, (&mut left, &mut turn.lent), packets)? {
                 return Ok(Progress::Burst);
             }
             if turn.bytes == 0 {
@@ -212,7 +214,7 @@ impl StreamFace {
         &mut self,
         now: Duration,
         buffers: &mut ReadBuffers,
-        left: &mut usize,
+        (left, lent_left): (&mut usize, &mut usize),
         packets: &mut Vec<NetPacket>,
     ) -> io::Result<bool> {
         while *left > 0 {
@@ -223,7 +225,8 @@ impl StreamFace {
                         self.on_hello(now, &hello, answer, buffers.memory.as_ref())?;
                     }
                     Received::Lent(header, lent) => {
-                        self.take_lent(header, lent, buffers, packets)?;
+                        let bytes = self.take_lent(header, lent, buffers, packets)?;
+                        *lent_left = lent_left.saturating_sub(bytes);
                     }
                     Received::Nothing => {}
                 },
@@ -239,27 +242,28 @@ impl StreamFace {
         Ok(false)
     }
 
-    /// Takes a packet that lies in the peer's memory.
+    /// Takes a packet that lies in the peer's memory; returns its bytes.
     fn take_lent(
         &mut self,
         header: LpPacket,
         lent: Lent,
         buffers: &ReadBuffers,
         packets: &mut Vec<NetPacket>,
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
         let taken = self.conn.take_lent(lent, &buffers.packets);
         let borrowed = taken.inspect_err(|_| self.link.counters.malformed += 1)?;
         let (packet, in_place) = match borrowed {
             Borrowed::Copied(packet) => (packet, false),
             Borrowed::InPlace(packet) => (packet, true),
         };
-        self.owed += packet.len();
+        let bytes = packet.len();
+        self.owed += bytes;
         if let Received::Packet(mut packet) = self.link.receive_lent(header, packet) {
             // The peer has no more than so many places, and a store would soon hold on to all of them.
             packet.no_cache |= in_place;
             packets.push(packet);
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// The memory of packets, where the peer may be lent them; returns its bytes.

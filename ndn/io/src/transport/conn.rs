@@ -438,6 +438,11 @@ impl SharedMemory for Conn {
             return Err(io::Error::from(io::ErrorKind::InvalidData));
         };
         let places = memory.rings.peer_places();
+        // Who could change a packet while it is read must be one who may do anything to this process anyhow.
+        let way = match way {
+            Borrow::Keep if !is_same_user(&self.socket) => Borrow::Copy,
+            way => way,
+        };
         self.borrower = Some(Borrower::new(file, bytes, way, places)?);
         Ok(())
     }

@@ -15,8 +15,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ndn_packet::MAX_JUMBO_PACKET;
@@ -119,6 +120,33 @@ impl Lender {
             self.untaken_bytes -= len;
         }
         self.untaken_bytes
+    }
+}
+
+impl Drop for Lender {
+    /// The face has gone, and its peer may be reading what it was lent: that is let go a little later.
+    fn drop(&mut self) {
+        self.take_back();
+        let left = std::mem::take(&mut self.lent);
+        linger(left.into_iter().flatten().collect());
+    }
+}
+
+/// Packets of faces that have gone, and until when they are kept.
+static LINGERING: Mutex<VecDeque<(Instant, Vec<Bytes>)>> = Mutex::new(VecDeque::new());
+
+/// A peer parses a packet as soon as it comes to it; what it has kept since, it checks in a copy.
+const LINGER: Duration = Duration::from_secs(5);
+/// Packets that linger at once, at most.
+const MOST_LINGERING: usize = 4 * PLACES;
+
+fn linger(packets: Vec<Bytes>) {
+    let now = Instant::now();
+    let mut lingering = LINGERING.lock().unwrap_or_else(PoisonError::into_inner);
+    lingering.retain(|(until, _)| *until > now);
+    let others: usize = lingering.iter().map(|(_, packets)| packets.len()).sum();
+    if !packets.is_empty() && others + packets.len() <= MOST_LINGERING {
+        lingering.push_back((now + LINGER, packets));
     }
 }
 

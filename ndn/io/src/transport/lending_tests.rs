@@ -184,6 +184,23 @@ fn a_peer_that_frees_what_it_never_took_harms_itself_alone() {
 }
 
 #[test]
+fn what_a_peer_may_be_reading_outlives_the_face() {
+    for taken in [false, true] {
+        let mut pair = pair(1);
+        let packet = pair.packet(7).unwrap();
+        let lent = pair.lender.lend(&packet).unwrap();
+        drop(packet);
+        let (borrower, pool) = (pair.borrower(Borrow::Keep), pool());
+        let kept = taken.then(|| bytes(borrower.take(lent, &pool).unwrap()).0);
+        let Pair { memory, lender, .. } = pair;
+        drop(lender);
+        assert!(memory.take(Size::Packet).is_none(), "nobody else's yet");
+        let kept = kept.unwrap_or_else(|| bytes(borrower.take(lent, &pool).unwrap()).0);
+        assert!(kept.iter().all(|byte| *byte == 7));
+    }
+}
+
+#[test]
 fn memory_that_others_could_write_to_is_refused() {
     let pair = pair(1);
     let file = mapping::memory_file("t", 1 << 20).unwrap();

@@ -162,6 +162,7 @@ fn turns(mut from: TlsConn, mut to: TlsConn, bytes: &[u8], record: usize) -> Vec
             bytes: TURN,
             read: TURN,
             burst: 1024,
+            lent: usize::MAX,
         };
         let progress = face.receive(Duration::ZERO, &mut buffers, &mut turn, &mut packets);
         let is_over = progress.expect("open") == Progress::Drained;
