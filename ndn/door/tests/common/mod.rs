@@ -76,7 +76,16 @@ impl House {
         change: impl FnOnce(&mut HttpOptions),
     ) -> Self {
         let owner = key.verifier();
-        let repo = Repo::open(folder.path(), key, &RepoOptions::default()).expect("opens");
+        let repo = Repo::open(
+            folder.path(),
+            key,
+            &RepoOptions {
+                // Each version has files of its own, of which a test can damage one.
+                small_bytes: 0,
+                ..RepoOptions::default()
+            },
+        )
+        .expect("opens");
         let prefixes = vec!["/data".parse().expect("a name")];
         let listen = "127.0.0.1:0".parse().expect("an address");
         let mut options = HttpOptions::new(listen, prefixes, owner.clone());
