@@ -334,6 +334,13 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "managed_faces",
+        key: "lend",
+        kind: Kind::Choice(&["nobody", "same-user", "anyone"]),
+        default: Some("same-user"),
+        help: "Shared memory: whose processes may read large packets where they lie, which saves a copy for each. With that a process can see all that this router receives, meant for it or not: those of the router's own user and of root; all that can open the socket; or none, and packets are copied.",
+    },
+    Setting {
+        section: "managed_faces",
         key: "ring",
         kind: Kind::Size {
             min: 65_536,

@@ -198,7 +198,7 @@ fn refuses_wrong_values() {
 #[test]
 fn reads_a_full_one() {
     let config = read(
-        "[[face]]\nlisten = \"unix:///a\"\nmode = \"0660\"\nmax_faces = 7\n\
+        "[[face]]\nlisten = \"unix:///a\"\nmode = \"0660\"\nmax_faces = 7\nlend = \"anyone\"\n\
          [[face]]\nconnect = \"tcp://10.0.0.1:6363\"\njumbo = false\nreconnect_min = \"5ms\"\n\
          [[route]]\nprefix = \"/far\"\nnexthop = \"tcp://10.0.0.1:6363\"\ncost = 3\n\
          [[strategy]]\nprefix = \"/m\"\nname = \"multicast\"\n\
@@ -214,6 +214,8 @@ fn reads_a_full_one() {
     );
     assert_eq!(node.faces[0].routes, [("/far".parse().expect("a name"), 3)]);
     assert!(!node.faces[0].link.jumbo);
+    assert_eq!(node.listeners[0].link.lend, Lend::Anyone);
+    assert_eq!(node.faces[0].link.lend, Lend::SameUser);
     assert_eq!(
         node.faces[0].reconnect,
         (Duration::from_millis(5), Duration::from_secs(10))
