@@ -199,7 +199,7 @@ pub fn lending(bytes: &[u8]) {
         let file = memory.file().try_clone_to_owned().expect("a descriptor");
         Borrower::new(file, size, way, far.peer_places()).expect("what was made")
     };
-    let borrowers = [Borrow::FromStranger, Borrow::Copy, Borrow::Keep].map(borrower);
+    let borrowers = [Borrow::Copy, Borrow::Keep].map(borrower);
     let pool = ChunkPool::within(
         None,
         Size::Packet,
@@ -221,7 +221,7 @@ pub fn lending(bytes: &[u8]) {
             }
             2 => {
                 if let Some((lent, fill)) = lent.pop_front() {
-                    let taken = borrowers[amount % 3].take(lent, &pool);
+                    let taken = borrowers[amount % 2].take(lent, &pool);
                     match taken.expect("it was lent") {
                         Borrowed::Copied(packet) => {
                             assert!(!honest || packet.iter().all(|byte| *byte == fill));
@@ -251,7 +251,7 @@ pub fn lending(bytes: &[u8]) {
                     len: (amount << (step[0] >> 3 & 15)) as u32,
                     offset: size.wrapping_sub(amount as u64 * 300),
                 };
-                if let Ok(taken) = borrowers[amount % 3].take(wrong, &pool) {
+                if let Ok(taken) = borrowers[amount % 2].take(wrong, &pool) {
                     honest = false;
                     assert!(wrong.offset + u64::from(wrong.len) <= size);
                     drop(taken);

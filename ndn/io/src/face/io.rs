@@ -122,9 +122,7 @@ pub(crate) trait StreamIo: Send {
 /// How packets that the peer lends are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Borrow {
-    /// Copied first, from whoever connected.
-    FromStranger,
-    /// Copied first, from whom we connected to.
+    /// Copied first.
     Copy,
     /// Used where they lie.
     Keep,

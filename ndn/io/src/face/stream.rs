@@ -276,10 +276,10 @@ impl StreamFace {
         let (Some(bytes), Some(memory)) = (offer, self.conn.memory()) else {
             return false;
         };
-        let way = match self.side {
-            Side::Listener => Borrow::FromStranger,
-            Side::Connector if self.keep_lent => Borrow::Keep,
-            Side::Connector => Borrow::Copy,
+        let way = if self.keep_lent && self.side == Side::Connector {
+            Borrow::Keep
+        } else {
+            Borrow::Copy
         };
         match memory.accept_packets(bytes, way) {
             Ok(()) => true,

@@ -87,6 +87,20 @@ impl Mapping {
         self.len
     }
 
+    /// Gives up this process's hold on the pages of these bytes; they are read again from the file when they are needed.
+    #[cfg(not(all(test, miri)))]
+    pub fn forget(&self, at: usize, len: usize) {
+        const PAGE: usize = 4096;
+        let start = at / PAGE * PAGE;
+        let end = (at + len).next_multiple_of(PAGE).min(self.len);
+        let advice = rustix::mm::Advice::LinuxDontNeed;
+        // SAFETY: of a shared mapping of a file no byte is lost by it, and whoever reads one meanwhile finds it again.
+        let _ = unsafe { rustix::mm::madvise(self.at(start).as_ptr().cast(), end - start, advice) };
+    }
+
+    #[cfg(all(test, miri))]
+    pub fn forget(&self, _: usize, _: usize) {}
+
     /// Where byte `at` lies.
     ///
     /// # Panics

@@ -14,7 +14,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -159,9 +158,9 @@ pub(crate) struct Borrower {
 
 /// How borrowed bytes are read.
 enum Source {
-    /// By the system: a stranger's pages that were never written to take no memory then, on whose account ever.
+    /// By the system: pages of the peer's that were never written to take no memory then, and none counts as this
+    /// process's.
     File(OwnedFd),
-    Mapped(Arc<Mapping>),
     /// Used where they lie.
     Kept(Arc<Mapping>),
 }
@@ -173,14 +172,13 @@ impl Borrower {
     /// It is no memory that only its maker writes to, or of another size.
     pub fn new(file: OwnedFd, bytes: u64, way: Borrow, places: Places) -> io::Result<Self> {
         mapping::check_sealed(&file, SEALS, bytes)?;
-        let map = |file: &OwnedFd| {
-            let len = usize::try_from(bytes).map_err(io::Error::other)?;
-            Mapping::new(file.as_fd(), len, Access::Read).map(Arc::new)
-        };
         let source = match way {
-            Borrow::FromStranger => Source::File(file),
-            Borrow::Copy => Source::Mapped(map(&file)?),
-            Borrow::Keep => Source::Kept(map(&file)?),
+            Borrow::Copy => Source::File(file),
+            Borrow::Keep => {
+                let len = usize::try_from(bytes).map_err(io::Error::other)?;
+                let map = Mapping::new(file.as_fd(), len, Access::Read)?;
+                Source::Kept(Arc::new(map))
+            }
         };
         Ok(Self {
             places: Arc::new(places),
@@ -203,15 +201,7 @@ impl Borrower {
         let state = self.places.state(place);
         match &self.source {
             Source::File(file) => {
-                let packet = copy(len, pool, |to| read(file, to, lent.offset))?;
-                state.store(FREE, Ordering::Release);
-                Ok(Borrowed::Copied(packet))
-            }
-            Source::Mapped(map) => {
-                let packet = copy(len, pool, |to| {
-                    copy_out(map, lent.offset as usize, to);
-                    Ok(())
-                })?;
+                let packet = copy(file, lent.offset, len, pool)?;
                 state.store(FREE, Ordering::Release);
                 Ok(Borrowed::Copied(packet))
             }
@@ -236,31 +226,17 @@ fn malformed() -> io::Error {
     )
 }
 
-/// A packet of `len` bytes that `fill` writes, in a chunk of `pool` unless that runs short.
-fn copy(
-    len: usize,
-    pool: &ChunkPool,
-    fill: impl FnOnce(&mut [u8]) -> io::Result<()>,
-) -> io::Result<Bytes> {
+/// A packet of `len` bytes, in a chunk of `pool` unless that runs short.
+fn copy(file: &OwnedFd, offset: u64, len: usize, pool: &ChunkPool) -> io::Result<Bytes> {
     if pool.is_stretched() {
         let mut packet = vec![0; len];
-        fill(&mut packet)?;
+        read(file, &mut packet, offset)?;
         return Ok(packet.into());
     }
     let mut chunk = pool.take();
-    fill(chunk.as_mut().get_mut(..len).ok_or_else(malformed)?)?;
+    let to = chunk.as_mut().get_mut(..len).ok_or_else(malformed)?;
+    read(file, to, offset)?;
     Ok(chunk.freeze(len))
-}
-
-/// Copies bytes out of memory that a peer may write to meanwhile. The range is one that was checked against the mapping.
-fn copy_out(map: &Mapping, offset: usize, to: &mut [u8]) {
-    debug_assert!(offset + to.len() <= map.len());
-    // SAFETY: within the mapping, and private memory does not overlap it. A peer that writes there meanwhile garbles what
-    // it has sent; what counts is the private copy made here.
-    unsafe {
-        map.at(offset)
-            .copy_to_nonoverlapping(NonNull::from(&mut *to).cast(), to.len());
-    }
 }
 
 fn read(file: &OwnedFd, mut to: &mut [u8], mut offset: u64) -> io::Result<()> {
@@ -299,6 +275,8 @@ impl AsRef<[u8]> for InPlace {
 
 impl Drop for InPlace {
     fn drop(&mut self) {
+        // Else all of the lender's memory would soon count as this process's, too.
+        self.map.forget(self.offset, self.len);
         self.places.state(self.place).store(FREE, Ordering::Release);
     }
 }

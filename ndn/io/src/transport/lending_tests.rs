@@ -57,7 +57,7 @@ fn bytes(borrowed: Borrowed) -> (Bytes, bool) {
 
 #[test]
 fn a_packet_is_kept_until_the_peer_is_done_with_it() {
-    for way in [Borrow::FromStranger, Borrow::Copy, Borrow::Keep] {
+    for way in [Borrow::Copy, Borrow::Keep] {
         let mut pair = pair(1);
         let (borrower, pool) = (pair.borrower(way), pool());
         for round in 0..3 {
@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused() {
     let packet = pair.packet(1).unwrap();
     let lent = pair.lender.lend(&packet).unwrap();
     let size = pair.memory.bytes() as u64;
-    for way in [Borrow::FromStranger, Borrow::Copy, Borrow::Keep] {
+    for way in [Borrow::Copy, Borrow::Keep] {
         let (borrower, pool) = (pair.borrower(way), pool());
         for wrong in [
             Lent {
@@ -209,7 +209,7 @@ fn memory_that_others_could_write_to_is_refused() {
     let places = || pair.far.peer_places();
     assert!(Borrower::new(file, 1 << 20, Borrow::Keep, places()).is_err());
     let plain: OwnedFd = tempfile::tempfile().unwrap().into();
-    assert!(Borrower::new(plain, 0, Borrow::FromStranger, places()).is_err());
+    assert!(Borrower::new(plain, 0, Borrow::Copy, places()).is_err());
     let own = pair.memory.file().try_clone_to_owned().unwrap();
     assert!(Borrower::new(own, 4096, Borrow::Copy, places()).is_err());
 }
