@@ -104,6 +104,7 @@ struct Shared {
     budget: Arc<BufferBudget>,
     live: AtomicUsize,
     idle: Mutex<Vec<Box<[u8]>>>,
+    /// Memory that local peers see, which is used up first.
     lent: Option<(Arc<PacketMemory>, Size)>,
 }
 
@@ -122,16 +123,7 @@ pub(crate) struct Chunk {
 impl ChunkPool {
     /// A pool that keeps at most `max_idle` unused chunks, all within `budget`.
     pub fn new(chunk_bytes: usize, max_idle: usize, budget: &Arc<BufferBudget>) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                chunk_bytes,
-                max_idle,
-                budget: budget.clone(),
-                live: AtomicUsize::new(0),
-                idle: Mutex::new(Vec::with_capacity(max_idle)),
-                lent: None,
-            }),
-        }
+        Self::made(chunk_bytes, max_idle, budget, None)
     }
 
     /// A pool of chunks of this size, out of `memory` as long as there are any.
@@ -141,11 +133,26 @@ impl ChunkPool {
         max_idle: usize,
         budget: &Arc<BufferBudget>,
     ) -> Self {
-        let mut pool = Self::new(size.bytes(), max_idle, budget);
-        if let Some(shared) = Arc::get_mut(&mut pool.shared) {
-            shared.lent = memory.map(|memory| (memory.clone(), size));
+        let lent = memory.map(|memory| (memory.clone(), size));
+        Self::made(size.bytes(), max_idle, budget, lent)
+    }
+
+    fn made(
+        chunk_bytes: usize,
+        max_idle: usize,
+        budget: &Arc<BufferBudget>,
+        lent: Option<(Arc<PacketMemory>, Size)>,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                chunk_bytes,
+                max_idle,
+                budget: budget.clone(),
+                live: AtomicUsize::new(0),
+                idle: Mutex::new(Vec::with_capacity(max_idle)),
+                lent,
+            }),
         }
-        pool
     }
 
     /// Whether packets hold on to so many chunks that the next ones are to be copied out.

@@ -43,9 +43,9 @@ pub struct LinkCounters {
     /// Sends that the system refused, of one datagram or of several together; those are then
     /// sent one by one.
     pub send_errors: u64,
-    /// Packets that the peer read where they lie, in memory that it shares.
+    /// Packets lent: the peer was told where they lie in this process's memory.
     pub lent: u64,
-    /// Packets that were read where the peer has them.
+    /// Packets that the peer has lent, copied or used where they lie.
     pub borrowed: u64,
 }
 

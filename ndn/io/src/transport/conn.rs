@@ -457,11 +457,15 @@ impl SharedMemory for Conn {
     }
 }
 
+/// The user as whom the kernel shows those of other user namespaces (its default for `kernel.overflowuid`).
+const ANYBODY: u32 = 65_534;
+
 /// Whether the process at the other end is this one's user's, or root's.
 fn is_same_user(socket: &Socket) -> bool {
     let own = rustix::process::geteuid();
+    let is_told = |uid: u32| uid != ANYBODY;
     rustix::net::sockopt::socket_peercred(socket)
-        .is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+        .is_ok_and(|peer| peer.uid.is_root() || peer.uid == own && is_told(peer.uid.as_raw()))
 }
 
 impl Drop for Conn {
