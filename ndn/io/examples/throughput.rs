@@ -3,7 +3,8 @@
 //! `throughput [CASE]...` runs the named cases (all, where none is named) and prints a line of
 //! JSON for each: Gbit/s of content, CPU seconds per gigabyte of content in each process, or
 //! round trips in microseconds. Digests are made by the producer for each answer and verified
-//! by the consumer. `THROUGHPUT_BYTES` (default 1e9) and `THROUGHPUT_RUNS` (default 5) set
+//! by the consumer; with `THROUGHPUT_DIGESTS=0` neither is done, so that the forwarder is what
+//! the others wait for. `THROUGHPUT_BYTES` (default 1e9) and `THROUGHPUT_RUNS` (default 5) set
 //! size and number of runs; the figures are medians. `THROUGHPUT_WORKERS` (default 1) is the
 //! number of the forwarder's workers, `THROUGHPUT_PAIRS` (default 1) that of producers and
 //! consumers: Gbit/s are then those of all pairs together.
@@ -21,10 +22,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use apps::{Reader, Source};
+use apps::{NoDigest, Reader, Source};
 use authority::Authority;
 use bytes::Bytes;
-use ndn_endpoint::{Consumer, ConsumerConfig, FixedConfig};
+use ndn_endpoint::{Consumer, ConsumerConfig, FixedConfig, VerifyPolicy};
 use ndn_io::{
     App, Client, ClientOptions, CredentialFiles, Credentials, FaceUri, LinkOptions, ListenConfig,
     Node, NodeConfig,
@@ -107,6 +108,11 @@ fn setting(name: &str, default: f64) -> f64 {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(default)
+}
+
+/// Whether digests are made and verified.
+fn digests() -> bool {
+    setting("THROUGHPUT_DIGESTS", 1.0) != 0.0
 }
 
 fn measure(case: &Case) -> Result<Value> {
@@ -312,7 +318,11 @@ fn connect(uri: &str, shared_memory: bool) -> Result<Client> {
 
 fn producer(prefix: &Name, uri: &str, shared_memory: bool, segment_bytes: usize) -> Result<()> {
     let mut client = connect(uri, shared_memory)?;
-    let mut source = Source::new(segment_bytes);
+    let mut source = if digests() {
+        Source::new(segment_bytes)
+    } else {
+        Source::signed(segment_bytes, NoDigest)
+    };
     client.register(prefix)?;
     say("ready");
     client.run(&mut source, |_| false)?;
@@ -334,6 +344,9 @@ fn consumer(
         let mut config = ConsumerConfig::new(prefix);
         config.last = Some((bytes / segment_bytes as f64) as u64);
         config.congestion = Arc::new(FixedConfig::new(window));
+        if !digests() {
+            config.verify = VerifyPolicy::None;
+        }
         let start = Instant::now();
         let mut reader = Reader::new(Consumer::new(config, client.now()), |_, _| {});
         client.run(&mut reader, |reader| reader.consumer.is_done())?;
