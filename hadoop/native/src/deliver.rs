@@ -87,7 +87,7 @@ impl Expected<'_> {
         let front = own::copied(front, first(room, front.len()));
         match SegmentHeader::decode(front) {
             Ok(header) if self.verify.is_up_to_checksums(&header, data) => {
-                self.in_pieces(&header, content, room, put)
+                self.in_pieces(&header, data, room, put)
             }
             _ => self.with_packet(data, put),
         }
@@ -118,10 +118,11 @@ impl Expected<'_> {
     fn in_pieces<E>(
         &self,
         header: &SegmentHeader,
-        content: &[u8],
+        packet: &Data,
         room: &mut Vec<u8>,
         put: &mut impl FnMut(usize, &[u8]) -> Result<(), E>,
     ) -> Result<usize, Undelivered<E>> {
+        let content = packet.content_slice();
         if content.len() != HEADER_LEN + header.body_len() {
             return Err(Refusal::Damaged.into());
         }
@@ -144,6 +145,7 @@ impl Expected<'_> {
             at += piece.len();
         }
         self.bind(own_front)?;
+        self.is_still_named(packet)?;
         Ok(at)
     }
 
@@ -156,9 +158,25 @@ impl Expected<'_> {
             .filter(|data| self.verify.accepts(data))
             .ok_or(Refusal::Damaged)?;
         let content = data.content_slice();
+        self.is_still_named(&data)?;
         self.bind(content)?;
         put(0, content).map_err(Undelivered::Stopped)?;
         Ok(content.len())
+    }
+
+    /// Whether the packet is still there, where no digest tells: its memory may
+    /// have become another packet's, whose checksums are right as well.
+    fn is_still_named(&self, packet: &Data) -> Result<(), Refusal> {
+        if self.digest.is_some() {
+            return Ok(());
+        }
+        let name = self.prefix.append_segment(self.segment);
+        let there = packet.name().value();
+        let mut own = vec![0; there.len()];
+        if own::copied(there, &mut own) != name.value() {
+            return Err(Refusal::Another);
+        }
+        Ok(())
     }
 
     /// Whether it is the write's that the taker wants; the header and checksums

@@ -540,7 +540,11 @@ fn node_config(settings: &NodeSettings, seed: &RandomState) -> Result<NodeConfig
     let listeners = settings.listen.iter().map(|text| {
         let listener = ListenConfig::new(uri("listen", text)?);
         Ok(ListenConfig {
-            link: link.clone(),
+            // What comes in is the affair of nobody who is not sent it.
+            link: LinkOptions {
+                lend: Lend::Nobody,
+                ..link.clone()
+            },
             ..listener
         })
     });

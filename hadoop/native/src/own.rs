@@ -53,6 +53,14 @@ pub(crate) mod testing {
             Bytes::from_owner(self.clone())
         }
 
+        /// The other process puts bytes of the same number in their place.
+        pub(crate) fn become_other(&self, bytes: &[u8]) {
+            assert_eq!(bytes.len(), self.0.len());
+            for (byte, new) in self.0.iter().zip(bytes) {
+                byte.store(*new, Ordering::Relaxed);
+            }
+        }
+
         /// The other process turns all bits.
         pub(crate) fn turn(&self) {
             for byte in &*self.0 {

@@ -197,7 +197,7 @@ pub fn lending(bytes: &[u8]) {
     let size = memory.bytes() as u64;
     let borrower = |way| {
         let file = memory.file().try_clone_to_owned().expect("a descriptor");
-        Borrower::new(file, size, way, far.peer_places()).expect("what was made")
+        Borrower::new(file.into(), size, way, far.peer_places()).expect("what was made")
     };
     let borrowers = [Borrow::Copy, Borrow::Keep].map(borrower);
     let pool = ChunkPool::within(

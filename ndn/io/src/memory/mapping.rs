@@ -30,6 +30,9 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+/// What `statfs` says of a file of ordinary memory.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
+
 /// A new memory file of `bytes`, which can neither shrink nor grow once `seals` are set on it.
 pub(crate) fn memory_file(name: &str, bytes: usize) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -42,12 +45,17 @@ pub(crate) fn memory_file(name: &str, bytes: usize) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// It is something else. A file that is no memory has no seals: reading it could take as long as whoever made it likes.
-pub(crate) fn check_sealed(file: &OwnedFd, seals: SealFlags, bytes: u64) -> io::Result<()> {
+pub(crate) fn check_sealed(file: impl AsFd, seals: SealFlags, bytes: u64) -> io::Result<()> {
     let refuse = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
-    if !rustix::fs::fcntl_get_seals(file)?.contains(seals) {
+    if !rustix::fs::fcntl_get_seals(&file)?.contains(seals) {
         return refuse("the memory is not sealed against being changed");
     }
-    if u64::try_from(rustix::fs::fstat(file)?.st_size) != Ok(bytes) {
+    // Huge pages can be taken out of a file, and its size say otherwise than they do. None but memory comes so far: to
+    // ask another file could take as long.
+    if rustix::fs::fstatfs(&file)?.f_type != TMPFS_MAGIC {
+        return refuse("the memory is of huge pages");
+    }
+    if u64::try_from(rustix::fs::fstat(&file)?.st_size) != Ok(bytes) {
         return refuse("the memory is of another size than announced");
     }
     Ok(())

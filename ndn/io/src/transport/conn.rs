@@ -19,9 +19,10 @@ use crate::face::chunk::ChunkPool;
 use crate::face::io::{Borrow, Borrowed, MemoryUse, SharedMemory, StreamIo};
 use crate::face::queue::{GATHER, SendQueue};
 use crate::memory::packets::PacketMemory;
+use crate::transport::fd_passing::{self, AllPassed, Passed};
 use crate::transport::lending::{Borrower, Lender};
 use crate::transport::shm::{self, Rings};
-use crate::transport::{fd_passing, socket};
+use crate::transport::socket;
 use crate::uri::FaceUri;
 
 /// Neither a signal for a peer that has gone, nor a wait.
@@ -44,8 +45,7 @@ pub(crate) struct Conn {
     hung_up: bool,
     /// A stranger's Unix socket: descriptors may come beside the bytes.
     brings_descriptors: bool,
-    /// Descriptors that came, in their order.
-    received: Vec<OwnedFd>,
+    received: AllPassed,
     /// Rings that travel with the next bytes sent.
     offered: Option<OwnedFd>,
     /// Memory of packets that is offered, and whether its file has been sent.
@@ -85,7 +85,7 @@ impl Conn {
             writable: true,
             hung_up: false,
             brings_descriptors,
-            received: Vec::new(),
+            received: AllPassed::default(),
             offered: None,
             packets: None,
             memory: None,
@@ -106,8 +106,7 @@ impl Conn {
         if !self.brings_descriptors {
             return (&self.socket).read(buf).map(|n| (n, false));
         }
-        let wanted = self.memory.is_none().then_some(&mut self.received);
-        fd_passing::read(&self.socket, buf, wanted)
+        fd_passing::read(&self.socket, buf, &mut self.received)
     }
 
     fn read_memory(&mut self, buf: &mut [u8]) -> io::Result<usize> {
@@ -208,6 +207,13 @@ impl Conn {
                 Ok(true)
             }
             Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(rustix::io::Errno::TOOMANYREFS) if !offered.is_empty() => {
+                // This user has too many descriptors under way: the face does without memory. A peer refuses an offer
+                // that comes without it.
+                self.offered = None;
+                self.packets = None;
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -238,12 +244,11 @@ impl Conn {
         let _ = rustix::net::send(&self.socket, &[0], SEND_FLAGS);
     }
 
-    fn next_received(&mut self) -> io::Result<OwnedFd> {
-        if self.received.is_empty() {
+    fn next_received(&mut self) -> io::Result<Passed> {
+        self.received.take().ok_or_else(|| {
             let what = "an offer of memory without the memory";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
-        Ok(self.received.remove(0))
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
     }
 
     fn set_memory(&mut self, rings: Rings) {
@@ -382,6 +387,9 @@ impl StreamIo for Conn {
     }
 
     fn may_sleep(&mut self) -> io::Result<bool> {
+        if let Some(lender) = &mut self.lender {
+            lender.take_back();
+        }
         match &mut self.memory {
             Some(memory) if memory.incoming => {
                 memory.rings.sleep_for_bytes().map_err(io::Error::other)
@@ -401,9 +409,7 @@ impl SharedMemory for Conn {
 
     fn accept(&mut self, ring_bytes: usize) -> io::Result<()> {
         let file = self.next_received()?;
-        let opened = shm::open(&file, ring_bytes);
-        fd_passing::close(file);
-        self.set_memory(opened?);
+        self.set_memory(shm::open(&file, ring_bytes)?);
         Ok(())
     }
 
@@ -470,7 +476,6 @@ fn is_same_user(socket: &Socket) -> bool {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        self.received.drain(..).for_each(fd_passing::close);
         if self.brings_descriptors {
             fd_passing::empty(&self.socket);
         }

@@ -3,36 +3,91 @@
 //! Closing may take as long as whoever made the descriptor likes: a TCP socket lingers over
 //! unsent bytes, a file system in user space may never answer. The loop must not wait for
 //! that, and the kernel closes in the reader's name what comes beside bytes that are read
-//! without room for it. So there is always room, and what is not wanted is closed elsewhere.
+//! without room for it. So there is always room, and all of them are closed elsewhere.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use socket2::{SockRef, Socket};
 
 /// Descriptors that one message can bring (the kernel's SCM_MAX_FD).
 const MOST_AT_ONCE: usize = 253;
-/// Descriptors that may wait to be closed.
-const MAX_WAITING: usize = 1024;
+/// Threads that close: one that never comes back from it holds up none of the others.
+const CLOSERS: usize = 4;
 
-/// Descriptors of one peer that are kept: its rings, and the memory of its packets.
+/// Descriptors that a peer has to pass: its rings, and the memory of its packets.
 pub(crate) const WANTED: usize = 2;
 
-/// Reads from a Unix socket without waiting; descriptors that came beside the bytes are put
-/// into `wanted` until [`WANTED`] are there, all others are got rid of. Returns the bytes read,
-/// and whether descriptors came: the kernel ends a read behind them, so that a short one does
-/// not mean an empty socket.
+/// A descriptor that a peer passed.
+pub(crate) struct Passed(Option<OwnedFd>);
+
+impl From<OwnedFd> for Passed {
+    fn from(descriptor: OwnedFd) -> Self {
+        Passed(Some(descriptor))
+    }
+}
+
+impl AsFd for Passed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_ref().expect("there until it is dropped").as_fd()
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(close);
+    }
+}
+
+/// Those of one peer, in their order.
+#[derive(Default)]
+pub(crate) struct AllPassed {
+    untaken: VecDeque<Passed>,
+    came: usize,
+}
+
+impl AllPassed {
+    /// The next one.
+    pub fn take(&mut self) -> Option<Passed> {
+        self.untaken.pop_front()
+    }
+
+    fn add(&mut self, descriptor: Passed) {
+        self.came += 1;
+        if self.came <= WANTED {
+            self.untaken.push_back(descriptor);
+        }
+    }
+}
+
+/// Reads from a Unix socket without waiting, and the descriptors that came beside the bytes. Returns the bytes read, and whether descriptors came: the kernel ends a read
+/// behind them, so that a short one does not mean an empty socket.
 ///
 /// # Errors
-/// As reading; [`io::ErrorKind::WouldBlock`] where nothing is there.
+/// As reading; [`io::ErrorKind::WouldBlock`] where nothing is there. More than [`WANTED`] have
+/// come: whoever passes them without end would have all that there can be.
 pub(crate) fn read(
     socket: &Socket,
     buf: &mut [u8],
-    mut wanted: Option<&mut Vec<OwnedFd>>,
+    passed: &mut AllPassed,
+) -> io::Result<(usize, bool)> {
+    let (read, came) = receive(socket, buf, |descriptor| passed.add(descriptor))?;
+    if passed.came > WANTED {
+        let what = "the peer passes more descriptors than anybody asked for";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok((read, came))
+}
+
+fn receive(
+    socket: &Socket,
+    buf: &mut [u8],
+    mut keep: impl FnMut(Passed),
 ) -> io::Result<(usize, bool)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_AT_ONCE))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -47,10 +102,7 @@ pub(crate) fn read(
         if let RecvAncillaryMessage::ScmRights(descriptors) = part {
             for descriptor in descriptors {
                 came = true;
-                match &mut wanted {
-                    Some(kept) if kept.len() < WANTED => kept.push(descriptor),
-                    _ => close(descriptor),
-                }
+                keep(descriptor.into());
             }
         }
     }
@@ -58,16 +110,12 @@ pub(crate) fn read(
 }
 
 /// Closes a descriptor of unknown make without waiting for that.
-pub(crate) fn close(descriptor: OwnedFd) {
+fn close(descriptor: OwnedFd) {
     // No socket: no matter. What still waits does so on a thread of its own.
     let _ = SockRef::from(&descriptor.as_fd()).set_linger(None);
-    let sent = match closer() {
-        Some(closer) => closer
-            .try_send(descriptor)
-            .map_err(|refused| match refused {
-                std::sync::mpsc::TrySendError::Full(fd)
-                | std::sync::mpsc::TrySendError::Disconnected(fd) => fd,
-            }),
+    // Those that wait are bounded by the descriptors that a process may have.
+    let sent = match closers() {
+        Some(closers) => closers.send(descriptor).map_err(|unsent| unsent.0),
         None => Err(descriptor),
     };
     if let Err(descriptor) = sent {
@@ -76,18 +124,32 @@ pub(crate) fn close(descriptor: OwnedFd) {
     }
 }
 
-fn closer() -> Option<&'static SyncSender<OwnedFd>> {
-    static CLOSER: OnceLock<Option<SyncSender<OwnedFd>>> = OnceLock::new();
-    CLOSER
+fn closers() -> Option<&'static Sender<OwnedFd>> {
+    static SENDER: OnceLock<Option<Sender<OwnedFd>>> = OnceLock::new();
+    SENDER
         .get_or_init(|| {
-            let (sender, waiting): (_, Receiver<OwnedFd>) = sync_channel(MAX_WAITING);
-            std::thread::Builder::new()
-                .name("ndn-closer".to_owned())
-                .spawn(move || waiting.into_iter().for_each(drop))
-                .map(|_| sender)
-                .ok()
+            let (sender, waiting) = channel();
+            let waiting = Arc::new(Mutex::new(waiting));
+            let started = (0..CLOSERS).filter(|_| {
+                let waiting = waiting.clone();
+                std::thread::Builder::new()
+                    .name("ndn-closer".to_owned())
+                    .spawn(move || while close_next(&waiting) {})
+                    .is_ok()
+            });
+            (started.count() > 0).then_some(sender)
         })
         .as_ref()
+}
+
+/// Waits for a descriptor and closes it; false where none will come any more.
+fn close_next(waiting: &Mutex<Receiver<OwnedFd>>) -> bool {
+    let next = {
+        let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.recv()
+    };
+    // Closed here, without the lock.
+    next.is_ok()
 }
 
 /// Before a Unix socket is closed: takes out what a peer may have left in it.
@@ -96,7 +158,7 @@ pub(crate) fn empty(socket: &Socket) {
     let _ = socket.shutdown(std::net::Shutdown::Both);
     let mut rest = [0; 4096];
     loop {
-        match read(socket, &mut rest, None) {
+        match receive(socket, &mut rest, drop) {
             Ok((n, _)) if n > 0 => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             _ => return,

@@ -13,9 +13,10 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use crate::face::chunk::ChunkPool;
 use crate::face::io::{Borrow, Borrowed};
 use crate::memory::mapping::{self, Access, Mapping};
 use crate::memory::packets::{PacketMemory, SEALS};
+use crate::transport::fd_passing::Passed;
 use crate::transport::shm::{PLACES, Places};
 
 /// Smaller packets are cheaper to copy, and a piece of the borrower's memory is one for a jumbo packet.
@@ -75,6 +77,10 @@ impl Lender {
         let place = self.free.pop()?;
         self.lent[usize::from(place)] = Some(packet.clone());
         self.out.push(place);
+        if self.untaken.len() == PLACES {
+            // A peer that never comes to the first may have come to all others.
+            self.forget_first_untaken();
+        }
         self.untaken.push_back((place, packet.len()));
         self.untaken_bytes += packet.len();
         self.places
@@ -112,13 +118,18 @@ impl Lender {
 
     /// Bytes that the peer has not come to yet.
     pub fn untaken(&mut self) -> usize {
-        while let Some(&(place, len)) = self.untaken.front()
+        while let Some(&(place, _)) = self.untaken.front()
             && self.places.state(place.into()).load(Ordering::Relaxed) != LENT
         {
-            self.untaken.pop_front();
-            self.untaken_bytes -= len;
+            self.forget_first_untaken();
         }
         self.untaken_bytes
+    }
+
+    fn forget_first_untaken(&mut self) {
+        if let Some((_, len)) = self.untaken.pop_front() {
+            self.untaken_bytes -= len;
+        }
     }
 }
 
@@ -131,22 +142,46 @@ impl Drop for Lender {
     }
 }
 
-/// Packets of faces that have gone, and until when they are kept.
-static LINGERING: Mutex<VecDeque<(Instant, Vec<Bytes>)>> = Mutex::new(VecDeque::new());
-
 /// A peer parses a packet as soon as it comes to it; what it has kept since, it checks in a copy.
 const LINGER: Duration = Duration::from_secs(5);
 /// Packets that linger at once, at most.
 const MOST_LINGERING: usize = 4 * PLACES;
+/// Packets that linger.
+static LINGERING: AtomicUsize = AtomicUsize::new(0);
 
 fn linger(packets: Vec<Bytes>) {
-    let now = Instant::now();
-    let mut lingering = LINGERING.lock().unwrap_or_else(PoisonError::into_inner);
-    lingering.retain(|(until, _)| *until > now);
-    let others: usize = lingering.iter().map(|(_, packets)| packets.len()).sum();
-    if !packets.is_empty() && others + packets.len() <= MOST_LINGERING {
-        lingering.push_back((now + LINGER, packets));
+    let count = packets.len();
+    let (Some(keeper), 1..) = (keeper(), count) else {
+        return;
+    };
+    let others = LINGERING.fetch_add(count, Ordering::Relaxed);
+    let may_linger = others + count <= MOST_LINGERING;
+    if !may_linger || keeper.send((Instant::now() + LINGER, packets)).is_err() {
+        LINGERING.fetch_sub(count, Ordering::Relaxed);
     }
+}
+
+/// Packets of a face that has gone, and until when they are kept.
+type Left = (Instant, Vec<Bytes>);
+
+/// The thread that lets them go. It ends with the process.
+fn keeper() -> Option<&'static Sender<Left>> {
+    static KEEPER: OnceLock<Option<Sender<Left>>> = OnceLock::new();
+    KEEPER
+        .get_or_init(|| {
+            let (sender, left): (_, Receiver<Left>) = channel();
+            std::thread::Builder::new()
+                .name("ndn-lender".to_owned())
+                .spawn(move || {
+                    for (until, packets) in left {
+                        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                        LINGERING.fetch_sub(packets.len(), Ordering::Relaxed);
+                    }
+                })
+                .map(|_| sender)
+                .ok()
+        })
+        .as_ref()
 }
 
 /// What one side borrows from.
@@ -160,7 +195,7 @@ pub(crate) struct Borrower {
 enum Source {
     /// By the system: pages of the peer's that were never written to take no memory then, and none counts as this
     /// process's.
-    File(OwnedFd),
+    File(Passed),
     /// Used where they lie.
     Kept(Arc<Mapping>),
 }
@@ -170,7 +205,7 @@ impl Borrower {
     ///
     /// # Errors
     /// It is no memory that only its maker writes to, or of another size.
-    pub fn new(file: OwnedFd, bytes: u64, way: Borrow, places: Places) -> io::Result<Self> {
+    pub fn new(file: Passed, bytes: u64, way: Borrow, places: Places) -> io::Result<Self> {
         mapping::check_sealed(&file, SEALS, bytes)?;
         let source = match way {
             Borrow::Copy => Source::File(file),
@@ -227,7 +262,7 @@ fn malformed() -> io::Error {
 }
 
 /// A packet of `len` bytes, in a chunk of `pool` unless that runs short.
-fn copy(file: &OwnedFd, offset: u64, len: usize, pool: &ChunkPool) -> io::Result<Bytes> {
+fn copy(file: &Passed, offset: u64, len: usize, pool: &ChunkPool) -> io::Result<Bytes> {
     if pool.is_stretched() {
         let mut packet = vec![0; len];
         read(file, &mut packet, offset)?;
@@ -239,7 +274,7 @@ fn copy(file: &OwnedFd, offset: u64, len: usize, pool: &ChunkPool) -> io::Result
     Ok(chunk.freeze(len))
 }
 
-fn read(file: &OwnedFd, mut to: &mut [u8], mut offset: u64) -> io::Result<()> {
+fn read(file: &Passed, mut to: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !to.is_empty() {
         match rustix::io::pread(file, &mut *to, offset) {
             Ok(0) => return Err(malformed()),

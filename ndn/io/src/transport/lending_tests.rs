@@ -32,7 +32,7 @@ impl Pair {
     fn borrower(&self, way: Borrow) -> Borrower {
         let file = self.memory.file().try_clone_to_owned().unwrap();
         let bytes = self.memory.bytes() as u64;
-        Borrower::new(file, bytes, way, self.far.peer_places()).unwrap()
+        Borrower::new(file.into(), bytes, way, self.far.peer_places()).unwrap()
     }
 
     /// A packet in the memory; `None` where all of it is used.
@@ -184,6 +184,23 @@ fn a_peer_that_frees_what_it_never_took_harms_itself_alone() {
 }
 
 #[test]
+fn a_peer_that_never_comes_to_one_packet_costs_no_more_for_the_others() {
+    let mut pair = pair(2);
+    let first = pair.packet(1).unwrap();
+    pair.lender.lend(&first).unwrap();
+    let other = pair.packet(2).unwrap();
+    let places = pair.far.peer_places();
+    for _ in 0..3 * PLACES {
+        let lent = pair.lender.lend(&other).expect("a place is free");
+        places
+            .state(lent.place.into())
+            .store(FREE, Ordering::Release);
+    }
+    assert!(pair.lender.untaken.len() <= PLACES);
+    assert!(pair.lender.untaken() <= PLACES * PACKET);
+}
+
+#[test]
 fn what_a_peer_may_be_reading_outlives_the_face() {
     for taken in [false, true] {
         let mut pair = pair(1);
@@ -197,7 +214,29 @@ fn what_a_peer_may_be_reading_outlives_the_face() {
         assert!(memory.take(Size::Packet).is_none(), "nobody else's yet");
         let kept = kept.unwrap_or_else(|| bytes(borrower.take(lent, &pool).unwrap()).0);
         assert!(kept.iter().all(|byte| *byte == 7));
+        drop(kept);
+        // Though no other face comes or goes.
+        let deadline = Instant::now() + 6 * LINGER;
+        while memory.take(Size::Packet).is_none() {
+            assert!(Instant::now() < deadline, "it is never let go");
+            std::thread::sleep(LINGER / 50);
+        }
     }
+}
+
+/// A page of such a file can be taken out of it under whoever has mapped it.
+#[test]
+fn memory_of_huge_pages_is_refused() {
+    use rustix::fs::MemfdFlags;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+    let Ok(file) = rustix::fs::memfd_create("t", flags) else {
+        eprintln!("skipped: this kernel makes no memory of huge pages");
+        return;
+    };
+    rustix::fs::ftruncate(&file, 2 << 20).unwrap();
+    rustix::fs::fcntl_add_seals(&file, SEALS).unwrap();
+    let refused = mapping::check_sealed(&file, SEALS, 2 << 20).unwrap_err();
+    assert!(refused.to_string().contains("huge pages"), "{refused}");
 }
 
 #[test]
@@ -207,9 +246,9 @@ fn memory_that_others_could_write_to_is_refused() {
     let sealed = rustix::fs::SealFlags::SHRINK | rustix::fs::SealFlags::GROW;
     rustix::fs::fcntl_add_seals(&file, sealed).unwrap();
     let places = || pair.far.peer_places();
-    assert!(Borrower::new(file, 1 << 20, Borrow::Keep, places()).is_err());
-    let plain: OwnedFd = tempfile::tempfile().unwrap().into();
-    assert!(Borrower::new(plain, 0, Borrow::Copy, places()).is_err());
+    assert!(Borrower::new(file.into(), 1 << 20, Borrow::Keep, places()).is_err());
+    let plain: std::os::fd::OwnedFd = tempfile::tempfile().unwrap().into();
+    assert!(Borrower::new(plain.into(), 0, Borrow::Copy, places()).is_err());
     let own = pair.memory.file().try_clone_to_owned().unwrap();
-    assert!(Borrower::new(own, 4096, Borrow::Copy, places()).is_err());
+    assert!(Borrower::new(own.into(), 4096, Borrow::Copy, places()).is_err());
 }

@@ -69,12 +69,12 @@ pub(crate) fn create(ring_bytes: usize) -> io::Result<(OwnedFd, Rings)> {
 ///
 /// # Errors
 /// Where the file is not sealed against shrinking, or of another size than `ring_bytes` says.
-pub(crate) fn open(file: &OwnedFd, ring_bytes: usize) -> io::Result<Rings> {
+pub(crate) fn open(file: impl AsFd, ring_bytes: usize) -> io::Result<Rings> {
     if !ring_bytes.is_power_of_two() || !(CONTROL_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
         let what = "the size of the rings is out of range";
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
-    mapping::check_sealed(file, SIZE_SEALS, total_bytes(ring_bytes) as u64)?;
+    mapping::check_sealed(&file, SIZE_SEALS, total_bytes(ring_bytes) as u64)?;
     Rings::map(file.as_fd(), ring_bytes, Side::Listener)
 }
 
