@@ -140,7 +140,7 @@ fn a_full_disk_loses_nothing() {
     assert!(fs::read(m.path("kept")).expect("read") == kept);
     fs::remove_file(m.path("ballast")).expect("removed");
     let mut end = 0;
-    for _ in 0..100 {
+    for _ in 0..1000 {
         end = content.len().min(at + 3_000_000);
         if file.write_all_at(&content[at..end], at as u64).is_ok() {
             at = end;

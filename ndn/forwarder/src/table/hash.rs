@@ -89,7 +89,12 @@ impl HashKey {
             let Ok((_, len, header)) = tlv::read_header(rest) else {
                 break;
             };
-            let (component, behind) = rest.split_at(header + len as usize);
+            // Checked, like all below: a packet used where its lender has it may be written to meanwhile.
+            let Some((component, behind)) =
+                rest.split_at_checked(header.saturating_add(len as usize))
+            else {
+                break;
+            };
             if behind.is_empty() || is_digest(behind) {
                 break;
             }
@@ -144,8 +149,11 @@ impl NameHashes {
         });
         let mut start = 0;
         while let Ok((_, len, header)) = tlv::read_header(&value[start..]) {
-            let end = start + header + len as usize;
-            state = key.absorb(state, &value[start..end]);
+            let end = (start + header).saturating_add(len as usize);
+            let Some(component) = value.get(start..end) else {
+                break;
+            };
+            state = key.absorb(state, component);
             self.steps.push(Step {
                 hash: key.finish(state),
                 end: end as u32,
