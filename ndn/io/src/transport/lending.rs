@@ -151,7 +151,10 @@ static LINGERING: AtomicUsize = AtomicUsize::new(0);
 
 fn linger(packets: Vec<Bytes>) {
     let count = packets.len();
-    let (Some(keeper), 1..) = (keeper(), count) else {
+    if count == 0 {
+        return;
+    }
+    let Some(keeper) = keeper() else {
         return;
     };
     let others = LINGERING.fetch_add(count, Ordering::Relaxed);
