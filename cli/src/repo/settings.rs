@@ -250,10 +250,10 @@ const SETTINGS: &[Setting] = &[
         key: "block_segment_size",
         kind: Kind::Size {
             min: 512,
-            max: 64_512,
+            max: 1_032_192,
         },
         default: Some("64512"),
-        help: "`trunkline.ndn.segment.bytes` of the cluster.",
+        help: "`trunkline.ndn.segment.bytes` of the cluster; `trunkline hadoop conf ndn` has it at 516096.",
     },
     Setting {
         section: "store",

@@ -57,7 +57,7 @@ pub use fixed::FixedData;
 pub use handle::Registry;
 pub use metadata::BlockMetadata;
 pub use node::NamedNode;
-pub use producer::StreamProducer;
+pub use producer::{Retain, StreamProducer};
 pub use pull::{Pull, PullSettings};
 pub use scalars::scalars;
 pub use seal::{KEY_ID_LEN, Opener, SEAL_LEN, Sealer, StreamKind, WRITE_KEY_LEN, WriteKey};

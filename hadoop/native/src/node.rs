@@ -11,7 +11,7 @@ use ndn_forwarder::{FaceScope, StrategyKind};
 use ndn_io::{
     App, AppHandle, FaceConfig, FaceUri, Lend, LinkOptions, ListenConfig, Node, NodeConfig,
 };
-use ndn_packet::{MAX_JUMBO_PACKET, Name};
+use ndn_packet::Name;
 
 use crate::blocks::BlockSource;
 use crate::budget::Budget;
@@ -23,9 +23,10 @@ use crate::fetch::{FetchSettings, Fetches};
 use crate::fixed::FixedData;
 use crate::manifest;
 use crate::metadata::BlockMetadata;
-use crate::producer::StreamProducer;
+use crate::producer::{Retain, StreamProducer};
 use crate::pull::{BUFFERED_WINDOWS, Pull, PullSettings};
 use crate::seal::{Opener, Sealer};
+use crate::segment::{DEFAULT_SEGMENT_BYTES, packet_bytes};
 use crate::status::{self, Opened};
 use crate::totals::Ended;
 
@@ -172,16 +173,20 @@ impl NamedNode {
         self.with_node(|node| Ok(node.listening().iter().map(ToString::to_string).collect()))
     }
 
-    /// Opens a producer of segments below `prefix` that retains the newest
-    /// `retain` of them.
+    /// Opens a producer of segments below `prefix`, of default size, that
+    /// retains the newest `retain` of them.
     ///
     /// # Errors
     /// When the node is closed, or the bound for retained bytes is reached.
     pub fn open_producer(&self, prefix: &Name, retain: usize) -> Result<Arc<StreamProducer>> {
+        let retain = Retain {
+            segments: retain,
+            segment_bytes: DEFAULT_SEGMENT_BYTES as usize,
+        };
         self.open_sealed_producer(prefix, retain, None)
     }
 
-    /// The same; with `sealer` all segments are sealed. No other producer may
+    /// The same of segments of any size; with `sealer` all are sealed. No other producer may
     /// have one of this key and kind.
     ///
     /// # Errors
@@ -189,12 +194,10 @@ impl NamedNode {
     pub fn open_sealed_producer(
         &self,
         prefix: &Name,
-        retain: usize,
+        retain: Retain,
         sealer: Option<Sealer>,
     ) -> Result<Arc<StreamProducer>> {
-        let share = self
-            .retention
-            .reserve((retain as u64).saturating_mul(MAX_JUMBO_PACKET as u64))?;
+        let share = self.retention.reserve(retain.bytes() as u64)?;
         let (producer, app) = StreamProducer::new(
             prefix,
             retain,
@@ -228,7 +231,8 @@ impl NamedNode {
         mut settings: PullSettings,
         opener: Option<Opener>,
     ) -> Result<Arc<Pull>> {
-        let bytes = |window: usize| (window * BUFFERED_WINDOWS * MAX_JUMBO_PACKET) as u64;
+        let packet = packet_bytes(settings.segment_bytes);
+        let bytes = |window: usize| (window * BUFFERED_WINDOWS * packet) as u64;
         let share = self
             .pulled
             .reserve_some(bytes(settings.window), bytes(MIN_WINDOW))?;

@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_endpoint::{Answer, Producer, ProducerConfig, ProducerStats};
-use ndn_io::{App, AppHandle, PacketBuffers};
-use ndn_packet::{Data, MAX_JUMBO_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
+use ndn_io::{App, AppHandle, PacketBuffer, PacketBuffers};
+use ndn_packet::{Data, MAX_STREAM_PACKET, Name, NetKind, NetPacket, PitToken, SigningKey};
 
 use crate::budget::Share;
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::seal::{SEAL_LEN, Sealer};
-use crate::segment::ChecksumType;
+use crate::segment::{ChecksumType, PACKET_OVERHEAD, packet_bytes};
 use crate::totals::Ended;
 use crate::verify::Verify;
 use crate::wire;
@@ -53,6 +53,11 @@ struct Inner {
 }
 
 impl Shared {
+    /// Memory for a packet with so many bytes of content.
+    fn buffer(&self, content: usize) -> Option<PacketBuffer> {
+        self.buffers.as_ref()?.take(content + PACKET_OVERHEAD)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,6 +80,23 @@ impl Shared {
     }
 }
 
+/// What a producer keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Retain {
+    /// The newest so many segments.
+    pub segments: usize,
+    /// Data bytes of a segment, at most.
+    pub segment_bytes: usize,
+}
+
+impl Retain {
+    /// What they take in memory at most.
+    pub(crate) fn bytes(self) -> usize {
+        self.segments
+            .saturating_mul(packet_bytes(self.segment_bytes))
+    }
+}
+
 /// One stream being produced.
 pub struct StreamProducer {
     shared: Arc<Shared>,
@@ -87,7 +109,7 @@ impl StreamProducer {
     /// `sealer` all segments are sealed.
     pub(crate) fn new(
         prefix: &Name,
-        retain: usize,
+        retain: Retain,
         share: Share,
         verify: Verify,
         sealer: Option<Sealer>,
@@ -95,8 +117,8 @@ impl StreamProducer {
         ended: Arc<Ended>,
     ) -> (Arc<Self>, Box<dyn App>) {
         let core = Producer::new(ProducerConfig {
-            retain_segments: retain,
-            retain_bytes: retain.saturating_mul(MAX_JUMBO_PACKET),
+            retain_segments: retain.segments,
+            retain_bytes: retain.bytes(),
             max_pending_interests: MAX_PENDING_INTERESTS,
             ..ProducerConfig::new(prefix.clone())
         });
@@ -173,7 +195,7 @@ impl StreamProducer {
         let packet = match &self.shared.sealer {
             None => Data::builder(&name).content_with(len, fill).sign_in(
                 &self.shared.verify.signer(checksum),
-                self.shared.buffers.as_ref().and_then(PacketBuffers::take),
+                self.shared.buffer(len),
             )?,
             Some(sealer) => Data::builder(&name)
                 .content_with(len + SEAL_LEN, |content| -> std::result::Result<(), E> {
@@ -184,9 +206,9 @@ impl StreamProducer {
                 // In private memory: until it is sealed the router must not see it. The seal tells more than any digest.
                 .sign(&SigningKey::Null)?,
         };
-        if packet.len() > MAX_JUMBO_PACKET {
+        if packet.len() > MAX_STREAM_PACKET {
             let text = format!(
-                "{name}: a packet of {} bytes is above the greatest, {MAX_JUMBO_PACKET}; \
+                "{name}: a packet of {} bytes is above the greatest, {MAX_STREAM_PACKET}; \
                  set trunkline.ndn.segment.bytes lower",
                 packet.len()
             );

@@ -22,7 +22,7 @@ use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
 use crate::rate_limit::RateLimit;
 use crate::seal::Opener;
-use crate::segment::SegmentDigest;
+use crate::segment::{SegmentDigest, packet_bytes};
 use crate::totals::Ended;
 use crate::verify::Verify;
 
@@ -54,6 +54,8 @@ pub struct PullSettings {
     pub first: u64,
     /// Last segment wanted, where it is known.
     pub last: Option<u64>,
+    /// Data bytes of a segment, at most: what is longer is not taken.
+    pub segment_bytes: usize,
     /// Interests in flight, at most.
     pub window: usize,
     /// The stream is being made: segments are asked for before they exist.
@@ -134,6 +136,7 @@ impl Pull {
             interest_lifetime: INTEREST_LIFETIME,
             give_up_after: GIVE_UP_AFTER,
             max_buffered_segments: settings.window * BUFFERED_WINDOWS,
+            max_packet_bytes: packet_bytes(settings.segment_bytes),
             first_ahead: if settings.live {
                 usize::MAX
             } else {

@@ -12,7 +12,7 @@
 //! ```
 //! All numbers are big-endian.
 
-use ndn_packet::sha256;
+use ndn_packet::{MAX_STREAM_PACKET, sha256};
 use thiserror::Error;
 
 /// Length of the header in bytes.
@@ -22,6 +22,18 @@ pub const MAGIC: [u8; 4] = *b"TLB1";
 /// Data bytes of a segment unless a setting says otherwise: 126 chunks of 512,
 /// which is one HDFS packet of default size.
 pub const DEFAULT_SEGMENT_BYTES: u32 = 64_512;
+
+/// Greatest packet of a segment with so many data bytes, in bytes: checksums take a 64th of them at most, or what is left
+/// of 64 KiB. As `SegmentHeader.maxBodyBytes` of the plug-in, and a KiB for name and header.
+pub const fn packet_bytes(segment_bytes: usize) -> usize {
+    let body = segment_bytes.saturating_add(segment_bytes / 64);
+    let body = if body < 65_536 { 65_536 } else { body };
+    let most = MAX_STREAM_PACKET - PACKET_OVERHEAD;
+    (if body < most { body } else { most }) + PACKET_OVERHEAD
+}
+
+/// More than what a packet of a segment has beside its content, in bytes.
+pub(crate) const PACKET_OVERHEAD: usize = 1024;
 
 /// Length of a [`SegmentDigest`] in bytes.
 pub const DIGEST_LEN: usize = 16;

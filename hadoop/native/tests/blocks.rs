@@ -33,6 +33,7 @@ fn read_and(reader: &NamedNode, mut before: impl FnMut(u64)) -> (BlockMetadata, 
     let settings = PullSettings {
         first: 0,
         last: Some(last),
+        segment_bytes: 64_512,
         window: 16,
         live: false,
     };

@@ -79,6 +79,7 @@ fn the_end_of_a_stream_is_an_error_past_it() {
     let settings = PullSettings {
         first: 1,
         last: Some(2),
+        segment_bytes: 64_512,
         window: 8,
         live: false,
     };
@@ -198,6 +199,7 @@ fn pull_of_damaged(block: u32, always: bool) -> (Node, AppHandle, Arc<NamedNode>
     let settings = PullSettings {
         first: 0,
         last: Some(29),
+        segment_bytes: 64_512,
         window: 8,
         live: false,
     };

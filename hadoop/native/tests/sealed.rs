@@ -12,7 +12,7 @@ use ndn_forwarder::FaceScope;
 use ndn_io::{App, FaceConfig, FaceUri, Node, NodeConfig};
 use ndn_packet::{Data, Name, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
-    ChecksumType, HEADER_LEN, KEY_ID_LEN, NamedNode, NativeError, Pull, PullSettings,
+    ChecksumType, HEADER_LEN, KEY_ID_LEN, NamedNode, NativeError, Pull, PullSettings, Retain,
     SegmentDigest, StreamKind, StreamProducer, WriteKey,
 };
 
@@ -31,7 +31,11 @@ fn sealed_name(key: &WriteKey) -> Name {
 
 fn produce(node: &NamedNode, key: &WriteKey) -> Arc<StreamProducer> {
     let sealer = key.sealer(StreamKind::Block);
-    node.open_sealed_producer(&sealed_name(key), 128, Some(sealer))
+    let retain = Retain {
+        segments: 128,
+        segment_bytes: 64_512,
+    };
+    node.open_sealed_producer(&sealed_name(key), retain, Some(sealer))
         .expect("a producer")
 }
 

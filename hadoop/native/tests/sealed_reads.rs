@@ -143,6 +143,7 @@ fn segments(granted: &Granted) -> (Name, PullSettings) {
     let settings = PullSettings {
         first: 0,
         last: Some(facts.length.div_ceil(facts.segment_bytes) - 1),
+        segment_bytes: 64_512,
         window: 16,
         live: false,
     };

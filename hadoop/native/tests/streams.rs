@@ -266,6 +266,7 @@ fn a_full_buffer_does_not_stall_its_reader() {
     let settings = PullSettings {
         first: 0,
         last: Some(399),
+        segment_bytes: 64_512,
         window: 8,
         live: false,
     };

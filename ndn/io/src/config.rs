@@ -29,8 +29,8 @@ pub struct LinkOptions {
     /// `None` takes what fits an Ethernet frame: 1472 over IPv4, 1452 over IPv6. No meaning on
     /// stream faces. Range 576 to 65507.
     pub mtu: Option<usize>,
-    /// Whether to offer jumbo packets (64 KiB and headers instead of 8800 bytes) to the peer;
-    /// they are used only if it offers them too.
+    /// Whether to offer jumbo packets to the peer, of up to 1 MiB by a stream (half the send queue where that is less)
+    /// and 64 KiB and headers by datagrams instead of 8800 bytes; they are used only if it offers them too.
     pub jumbo: bool,
     /// Whether to offer shared memory to a Unix peer; used only if it offers it too.
     pub shared_memory: bool,
@@ -261,8 +261,9 @@ pub struct MemoryConfig {
     /// applications hold on to them; when they run short, packets are copied out. At least 16 MiB; best as much as the
     /// content store and 128 MiB.
     pub receive_buffers_bytes: usize,
-    /// Most bytes that incomplete packets may take on all faces, at least 1 MiB. When they run short, the face that holds
-    /// most is the first whose oldest packets are given up.
+    /// Most bytes that incomplete packets may take on all faces, at least 1 MiB: fragments, and packets above 64 KiB of
+    /// streams. When they run short, the face that holds most is the first whose oldest packets are given up, and a
+    /// stream's packet is passed over.
     pub reassembly_bytes: usize,
     /// Most bytes of faces themselves, at least 1 MiB: 24 KiB each, 56 KiB more for a stream with jumbo packets, 98 KiB
     /// for one over TLS, two rings for one with shared memory. When they run short, no more peers are taken in, and no more is agreed to.

@@ -13,7 +13,7 @@ use crate::face::chunk::{BufferBudget, ChunkPool, READING_BYTES};
 use crate::face::hello::Hello;
 use crate::face::io::{Borrow, Borrowed};
 use crate::face::reader::{FrameReader, Next, ReadBuffers};
-use crate::memory::packets::{CHUNK_BYTES, PACKET_BYTES, PacketMemory, Size};
+use crate::memory::packets::{CHUNK_BYTES, PACKET_BYTES, PacketMemory, Size, Sizes};
 use crate::transport::lending::{Borrower, Lender};
 use crate::transport::shm::{self, PLACES, Rings};
 
@@ -42,7 +42,7 @@ fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
     let budgets = Budgets::of_one_face(READING_BYTES + 4 * CHUNK_BYTES);
     let budget = budgets.receive_buffers.clone();
     let mut buffers = ReadBuffers::new(&budgets);
-    let mut reader = FrameReader::new();
+    let mut reader = FrameReader::new(budgets.reassembly.share());
     let mut read = Read {
         frames: Vec::new(),
         oversize: 0,
@@ -190,7 +190,11 @@ impl Model {
 /// and tells of packets that are none. What was lent and is not freed is what it was; nothing is read outside of the memory.
 /// Each step: what, how much.
 pub fn lending(bytes: &[u8]) {
-    let memory = PacketMemory::new(0, 8 * PACKET_BYTES).expect("memory of packets");
+    let memory = PacketMemory::new(Sizes {
+        packets: 8 * PACKET_BYTES,
+        ..Sizes::default()
+    })
+    .expect("memory of packets");
     let (file, near) = shm::create(RING_BYTES).expect("shared memory");
     let far = shm::open(&file, RING_BYTES).expect("what was made");
     let mut lender = Lender::new(memory.clone(), near.own_places());

@@ -35,7 +35,7 @@ impl App for Lending {
                 to.copy_from_slice(content);
                 Ok::<(), ()>(())
             })
-            .sign_in(&SigningKey::DigestSha256, self.buffers.take())
+            .sign_in(&SigningKey::DigestSha256, self.buffers.take(66_560))
             .unwrap();
         let data = Data::parse(wire).unwrap();
         out.push(NetPacket::data(data).with_pit_token(packet.pit_token));

@@ -14,7 +14,7 @@
 //! | stream faces | [`tlv::frame_len`] finds where a packet ends |
 //!
 //! A packet toward a stranger has at most [`MAX_PACKET`] bytes; between two faces that agreed to it (by
-//! [`lp::LpPacket::max_packet_size`]) at most [`MAX_JUMBO_PACKET`].
+//! [`lp::LpPacket::max_packet_size`]) at most [`MAX_JUMBO_PACKET`] by datagrams, [`MAX_STREAM_PACKET`] by a stream.
 //!
 //! ```
 //! use ndn_packet::{Data, Name, SigningKey};
@@ -70,5 +70,9 @@ pub use verifier::Verifier;
 /// Greatest size in bytes of a network-layer or link-layer packet toward a stranger (NDN's practical limit).
 pub const MAX_PACKET: usize = 8800;
 
-/// Greatest size in bytes of a packet, headers included, on a face that has agreed to jumbo packets.
+/// Greatest size in bytes of a packet, headers included, on a face by datagrams that has agreed to jumbo packets: one
+/// fragment that is lost is a lost packet.
 pub const MAX_JUMBO_PACKET: usize = 64 * 1024 + 1024;
+
+/// Greatest size in bytes of a packet, headers included, on a stream face that has agreed to jumbo packets.
+pub const MAX_STREAM_PACKET: usize = 1024 * 1024;

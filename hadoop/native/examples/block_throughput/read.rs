@@ -72,6 +72,7 @@ fn read(node: &NamedNode, count: u64) -> Outcome {
     let settings = PullSettings {
         first: 0,
         last: Some(count - 1),
+        segment_bytes: 64_512,
         window: WINDOW,
         live: false,
     };

@@ -23,6 +23,7 @@ pub fn datanode(face: &str, count: u64) -> Outcome {
     let settings = PullSettings {
         first: 0,
         last: None,
+        segment_bytes: 64_512,
         window: WINDOW,
         live: true,
     };

@@ -173,12 +173,11 @@ fn make(shared: &Shared, served: &Served, asked: &Asked, name: &Name) -> io::Res
             let Some(header) = replica.header(segment) else {
                 return Ok(None);
             };
+            let len = HEADER_LEN + header.body_len();
             let made = Data::builder(name)
                 .final_block_id(ComponentBuf::segment(replica.last_segment()))
-                .content_with(HEADER_LEN + header.body_len(), |content| {
-                    replica.read(&header, content)
-                })
-                .sign_in(&shared.verify.signer(header.checksum), shared.buffer())?;
+                .content_with(len, |content| replica.read(&header, content))
+                .sign_in(&shared.verify.signer(header.checksum), shared.buffer(len))?;
             served_segment(shared, &header);
             Ok(Some(made))
         }

@@ -11,6 +11,7 @@ use super::request::BlockKey;
 use super::waiting::Waiting;
 use super::workers::Workers;
 use crate::outbox::Outbox;
+use crate::segment::PACKET_OVERHEAD;
 use crate::verify::Verify;
 
 /// What Java has answered, and is asked.
@@ -45,9 +46,9 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for a packet.
-    pub fn buffer(&self) -> Option<PacketBuffer> {
-        self.buffers.as_ref().and_then(PacketBuffers::take)
+    /// Memory for a packet with so many bytes of content.
+    pub fn buffer(&self, content: usize) -> Option<PacketBuffer> {
+        self.buffers.as_ref()?.take(content + PACKET_OVERHEAD)
     }
 
     /// The files of a block are not what they were said to be.

@@ -11,23 +11,28 @@ use super::arrays::{part, signed, signed_mut};
 use super::places::Places;
 use super::{Failure, OBJECTS, Object, call, keep, name, node, not_negative};
 use crate::error::NativeError;
+use crate::producer::Retain;
 use crate::pull::PullSettings;
 use crate::seal::{StreamKind, WRITE_KEY_LEN, WriteKey};
 use crate::segment::{DIGEST_LEN, HEADER_LEN, SegmentDigest, SegmentHeader};
 
-/// `long producerOpen(long node, String prefix, int retainSegments, byte[] key, int kind)`
+/// `long producerOpen(long node, String prefix, int segmentBytes, int retainSegments, byte[] key, int kind)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerOpen<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     handle: jlong,
     prefix: JString<'local>,
+    segment_bytes: jint,
     retain_segments: jint,
     key: JByteArray<'local>,
     kind: jint,
 ) -> jlong {
     call(env, |env| {
-        let retain = at_least_one("segments to retain", retain_segments)?;
+        let retain = Retain {
+            segments: at_least_one("segments to retain", retain_segments)?,
+            segment_bytes: at_least_one("bytes of a segment", segment_bytes)?,
+        };
         let prefix = name(env, &prefix)?;
         let sealer = write_key(env, &key, kind)?.map(|(key, kind)| key.sealer(kind));
         let node = node(handle)?;
@@ -164,8 +169,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerClose<'local>
     })
 }
 
-/// `long pullOpen(long node, String prefix, long firstSegment, int window, boolean live, long last,
-/// byte[] key, int kind)`
+/// `long pullOpen(long node, String prefix, int segmentBytes, long firstSegment, int window,
+/// boolean live, long last, byte[] key, int kind)`
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)] // the signature is Java's
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
@@ -173,6 +178,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
     _class: JClass<'local>,
     handle: jlong,
     prefix: JString<'local>,
+    segment_bytes: jint,
     first_segment: jlong,
     window: jint,
     live: jboolean,
@@ -185,6 +191,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_pullOpen<'local>(
         let settings = PullSettings {
             first: not_negative("first segment", first_segment)?,
             last: u64::try_from(last).ok(),
+            segment_bytes: at_least_one("bytes of a segment", segment_bytes)?,
             window: at_least_one("window", window)?,
             live,
         };

@@ -138,6 +138,7 @@ pub fn live(window: usize) -> PullSettings {
     PullSettings {
         first: 0,
         last: None,
+        segment_bytes: 64_512,
         window,
         live: true,
     }

@@ -15,7 +15,7 @@ use super::{Driver, DriverOptions, random_u64};
 use crate::config::{Lend, ListenConfig, NodeConfig};
 use crate::error::StartError;
 use crate::face::budgets::Budgets;
-use crate::memory::packets::PacketMemory;
+use crate::memory::packets::{PacketMemory, Sizes};
 use crate::uri::FaceUri;
 
 /// Outputs carried out at once where applications answer to them with more.
@@ -86,11 +86,14 @@ fn packet_memory(config: &NodeConfig) -> Option<Arc<PacketMemory>> {
     if received + made == 0 {
         return None;
     }
-    PacketMemory::new(received, received + made)
-        .inspect_err(
-            |error| tracing::warn!(%error, "no memory to lend packets from; they are sent"),
-        )
-        .ok()
+    PacketMemory::new(Sizes {
+        chunks: received,
+        packets: received + made,
+        // Packets of half such a piece fill as many bytes.
+        large: 2 * (received + made),
+    })
+    .inspect_err(|error| tracing::warn!(%error, "no memory to lend packets from; they are sent"))
+    .ok()
 }
 
 impl<C: NodeCore> Driver<C> {

@@ -100,6 +100,8 @@ pub(crate) struct ChunkPool {
 
 struct Shared {
     chunk_bytes: usize,
+    /// A chunk is for one packet, which may be much shorter: what is filled is counted, as no more pages are used.
+    counts_filled: bool,
     max_idle: usize,
     budget: Arc<BufferBudget>,
     live: AtomicUsize,
@@ -117,13 +119,15 @@ enum Store {
 /// A chunk being filled by one reader.
 pub(crate) struct Chunk {
     memory: Option<Store>,
+    /// Its bytes within the budget.
+    counted: usize,
     home: Arc<Shared>,
 }
 
 impl ChunkPool {
     /// A pool that keeps at most `max_idle` unused chunks, all within `budget`.
     pub fn new(chunk_bytes: usize, max_idle: usize, budget: &Arc<BufferBudget>) -> Self {
-        Self::made(chunk_bytes, max_idle, budget, None)
+        Self::made(chunk_bytes, false, max_idle, budget, None)
     }
 
     /// A pool of chunks of this size, out of `memory` as long as there are any.
@@ -134,11 +138,12 @@ impl ChunkPool {
         budget: &Arc<BufferBudget>,
     ) -> Self {
         let lent = memory.map(|memory| (memory.clone(), size));
-        Self::made(size.bytes(), max_idle, budget, lent)
+        Self::made(size.bytes(), size == Size::Large, max_idle, budget, lent)
     }
 
     fn made(
         chunk_bytes: usize,
+        counts_filled: bool,
         max_idle: usize,
         budget: &Arc<BufferBudget>,
         lent: Option<(Arc<PacketMemory>, Size)>,
@@ -146,6 +151,7 @@ impl ChunkPool {
         Self {
             shared: Arc::new(Shared {
                 chunk_bytes,
+                counts_filled,
                 max_idle,
                 budget: budget.clone(),
                 live: AtomicUsize::new(0),
@@ -181,6 +187,7 @@ impl ChunkPool {
             used.fetch_add(shared.chunk_bytes, Ordering::Relaxed);
             return Chunk {
                 memory: Some(Store::Lent(piece)),
+                counted: shared.chunk_bytes,
                 home: shared.clone(),
             };
         }
@@ -196,6 +203,7 @@ impl ChunkPool {
         });
         Chunk {
             memory: Some(Store::Own(memory)),
+            counted: shared.chunk_bytes,
             home: shared.clone(),
         }
     }
@@ -203,7 +211,13 @@ impl ChunkPool {
 
 impl Chunk {
     /// Ends the filling: the chunk's first `len` bytes, to be cut into packets.
-    pub fn freeze(self, len: usize) -> Bytes {
+    pub fn freeze(mut self, len: usize) -> Bytes {
+        if self.home.counts_filled {
+            let filled = len.next_multiple_of(4096).min(self.counted);
+            let used = &self.home.budget.used;
+            used.fetch_sub(self.counted - filled, Ordering::Relaxed);
+            self.counted = filled;
+        }
         let mut bytes = Bytes::from_owner(self);
         bytes.truncate(len);
         bytes
@@ -239,13 +253,14 @@ impl Drop for Chunk {
                 let idle = &self.home.idle;
                 let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
                 if idle.len() < self.home.max_idle && !self.home.budget.is_stretched() {
+                    used.fetch_add(memory.len() - self.counted, Ordering::Relaxed);
                     idle.push(memory);
                 } else {
-                    used.fetch_sub(memory.len(), Ordering::Relaxed);
+                    used.fetch_sub(self.counted, Ordering::Relaxed);
                 }
             }
             Some(Store::Lent(_)) => {
-                used.fetch_sub(self.home.chunk_bytes, Ordering::Relaxed);
+                used.fetch_sub(self.counted, Ordering::Relaxed);
             }
             None => {}
         }

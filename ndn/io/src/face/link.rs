@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ndn_forwarder::CongestionMarker;
 use ndn_packet::lp::{Lent, LpPacket, Reassembler, ReassemblerConfig, ReassemblyError};
-use ndn_packet::{DecodeError, MAX_JUMBO_PACKET, MAX_PACKET, NetKind, NetPacket, Packet};
+use ndn_packet::{
+    DecodeError, MAX_JUMBO_PACKET, MAX_PACKET, MAX_STREAM_PACKET, NetKind, NetPacket, Packet,
+};
 
 use crate::config::LinkOptions;
 use crate::face::address_proof::AddressProof;
@@ -113,6 +115,8 @@ impl Reassembly {
 /// Link service of one face.
 pub(crate) struct Link {
     jumbo: bool,
+    /// Greatest packet in bytes, where the peer takes it too.
+    most: usize,
     /// Obey and give face ids in link headers: between a forwarder and local applications.
     pub local_fields: bool,
     said_hello: bool,
@@ -129,6 +133,7 @@ impl Link {
     pub fn new(options: &LinkOptions) -> Self {
         Self {
             jumbo: options.jumbo,
+            most: MAX_STREAM_PACKET.min((options.send_queue_bytes / 2).max(MAX_JUMBO_PACKET)),
             local_fields: false,
             said_hello: false,
             peer_max: None,
@@ -143,6 +148,7 @@ impl Link {
     /// `share` of the node's bytes for them.
     pub fn by_datagrams(options: &LinkOptions, challenge: u64, share: Share) -> Self {
         Self {
+            most: MAX_JUMBO_PACKET,
             proof: Some(AddressProof::new(challenge)),
             reassembly: Some(Reassembly {
                 reassembler: Reassembler::new(ReassemblerConfig {
@@ -161,7 +167,7 @@ impl Link {
     /// Largest frame, in bytes, that both ends have agreed to.
     pub fn limit(&self) -> usize {
         match self.peer_max {
-            Some(max) if self.said_hello && self.jumbo => max.clamp(MAX_PACKET, MAX_JUMBO_PACKET),
+            Some(max) if self.said_hello && self.jumbo => max.clamp(MAX_PACKET, self.most),
             _ => MAX_PACKET,
         }
     }
@@ -182,7 +188,7 @@ impl Link {
         self.said_hello = true;
         self.agree();
         let mut hello = Hello {
-            max_packet: self.jumbo.then_some(MAX_JUMBO_PACKET as u64),
+            max_packet: self.jumbo.then_some(self.most as u64),
             shm_able,
             ..Hello::default()
         };

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ndn_packet::{DecodeError, tlv};
+use ndn_packet::{DecodeError, MAX_JUMBO_PACKET, tlv};
 
+use crate::face::budget::Share;
 use crate::face::budgets::Budgets;
 use crate::face::chunk::{Chunk, ChunkPool, Hold, SmallFrames};
 use crate::memory::packets::{CHUNK_BYTES, PacketMemory, Size};
@@ -15,6 +16,10 @@ const FREEZE_FROM: usize = CHUNK_BYTES / 4;
 /// A frame above the agreed size is skipped up to this length; beyond, it is no frame at all.
 const MAX_SKIP: u64 = 16 << 20;
 
+/// Bytes read at once behind a frame that had memory of its own: the next one is likely to want some, too, and what has
+/// been read of it by then is copied there.
+const AFTER_LARGE: usize = 4096;
+
 /// Readers that may keep a chunk from turn to turn: 8 MiB in all. The others keep the beginning of a frame alone.
 const HOLDERS: usize = 32;
 
@@ -22,7 +27,9 @@ const HOLDERS: usize = 32;
 pub(crate) struct ReadBuffers {
     pub pool: ChunkPool,
     /// For packets that a peer has lent.
-    pub packets: ChunkPool,
+    packets: ChunkPool,
+    /// For packets above the size that datagrams have, however they come.
+    large: ChunkPool,
     pub small: SmallFrames,
     /// What the chunks lie in, where local peers may be lent packets.
     pub memory: Option<Arc<PacketMemory>>,
@@ -35,18 +42,34 @@ impl ReadBuffers {
         Self {
             pool: ChunkPool::within(memory, Size::Chunk, 16, budget),
             packets: ChunkPool::within(memory, Size::Packet, 128, budget),
+            large: ChunkPool::within(memory, Size::Large, 16, budget),
             small: SmallFrames::default(),
             memory: budgets.memory.clone(),
+        }
+    }
+
+    /// The pool of pieces for one packet of so many bytes.
+    pub fn of_packets(&self, bytes: usize) -> &ChunkPool {
+        match Size::for_packet(bytes) {
+            Size::Large => &self.large,
+            _ => &self.packets,
         }
     }
 }
 
 /// Reads one stream, in turns. Between turns it keeps the beginning of a frame at most, or it is one of the few that
-/// keep a chunk with frames still to be cut.
+/// keep a chunk with frames still to be cut. A frame that no datagram would hold is read into memory of its own, within
+/// what incomplete packets may take.
 pub(crate) struct FrameReader {
     state: State,
-    /// Bytes of a frame above the limit that are still to come.
+    /// What its frame takes of the bytes of incomplete packets.
+    incomplete: Share,
+    /// The last frame was one with memory of its own.
+    after_large: bool,
+    /// Bytes of a frame that is passed over that are still to come.
     skip: usize,
+    /// It is passed over since there is no memory for it.
+    no_room: bool,
     /// Its chunk is one of the few that are kept from turn to turn.
     hold: Option<Hold>,
 }
@@ -64,6 +87,12 @@ enum State {
     },
     /// A full chunk being cut; `at` is where the next frame begins.
     Cutting { bytes: Bytes, at: usize },
+    /// The first bytes (`filled`) of a frame of `len`, with memory of its own.
+    Large {
+        chunk: Chunk,
+        filled: usize,
+        len: usize,
+    },
 }
 
 /// What stands at the reader's place in the stream.
@@ -71,15 +100,21 @@ pub(crate) enum Next {
     Frame(Bytes),
     /// A frame above the limit was passed over.
     Oversize,
+    /// A frame was passed over for which there is no memory now.
+    NoRoom,
     /// No whole frame: read on.
     More,
 }
 
 impl FrameReader {
-    pub fn new() -> Self {
+    /// A reader that takes memory for incomplete frames out of `incomplete`.
+    pub fn new(incomplete: Share) -> Self {
         Self {
             state: State::Empty,
+            incomplete,
+            after_large: false,
             skip: 0,
+            no_room: false,
             hold: None,
         }
     }
@@ -87,7 +122,8 @@ impl FrameReader {
     /// Whether whole frames may be left in the chunk at a turn's end. Where too many readers do so already, this one
     /// reads little at once and cuts all of it.
     pub fn may_keep(&self, pool: &ChunkPool) -> bool {
-        self.hold.is_some() || pool.budget().holders() < HOLDERS
+        let is_large = matches!(self.state, State::Large { .. });
+        is_large || self.hold.is_some() || pool.budget().holders() < HOLDERS
     }
 
     /// Ends a turn. `more` says that frames may lie in the chunk uncut; else there is the beginning of one at most.
@@ -97,7 +133,7 @@ impl FrameReader {
             self.hold = pool.budget().hold(most);
         }
         match &self.state {
-            State::Empty | State::Begun(_) => self.hold = None,
+            State::Empty | State::Begun(_) | State::Large { .. } => self.hold = None,
             State::Filling { filled: 0, .. } => self.clear_chunk(),
             State::Filling { chunk, at, filled } if self.hold.is_none() => {
                 let begun = chunk.as_ref()[*at..*filled].into();
@@ -117,7 +153,10 @@ impl FrameReader {
     }
 
     /// Spare bytes to read into, `most` of them; never none.
-    pub fn spare(&mut self, pool: &ChunkPool, most: usize) -> &mut [u8] {
+    pub fn spare(&mut self, pool: &ChunkPool, mut most: usize) -> &mut [u8] {
+        if self.after_large {
+            most = most.min(AFTER_LARGE);
+        }
         if matches!(self.state, State::Empty | State::Begun(_)) {
             let mut chunk = pool.take();
             let mut filled = 0;
@@ -137,6 +176,11 @@ impl FrameReader {
                 let most = most.min(spare.len());
                 &mut spare[..most]
             }
+            State::Large { chunk, filled, len } => {
+                let spare = &mut chunk.as_mut()[*filled..*len];
+                let most = most.min(spare.len());
+                &mut spare[..most]
+            }
             // `next` has said `More` before anybody reads on, and that leaves no chunk uncut.
             State::Empty | State::Begun(_) | State::Cutting { .. } => &mut [],
         }
@@ -144,7 +188,7 @@ impl FrameReader {
 
     /// `n` bytes were read into the spare ones.
     pub fn filled(&mut self, n: usize) {
-        if let State::Filling { filled, .. } = &mut self.state {
+        if let State::Filling { filled, .. } | State::Large { filled, .. } = &mut self.state {
             *filled += n;
         }
     }
@@ -152,6 +196,7 @@ impl FrameReader {
     /// Forgets what is held: the rest of what was read is no frame.
     pub fn clear(&mut self) {
         self.clear_chunk();
+        self.incomplete.set(0);
         self.skip = 0;
     }
 
@@ -162,6 +207,8 @@ impl FrameReader {
     pub fn next(&mut self, limit: usize, buffers: &mut ReadBuffers) -> Result<Next, DecodeError> {
         let held = match &self.state {
             State::Empty | State::Begun(_) => return Ok(Next::More),
+            State::Large { filled, len, .. } if filled < len => return Ok(Next::More),
+            State::Large { .. } => return Ok(Next::Frame(self.whole(&buffers.large))),
             State::Filling { chunk, at, filled } => &chunk.as_ref()[*at..*filled],
             State::Cutting { bytes, at } => &bytes[*at..],
         };
@@ -173,11 +220,19 @@ impl FrameReader {
                 self.compact(buffers);
                 return Ok(Next::More);
             }
-            return Ok(Next::Oversize);
+            return Ok(if std::mem::take(&mut self.no_room) {
+                Next::NoRoom
+            } else {
+                Next::Oversize
+            });
         }
         let len = match tlv::frame_len(held, limit) {
             Ok(Some(len)) => len,
             Ok(None) => {
+                let len = tlv::announced_len(held).unwrap_or(0) as usize;
+                if len > MAX_JUMBO_PACKET {
+                    return self.begin_large(len, limit, buffers);
+                }
                 self.compact(buffers);
                 return Ok(Next::More);
             }
@@ -190,13 +245,50 @@ impl FrameReader {
         let frame = if SmallFrames::takes(len) {
             buffers.small.copy(&held[..len])
         } else {
-            self.large(len, &buffers.pool)
+            self.slice(len, &buffers.pool)
         };
+        self.after_large = false;
         self.advance(len);
         Ok(Next::Frame(frame))
     }
 
-    fn large(&mut self, len: usize, pool: &ChunkPool) -> Bytes {
+    /// Gives the frame that begins here, of `len` bytes, memory of its own; where there is none it is passed over.
+    fn begin_large(
+        &mut self,
+        len: usize,
+        limit: usize,
+        buffers: &mut ReadBuffers,
+    ) -> Result<Next, DecodeError> {
+        if !self.incomplete.grows(len) {
+            (self.skip, self.no_room) = (len, true);
+            return self.next(limit, buffers);
+        }
+        let mut chunk = buffers.large.take();
+        let begun = match &self.state {
+            State::Filling { chunk, at, filled } => &chunk.as_ref()[*at..*filled],
+            State::Cutting { bytes, at } => &bytes[*at..],
+            State::Empty | State::Begun(_) | State::Large { .. } => &[],
+        };
+        let filled = begun.len();
+        chunk.as_mut()[..filled].copy_from_slice(begun);
+        self.state = State::Large { chunk, filled, len };
+        Ok(Next::More)
+    }
+
+    /// The frame that had memory of its own, all of which has come.
+    fn whole(&mut self, pool: &ChunkPool) -> Bytes {
+        self.incomplete.set(0);
+        self.after_large = true;
+        match std::mem::replace(&mut self.state, State::Empty) {
+            State::Large { chunk, len, .. } if pool.is_stretched() => {
+                Bytes::copy_from_slice(&chunk.as_ref()[..len])
+            }
+            State::Large { chunk, len, .. } => chunk.freeze(len),
+            _ => Bytes::new(),
+        }
+    }
+
+    fn slice(&mut self, len: usize, pool: &ChunkPool) -> Bytes {
         match &self.state {
             State::Filling { chunk, at, filled }
                 if *filled < FREEZE_FROM || pool.is_stretched() =>
@@ -212,17 +304,17 @@ impl FrameReader {
                         at,
                     };
                 }
-                self.large(len, pool)
+                self.slice(len, pool)
             }
             State::Cutting { bytes, at } => bytes.slice(*at..*at + len),
-            State::Empty | State::Begun(_) => Bytes::new(),
+            State::Empty | State::Begun(_) | State::Large { .. } => Bytes::new(),
         }
     }
 
     fn advance(&mut self, len: usize) {
         match &mut self.state {
             State::Filling { at, .. } | State::Cutting { at, .. } => *at += len,
-            State::Empty | State::Begun(_) => {}
+            State::Empty | State::Begun(_) | State::Large { .. } => {}
         }
     }
 
@@ -253,7 +345,7 @@ impl FrameReader {
                     filled: rest.len(),
                 }
             }
-            state @ (State::Empty | State::Begun(_)) => state,
+            state @ (State::Empty | State::Begun(_) | State::Large { .. }) => state,
         };
     }
 }
@@ -261,7 +353,9 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::budget::Budget;
     use crate::face::chunk::READING_BYTES;
+    use ndn_packet::MAX_STREAM_PACKET;
 
     fn frame(len: usize, fill: u8) -> Vec<u8> {
         let mut out = Vec::new();
@@ -271,8 +365,9 @@ mod tests {
 
     /// Feeds `stream` in reads of the given sizes and returns the frames' fill bytes and sizes.
     fn cut(stream: &[u8], reads: &[usize], limit: usize) -> (Vec<(u8, usize)>, usize) {
-        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(usize::MAX));
-        let mut reader = FrameReader::new();
+        let budgets = Budgets::of_one_face(usize::MAX);
+        let mut buffers = ReadBuffers::new(&budgets);
+        let mut reader = FrameReader::new(budgets.reassembly.share());
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
         while at < stream.len() {
@@ -288,6 +383,7 @@ mod tests {
                 match reader.next(limit, &mut buffers).unwrap() {
                     Next::Frame(f) => frames.push((f[f.len() - 1], f.len())),
                     Next::Oversize => oversize += 1,
+                    Next::NoRoom => panic!("no bound"),
                     Next::More => break,
                 }
             }
@@ -317,12 +413,91 @@ mod tests {
     }
 
     #[test]
+    fn large_frames_come_whole_with_small_ones_between_them() {
+        let mut stream = Vec::new();
+        let mut expected = Vec::new();
+        for i in 0..60usize {
+            let wire = frame(
+                [516_096, 10, 66_600, 1_000_000, 300_000, 8000][i % 6],
+                i as u8,
+            );
+            expected.push((i as u8, wire.len()));
+            stream.extend_from_slice(&wire);
+        }
+        for reads in [&[CHUNK_BYTES][..], &[5000], &[70_000, 3, 200_000]] {
+            let (frames, oversize) = cut(&stream, reads, MAX_STREAM_PACKET);
+            assert_eq!((frames, oversize), (expected.clone(), 0));
+        }
+    }
+
+    #[test]
+    fn large_frames_that_do_not_go_on_take_what_incomplete_packets_may() {
+        let budgets = Budgets {
+            reassembly: Budget::new(8 << 20),
+            ..Budgets::of_one_face(usize::MAX)
+        };
+        let mut buffers = ReadBuffers::new(&budgets);
+        let wire = frame(1_000_000, 7);
+        let part = &wire[..3000];
+        let mut readers: Vec<_> = (0..20)
+            .map(|_| FrameReader::new(budgets.reassembly.share()))
+            .collect();
+        for reader in &mut readers {
+            reader.spare(&buffers.pool, usize::MAX)[..part.len()].copy_from_slice(part);
+            reader.filled(part.len());
+            let next = reader.next(MAX_STREAM_PACKET, &mut buffers);
+            assert!(matches!(next, Ok(Next::More)));
+            reader.end_turn(&buffers.pool, false);
+        }
+        assert_eq!(buffers.large.live(), 8);
+        assert_eq!(budgets.reassembly.used(), 8 * wire.len());
+        let feed = |reader: &mut FrameReader, buffers: &mut ReadBuffers, mut rest: &[u8]| {
+            let mut got = Vec::new();
+            while !rest.is_empty() {
+                let spare = reader.spare(&buffers.pool, usize::MAX);
+                let n = spare.len().min(rest.len());
+                spare[..n].copy_from_slice(&rest[..n]);
+                reader.filled(n);
+                rest = &rest[n..];
+                loop {
+                    match reader.next(MAX_STREAM_PACKET, buffers).unwrap() {
+                        Next::More => break,
+                        next => got.push(next),
+                    }
+                }
+            }
+            got
+        };
+        let more = [&wire[part.len()..], &frame(10, 1)].concat();
+        for (i, reader) in readers.iter_mut().enumerate() {
+            let got = feed(reader, &mut buffers, &more);
+            let [first, Next::Frame(second)] = &got[..] else {
+                panic!("{} of {i}", got.len())
+            };
+            match first {
+                Next::Frame(first) => assert!(i < 8 && first[..] == wire[..]),
+                Next::NoRoom => assert!(i >= 8),
+                _ => panic!("{i}"),
+            }
+            assert_eq!(second.len(), 12);
+            reader.end_turn(&buffers.pool, false);
+        }
+        assert_eq!((budgets.reassembly.used(), buffers.large.live()), (0, 0));
+        let [Next::Frame(again)] = &feed(&mut readers[19], &mut buffers, &wire)[..] else {
+            panic!("there is room again")
+        };
+        assert_eq!(again[..], wire[..]);
+    }
+
+    #[test]
     fn readers_without_number_that_wait_for_the_rest_of_a_frame_hold_few_chunks() {
         let budgets = Budgets::of_one_face(usize::MAX);
         let budget = &budgets.receive_buffers;
         let mut buffers = ReadBuffers::new(&budgets);
         let wire = frame(5000, 7);
-        let mut readers: Vec<_> = (0..1000).map(|_| FrameReader::new()).collect();
+        let mut readers: Vec<_> = (0..1000)
+            .map(|_| FrameReader::new(budgets.reassembly.share()))
+            .collect();
         for part in [&wire[..1], &wire[1..4000]] {
             for reader in &mut readers {
                 reader.spare(&buffers.pool, usize::MAX)[..part.len()].copy_from_slice(part);
@@ -358,8 +533,9 @@ mod tests {
 
     #[test]
     fn kept_packets_hold_a_bounded_number_of_chunks() {
-        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(READING_BYTES + 8 * CHUNK_BYTES));
-        let mut reader = FrameReader::new();
+        let budgets = Budgets::of_one_face(READING_BYTES + 8 * CHUNK_BYTES);
+        let mut buffers = ReadBuffers::new(&budgets);
+        let mut reader = FrameReader::new(budgets.reassembly.share());
         let one = frame(5000, 1);
         let many = one.repeat(CHUNK_BYTES / one.len());
         let mut kept = Vec::new();
@@ -382,13 +558,14 @@ mod tests {
 
     #[test]
     fn no_stream_of_frames() {
-        let mut buffers = ReadBuffers::new(&Budgets::of_one_face(usize::MAX));
+        let budgets = Budgets::of_one_face(usize::MAX);
+        let mut buffers = ReadBuffers::new(&budgets);
         for bytes in [
             &[0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff][..],
             &[0, 0],
             &[0x06, 0xfd, 0, 1],
         ] {
-            let mut reader = FrameReader::new();
+            let mut reader = FrameReader::new(budgets.reassembly.share());
             reader.spare(&buffers.pool, usize::MAX)[..bytes.len()].copy_from_slice(bytes);
             reader.filled(bytes.len());
             assert!(reader.next(8800, &mut buffers).is_err(), "{bytes:?}");

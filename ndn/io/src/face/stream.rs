@@ -25,7 +25,8 @@ const SMALL_READ: usize = 16 << 10;
 /// Room to ask for before a packet is lent: more than any header that is sent in its place.
 const MOST_LENT_HEADER: usize = 256;
 
-/// What a face may keep of a jumbo packet beyond what it may of any.
+/// What a face may keep of a jumbo packet beyond what it may of any; what is still longer is counted as an incomplete
+/// packet.
 const JUMBO_BYTES: usize = MAX_JUMBO_PACKET - MAX_PACKET;
 
 fn no_memory_left() -> io::Error {
@@ -100,7 +101,7 @@ impl StreamFace {
             conn,
             // Where shared memory takes over, the bytes before the switch are to stay before it.
             queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
-            reader: FrameReader::new(),
+            reader: FrameReader::new(budgets.reassembly.share()),
             owed: 0,
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
@@ -231,6 +232,7 @@ impl StreamFace {
                     Received::Nothing => {}
                 },
                 Ok(Next::Oversize) => self.link.counters.oversize_in += 1,
+                Ok(Next::NoRoom) => self.link.counters.reassembly_drops += 1,
                 Ok(Next::More) => return Ok(true),
                 Err(error) => {
                     self.link.counters.malformed += 1;
@@ -250,7 +252,8 @@ impl StreamFace {
         buffers: &ReadBuffers,
         packets: &mut Vec<NetPacket>,
     ) -> io::Result<usize> {
-        let taken = self.conn.take_lent(lent, &buffers.packets);
+        let pool = buffers.of_packets(lent.len as usize);
+        let taken = self.conn.take_lent(lent, pool);
         let borrowed = taken.inspect_err(|_| self.link.counters.malformed += 1)?;
         let (packet, in_place) = match borrowed {
             Borrowed::Copied(packet) => (packet, false),

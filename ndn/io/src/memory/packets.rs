@@ -12,15 +12,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ndn_packet::MAX_JUMBO_PACKET;
+use ndn_packet::{MAX_JUMBO_PACKET, MAX_STREAM_PACKET};
 use rustix::fs::SealFlags;
 
 use super::mapping::{self, Access, Mapping};
 
 /// Bytes of a piece for many packets, what a stream is read into.
 pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
-/// Bytes of a piece for one packet: the greatest, and a little for whoever makes it.
+/// Bytes of a piece for one packet of the size that datagrams have at most, and a little for whoever makes it.
 pub(crate) const PACKET_BYTES: usize = MAX_JUMBO_PACKET + 3 * 1024;
+/// Bytes of a piece for one packet of any size, and a little for whoever makes it.
+pub(crate) const LARGE_BYTES: usize = MAX_STREAM_PACKET + 4 * 1024;
 
 /// How the file of such memory is sealed.
 pub(crate) const SEALS: SealFlags = SealFlags::SHRINK
@@ -32,14 +34,25 @@ pub(crate) const SEALS: SealFlags = SealFlags::SHRINK
 pub(crate) enum Size {
     Chunk,
     Packet,
+    Large,
 }
 
 impl Size {
+    /// The piece for one packet of so many bytes.
+    pub const fn for_packet(bytes: usize) -> Self {
+        if bytes <= PACKET_BYTES {
+            Size::Packet
+        } else {
+            Size::Large
+        }
+    }
+
     /// Bytes of a piece.
     pub const fn bytes(self) -> usize {
         match self {
             Size::Chunk => CHUNK_BYTES,
             Size::Packet => PACKET_BYTES,
+            Size::Large => LARGE_BYTES,
         }
     }
 }
@@ -50,6 +63,15 @@ pub(crate) struct PacketMemory {
     map: Mapping,
     chunks: Region,
     packets: Region,
+    large: Region,
+}
+
+/// How much of such memory there is, in bytes of each size; none is taken before it is used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sizes {
+    pub chunks: usize,
+    pub packets: usize,
+    pub large: usize,
 }
 
 /// Equal pieces in a row.
@@ -69,20 +91,21 @@ struct Free {
 }
 
 impl PacketMemory {
-    /// Memory of `chunk_bytes` in chunks and `packet_bytes` in pieces for one packet, about.
+    /// Memory of so many bytes in pieces of each size, about.
     ///
     /// # Errors
     /// Where the system gives no such memory: before Linux 5.1 it can't be sealed so.
-    pub fn new(chunk_bytes: usize, packet_bytes: usize) -> io::Result<Arc<Self>> {
+    pub fn new(sizes: Sizes) -> io::Result<Arc<Self>> {
         let region = |size: Size, start, bytes: usize| Region {
             size,
             start,
             count: u32::try_from(bytes / size.bytes()).unwrap_or(u32::MAX),
             free: Mutex::default(),
         };
-        let chunks = region(Size::Chunk, 0, chunk_bytes);
-        let packets = region(Size::Packet, chunks.end(), packet_bytes);
-        let bytes = packets.end().next_multiple_of(4096).max(4096);
+        let chunks = region(Size::Chunk, 0, sizes.chunks);
+        let packets = region(Size::Packet, chunks.end(), sizes.packets);
+        let large = region(Size::Large, packets.end(), sizes.large);
+        let bytes = large.end().next_multiple_of(4096).max(4096);
         let file = mapping::memory_file("trunkline-packets", bytes)?;
         let map = Mapping::new(file.as_fd(), bytes, Access::ReadWrite)?;
         rustix::fs::fcntl_add_seals(&file, SEALS | SealFlags::SEAL)?;
@@ -91,6 +114,7 @@ impl PacketMemory {
             map,
             chunks,
             packets,
+            large,
         }))
     }
 
@@ -135,6 +159,7 @@ impl PacketMemory {
         match size {
             Size::Chunk => &self.chunks,
             Size::Packet => &self.packets,
+            Size::Large => &self.large,
         }
     }
 }
@@ -201,10 +226,13 @@ impl Drop for Piece {
 pub struct PacketBuffers(pub(crate) Arc<PacketMemory>);
 
 impl PacketBuffers {
-    /// Memory for one packet of any size; what an earlier packet has left is in it. `None` where so many packets are kept
-    /// that there is none.
-    pub fn take(&self) -> Option<PacketBuffer> {
-        self.0.take(Size::Packet).map(PacketBuffer)
+    /// Memory for one packet of up to so many bytes; what an earlier packet has left is in it. `None` where so many
+    /// packets are kept that there is none, and for packets above [`ndn_packet::MAX_STREAM_PACKET`].
+    pub fn take(&self, bytes: usize) -> Option<PacketBuffer> {
+        let size = Size::for_packet(bytes);
+        (bytes <= size.bytes())
+            .then(|| self.0.take(size))?
+            .map(PacketBuffer)
     }
 }
 
@@ -235,10 +263,17 @@ mod tests {
 
     #[test]
     fn pieces_are_of_one_owner_and_come_again() {
-        let memory = PacketMemory::new(3 * CHUNK_BYTES, 2 * PACKET_BYTES + 5).unwrap();
+        let memory = PacketMemory::new(Sizes {
+            chunks: 3 * CHUNK_BYTES,
+            packets: 2 * PACKET_BYTES + 5,
+            large: LARGE_BYTES,
+        })
+        .unwrap();
         let mut chunks: Vec<_> = (0..3).map(|_| memory.take(Size::Chunk).unwrap()).collect();
         let mut packets: Vec<_> = (0..2).map(|_| memory.take(Size::Packet).unwrap()).collect();
         assert!(memory.take(Size::Chunk).is_none() && memory.take(Size::Packet).is_none());
+        packets.push(memory.take(Size::Large).unwrap());
+        assert!(memory.take(Size::Large).is_none());
         for (i, piece) in chunks.iter_mut().chain(&mut packets).enumerate() {
             piece.as_mut().fill(i as u8);
         }
@@ -254,7 +289,11 @@ mod tests {
 
     #[test]
     fn nobody_else_writes_to_it() {
-        let memory = PacketMemory::new(CHUNK_BYTES, 0).unwrap();
+        let memory = PacketMemory::new(Sizes {
+            chunks: CHUNK_BYTES,
+            ..Sizes::default()
+        })
+        .unwrap();
         let file = memory.file().try_clone_to_owned().unwrap();
         mapping::check_sealed(&file, SEALS, memory.bytes() as u64).unwrap();
         assert!(mapping::check_sealed(&file, SEALS, 1 + memory.bytes() as u64).is_err());

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_packet::MAX_JUMBO_PACKET;
+use ndn_packet::MAX_STREAM_PACKET;
 use ndn_packet::lp::Lent;
 
 use crate::face::chunk::ChunkPool;
@@ -30,7 +30,7 @@ use crate::memory::packets::{PacketMemory, SEALS};
 use crate::transport::fd_passing::Passed;
 use crate::transport::shm::{PLACES, Places};
 
-/// Smaller packets are cheaper to copy, and a piece of the borrower's memory is one for a jumbo packet.
+/// Smaller packets are cheaper to copy, and a piece of the borrower's memory is one for a jumbo packet at least.
 const LEAST: usize = 32 << 10;
 
 /// States of a place.
@@ -233,7 +233,7 @@ impl Borrower {
         let (place, len) = (usize::from(lent.place), lent.len as usize);
         let end = lent.offset.checked_add(lent.len.into());
         let is_inside = end.is_some_and(|end| end <= self.bytes);
-        if place >= PLACES || !is_inside || !(LEAST..=MAX_JUMBO_PACKET).contains(&len) {
+        if place >= PLACES || !is_inside || !(LEAST..=MAX_STREAM_PACKET).contains(&len) {
             return Err(malformed());
         }
         let state = self.places.state(place);

@@ -2,7 +2,7 @@ use std::io::IoSlice;
 
 use super::*;
 use crate::face::chunk::{BufferBudget, READING_BYTES};
-use crate::memory::packets::{PACKET_BYTES, Size};
+use crate::memory::packets::{PACKET_BYTES, Size, Sizes};
 use crate::transport::shm::{self, Rings};
 
 const PACKET: usize = 65_000;
@@ -16,7 +16,11 @@ struct Pair {
 }
 
 fn pair(packets: usize) -> Pair {
-    let memory = PacketMemory::new(0, packets * PACKET_BYTES).unwrap();
+    let memory = PacketMemory::new(Sizes {
+        packets: packets * PACKET_BYTES,
+        ..Sizes::default()
+    })
+    .unwrap();
     let (file, near) = shm::create(64 << 10).unwrap();
     let far = shm::open(&file, 64 << 10).unwrap();
     let lender = Lender::new(memory.clone(), near.own_places());
@@ -136,7 +140,7 @@ fn what_cannot_be_is_refused() {
                 ..lent
             },
             Lent {
-                len: MAX_JUMBO_PACKET as u32 + 1,
+                len: MAX_STREAM_PACKET as u32 + 1,
                 ..lent
             },
         ] {

@@ -176,6 +176,14 @@ pub fn frame_len(buf: &[u8], max: usize) -> Result<Option<usize>, DecodeError> {
     }
 }
 
+/// Size in bytes that the element at the start of a stream's buffer says it has, whether or not all of it is there; `None`
+/// where not even that is.
+#[inline]
+pub fn announced_len(buf: &[u8]) -> Option<u64> {
+    let (_, len, header) = read_header(buf).ok()?;
+    Some(len.saturating_add(header as u64))
+}
+
 /// Whether an element of this type may not be ignored when unknown (type 31 or less, or odd).
 #[inline]
 pub const fn is_critical(typ: u32) -> bool {

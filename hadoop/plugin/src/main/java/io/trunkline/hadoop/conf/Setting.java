@@ -33,8 +33,10 @@ public enum Setting {
       Kind.BYTES,
       64512,
       512,
-      64512,
-      "Block bytes in one segment; 64512 is what a stock HDFS packet carries.",
+      16 * 64512,
+      "Block bytes in one segment, the same in a whole cluster. 64512 is what a stock HDFS packet"
+          + " carries; larger ones cost less CPU where packets are as large, and random reads more"
+          + " bytes.",
       "a multiple of 512"),
   /** Interests in flight of one pull. */
   WINDOW_SEGMENTS(
@@ -43,7 +45,8 @@ public enum Setting {
       64,
       1,
       4096,
-      "Most segments asked for at once by one pull; congestion makes it fewer."),
+      "Most segments asked for at once by one pull; of segments above 64512 bytes as many as have so"
+          + " many bytes, and 8 at least. Congestion makes it fewer."),
   /** How pulled segments are verified. */
   VERIFY(
       "trunkline.ndn.verify",
@@ -86,8 +89,9 @@ public enum Setting {
       256,
       96,
       65536,
-      "Segments that the writer of a block keeps answerable until the pipeline acknowledges them; at"
-          + " least what HDFS has in flight."),
+      "Segments that the writer of a block keeps answerable until the pipeline acknowledges them, of"
+          + " segments above 64512 bytes as many as have so many bytes; at least what HDFS has in"
+          + " flight."),
   /** Memory of all producers of the JVM. */
   RETAIN_BYTES(
       "trunkline.ndn.retain.bytes",

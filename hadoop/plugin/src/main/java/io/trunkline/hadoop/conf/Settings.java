@@ -22,6 +22,12 @@ public final class Settings {
       "use ndn,tcp to try named data first, ucx,tcp to try UCX first, mirror,tcp to have switches"
           + " copy block writes, or tcp for stock transfer";
 
+  /** Settings that count segments count those of this size, or smaller ones. */
+  private static final int COUNTED_SEGMENT_BYTES = 64512;
+
+  /** So many larger ones there are at least. */
+  private static final int LEAST_LARGE_SEGMENTS = 8;
+
   private final Map<Setting, String> values;
   private final List<String> transports;
   private final String root;
@@ -65,7 +71,7 @@ public final class Settings {
       throw Setting.SEGMENT_BYTES.wrong(
           values.get(Setting.SEGMENT_BYTES),
           "no multiple of 512",
-          "use 64512, or a smaller multiple of the checksum chunk");
+          "use 64512, or another multiple of the checksum chunk");
     }
     this.ucx = ucxSettings();
     this.mirror = mirrorSettings();
@@ -281,10 +287,21 @@ public final class Settings {
   /**
    * Most Interests in flight of one pull.
    *
+   * @param segmentBytes data bytes a segment
    * @return segments
    */
-  public int windowSegments() {
-    return (int) number(Setting.WINDOW_SEGMENTS);
+  public int windowSegments(int segmentBytes) {
+    return ofBytes(Setting.WINDOW_SEGMENTS, segmentBytes);
+  }
+
+  /** So many segments as a setting says, where they are large as many as have so many bytes. */
+  private int ofBytes(Setting setting, int segmentBytes) {
+    int count = (int) number(setting);
+    if (segmentBytes <= COUNTED_SEGMENT_BYTES) {
+      return count;
+    }
+    long scaled = (long) count * COUNTED_SEGMENT_BYTES / segmentBytes;
+    return (int) Math.min(count, Math.max(LEAST_LARGE_SEGMENTS, scaled));
   }
 
   /**
@@ -326,10 +343,11 @@ public final class Settings {
   /**
    * Segments that the writer of a block keeps.
    *
+   * @param segmentBytes data bytes a segment
    * @return segments
    */
-  public int retainSegments() {
-    return (int) number(Setting.RETAIN_SEGMENTS);
+  public int retainSegments(int segmentBytes) {
+    return ofBytes(Setting.RETAIN_SEGMENTS, segmentBytes);
   }
 
   /**

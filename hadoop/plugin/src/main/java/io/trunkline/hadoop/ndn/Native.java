@@ -69,6 +69,7 @@ public final class Native {
    *
    * @param node the node's handle
    * @param prefix URI of the versioned name, without segment
+   * @param segmentBytes data bytes of a segment, at most
    * @param retainSegments how many of the newest segments stay answerable
    * @param key what they are sealed with, null when they are not; one producer of a kind for a key
    * @param kind 0 for the block's segments, 1 for the writer's stream; with a key only
@@ -77,7 +78,8 @@ public final class Native {
    * @throws IOException when the name is no name or the node is closed
    */
   public static native long producerOpen(
-      long node, String prefix, int retainSegments, byte[] key, int kind) throws IOException;
+      long node, String prefix, int segmentBytes, int retainSegments, byte[] key, int kind)
+      throws IOException;
 
   /**
    * Publishes one segment; its content is header, checksums, data. Sealed or signed on the calling
@@ -156,6 +158,7 @@ public final class Native {
    *
    * @param node the node's handle
    * @param prefix URI of the versioned name, without segment
+   * @param segmentBytes data bytes of a segment, at most
    * @param firstSegment number of the first segment to ask for
    * @param window most Interests in flight
    * @param live whether the stream is being made: an unanswered Interest past the last known
@@ -169,6 +172,7 @@ public final class Native {
   public static native long pullOpen(
       long node,
       String prefix,
+      int segmentBytes,
       long firstSegment,
       int window,
       boolean live,

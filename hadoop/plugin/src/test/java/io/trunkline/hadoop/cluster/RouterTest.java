@@ -88,7 +88,7 @@ class RouterTest {
           writer
               .names()
               .version(block.getBlockPoolId(), block.getBlockId(), block.getGenerationStamp());
-      long producer = Native.producerOpen(writer.handle(), name, 256, null, 0);
+      long producer = Native.producerOpen(writer.handle(), name, 64512, 256, null, 0);
       int segments = (old.length - 1) / SEGMENT + 1;
       byte[] header = new byte[SegmentHeader.BYTES];
       DataChecksum checksum = DataChecksum.newDataChecksum(DataChecksum.Type.CRC32C, CHUNK);
@@ -111,7 +111,7 @@ class RouterTest {
             null,
             0);
       }
-      long pull = Native.pullOpen(reader.handle(), name, 0, 16, false, segments - 1, null, 0);
+      long pull = Native.pullOpen(reader.handle(), name, 64512, 0, 16, false, segments - 1, null, 0);
       byte[] to = new byte[SegmentHeader.MAX_BODY_BYTES];
       for (int n = 0; n < segments; n++) {
         assertTrue(Native.pullTake(pull, n, header, to, 0, to.length, null, 0, 20_000) > 0);

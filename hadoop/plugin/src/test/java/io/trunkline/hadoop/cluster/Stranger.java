@@ -102,7 +102,7 @@ final class Stranger {
         assertTrue(System.nanoTime() - deadline < 0, "the router is not there");
         TimeUnit.MILLISECONDS.sleep(20);
       }
-      long pull = Native.pullOpen(node.handle(), version(block), 0, 1, false, 0, null, 0);
+      long pull = Native.pullOpen(node.handle(), version(block), 64512, 0, 1, false, 0, null, 0);
       try {
         byte[] header = new byte[SegmentHeader.BYTES];
         byte[] body = new byte[SegmentHeader.MAX_BODY_BYTES];

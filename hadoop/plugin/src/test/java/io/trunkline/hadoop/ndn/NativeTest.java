@@ -51,7 +51,7 @@ class NativeTest {
 
   @Test
   void aSegmentsDigestIsOfItsHeaderAndChecksums() throws Exception {
-    publish(Native.producerOpen(node, NAME, 8, null, 0));
+    publish(Native.producerOpen(node, NAME, 64512, 8, null, 0));
     MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
     sha256.update(header);
     sha256.update(body, 0, SUMS);
@@ -62,7 +62,7 @@ class NativeTest {
 
   @Test
   void whatIsKeptCanBeHadBack() throws IOException {
-    long producer = Native.producerOpen(node, NAME, 8, null, 0);
+    long producer = Native.producerOpen(node, NAME, 64512, 8, null, 0);
     publish(producer);
     byte[] back = new byte[body.length];
     assertTrue(Native.producerKept(producer, 0, back, 0, SUMS, SUMS, StockBytes.SEGMENT));
@@ -76,16 +76,16 @@ class NativeTest {
   @Test
   void whatIsTakenLiesWhereItIsWantedAndNowhereElse() throws IOException {
     sum(body);
-    long producer = Native.producerOpen(node, NAME, 8, null, 0);
+    long producer = Native.producerOpen(node, NAME, 64512, 8, null, 0);
     publish(producer);
     byte[] key = StockBytes.random(new Random(2), 16);
-    long sealing = Native.producerOpen(node, NAME + "/sealed", 8, key, 0);
+    long sealing = Native.producerOpen(node, NAME + "/sealed", 64512, 8, key, 0);
     publish(sealing);
     for (byte[] with : new byte[][] {null, key}) {
       String name = with == null ? NAME : NAME + "/sealed";
       byte[] to = new byte[body.length + 30];
       byte[] head = new byte[SegmentHeader.BYTES];
-      long pull = Native.pullOpen(node, name, 0, 4, true, -1, with, 0);
+      long pull = Native.pullOpen(node, name, 64512, 0, 4, true, -1, with, 0);
       assertEquals(
           body.length, Native.pullTake(pull, 0, head, to, 7, body.length + 9, digests, 16, 20_000));
       Native.pullClose(pull);
@@ -94,7 +94,7 @@ class NativeTest {
       clear(to, 7, body.length);
       assertArrayEquals(new byte[to.length], to, "bytes beside the body");
 
-      pull = Native.pullOpen(node, name, 0, 4, true, -1, with, 0);
+      pull = Native.pullOpen(node, name, 64512, 0, 4, true, -1, with, 0);
       int dataAt = SUMS + 20;
       assertTrue(
           Native.pullTakePiece(
@@ -113,17 +113,17 @@ class NativeTest {
   @Test
   void aBodyOfAnotherLengthIsRefusedAndLiesNowhereElse() throws IOException {
     sum(body);
-    publish(Native.producerOpen(node, NAME, 8, null, 0));
+    publish(Native.producerOpen(node, NAME, 64512, 8, null, 0));
     byte[] to = new byte[body.length + 30];
     byte[] head = new byte[SegmentHeader.BYTES];
-    long first = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
+    long first = Native.pullOpen(node, NAME, 64512, 0, 4, true, -1, null, 0);
     int max = body.length - 1;
     assertThrows(
         NdnException.class, () -> Native.pullTake(first, 0, head, to, 7, max, null, 0, 20_000));
     clear(to, 7, max);
     assertArrayEquals(new byte[to.length], to, "bytes beside the body");
     assertArrayEquals(new byte[SegmentHeader.BYTES], head);
-    long second = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
+    long second = Native.pullOpen(node, NAME, 64512, 0, 4, true, -1, null, 0);
     assertThrows(
         NdnException.class,
         () ->
@@ -173,16 +173,16 @@ class NativeTest {
 
   @Test
   void failuresAreToldApartByClass() throws IOException {
-    long producer = Native.producerOpen(node, NAME, 64, null, 0);
-    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 128, null, 0));
+    long producer = Native.producerOpen(node, NAME, 64512, 64, null, 0);
+    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 64512, 128, null, 0));
     Native.producerClose(producer, 0);
     assertThrows(ClosedException.class, () -> publish(producer));
     assertEquals(
         NdnException.class,
-        assertThrows(NdnException.class, () -> Native.producerOpen(node, "/%zz", 1, null, 0))
+        assertThrows(NdnException.class, () -> Native.producerOpen(node, "/%zz", 64512, 1, null, 0))
             .getClass());
-    publish(Native.producerOpen(node, NAME, 8, null, 0));
-    long pull = Native.pullOpen(node, NAME, 0, 4, true, -1, null, 0);
+    publish(Native.producerOpen(node, NAME, 64512, 8, null, 0));
+    long pull = Native.pullOpen(node, NAME, 64512, 0, 4, true, -1, null, 0);
     byte[] wrong = Arrays.copyOfRange(digests, 17, 33);
     byte[] to = new byte[body.length];
     // The checksums are random, so it does not even verify.

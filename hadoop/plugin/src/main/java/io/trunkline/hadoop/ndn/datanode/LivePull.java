@@ -19,6 +19,7 @@ final class LivePull implements SegmentSource {
    *
    * @param node the forwarder
    * @param prefix name of the stream, without segment
+   * @param segmentBytes data bytes of a segment
    * @param stream whether it is the writer's stream, or else the block
    * @param first first segment
    * @param key what segments are sealed with, null when they are not
@@ -26,7 +27,13 @@ final class LivePull implements SegmentSource {
    * @throws IOException when the plane is down
    */
   LivePull(
-      NdnNode node, String prefix, boolean stream, long first, WriteKey key, WriteKeys.Write noted)
+      NdnNode node,
+      String prefix,
+      int segmentBytes,
+      boolean stream,
+      long first,
+      WriteKey key,
+      WriteKeys.Write noted)
       throws IOException {
     this.stream = stream;
     this.noted = noted;
@@ -34,8 +41,9 @@ final class LivePull implements SegmentSource {
         Native.pullOpen(
             node.handle(),
             prefix,
+            segmentBytes,
             first,
-            node.settings().windowSegments(),
+            node.settings().windowSegments(segmentBytes),
             true,
             NO_LAST,
             key == null ? null : key.bytes(),

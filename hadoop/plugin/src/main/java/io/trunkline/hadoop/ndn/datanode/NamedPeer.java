@@ -67,7 +67,8 @@ final class NamedPeer extends TransportPeer {
                   preamble,
                   records,
                   (prefix, stream, first) ->
-                      new LivePull(node, prefix, stream, first, preamble.key(), noted),
+                      new LivePull(
+                          node, prefix, preamble.segmentBytes(), stream, first, preamble.key(), noted),
                   settings.pullTimeoutMs(),
                   () -> readTimeoutMs);
             },

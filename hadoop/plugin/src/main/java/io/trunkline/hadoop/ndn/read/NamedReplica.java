@@ -71,6 +71,7 @@ final class NamedReplica extends ReplicaAccessor {
         new SegmentReader(
             node,
             found.prefix(),
+            metadata.segmentBytes(),
             metadata.manifest(),
             found.key(),
             Math.max(0, visibleLength - 1) / metadata.segmentBytes());
@@ -111,8 +112,8 @@ final class NamedReplica extends ReplicaAccessor {
       return;
     }
     current = NONE;
-    if (body.length == 0) {
-      body = new byte[SegmentHeader.MAX_BODY_BYTES];
+    if (body.length < metadata.bodyBytes()) {
+      body = new byte[metadata.bodyBytes()];
     }
     try {
       fetch(at);

@@ -66,6 +66,14 @@ record ReplicaMetadata(
     return Math.max(0, length - 1) / segmentBytes + 1;
   }
 
+  /** Most bytes of checksums and data that one of its segments has. */
+  int bodyBytes() {
+    int data = (int) Math.min(segmentBytes, length);
+    SegmentHeader longest = new SegmentHeader(checksumType, bytesPerChecksum, data, 0);
+    return (int)
+        Math.min(data + longest.checksumBytes(), SegmentHeader.maxBodyBytes(segmentBytes));
+  }
+
   /** What it takes in memory, roughly, in bytes. */
   int weight() {
     return 200 + (manifest == null ? 0 : manifest.length);

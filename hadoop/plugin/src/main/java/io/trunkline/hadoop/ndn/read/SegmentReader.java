@@ -28,6 +28,7 @@ final class SegmentReader implements AutoCloseable {
 
   private final NdnNode node;
   private final String prefix;
+  private final int segmentBytes;
   private final byte[] manifest;
   private final byte[] key;
   private final long last;
@@ -39,15 +40,18 @@ final class SegmentReader implements AutoCloseable {
    *
    * @param node the forwarder
    * @param prefix what the block's segments lie below
+   * @param segmentBytes data bytes of a segment
    * @param manifest the digests of its segments; null where they are sealed
    * @param key what they are sealed with, null where they are not
    * @param last last segment that will be asked for
    */
-  SegmentReader(NdnNode node, String prefix, byte[] manifest, WriteKey key, long last) {
+  SegmentReader(
+      NdnNode node, String prefix, int segmentBytes, byte[] manifest, WriteKey key, long last) {
     this.manifest = manifest;
     this.key = key == null ? null : key.bytes();
     this.node = node;
     this.prefix = prefix;
+    this.segmentBytes = segmentBytes;
     this.last = last;
   }
 
@@ -101,8 +105,9 @@ final class SegmentReader implements AutoCloseable {
           Native.pullOpen(
               node.handle(),
               prefix,
+              segmentBytes,
               segment,
-              node.settings().windowSegments(),
+              node.settings().windowSegments(segmentBytes),
               false,
               last,
               key,

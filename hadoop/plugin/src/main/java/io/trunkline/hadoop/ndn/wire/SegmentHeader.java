@@ -22,8 +22,23 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
   /** Length of the header in bytes. */
   public static final int BYTES = 24;
 
-  /** Most bytes of checksums and data that one segment may carry. */
-  public static final int MAX_BODY_BYTES = 65536;
+  /**
+   * Most bytes of checksums and data that one segment may carry: with names and headers a packet of
+   * 1 MiB, the greatest that streams take.
+   */
+  public static final int MAX_BODY_BYTES = (1 << 20) - 4096;
+
+  /**
+   * Most bytes of checksums and data of segments of a size: checksums take a 64th of the data at
+   * most, or what is left of 64 KiB.
+   *
+   * @param segmentBytes data bytes a segment
+   * @return bytes
+   */
+  public static int maxBodyBytes(int segmentBytes) {
+    long body = Math.max(1 << 16, segmentBytes + segmentBytes / 64L);
+    return (int) Math.min(body, MAX_BODY_BYTES);
+  }
 
   /** Length of one checksum. */
   static final int CHECKSUM_BYTES = 4;

@@ -125,7 +125,8 @@ final class NativePublisher implements Publisher {
   }
 
   private long open(String prefix, int kind) throws IOException {
-    return Native.producerOpen(node.handle(), prefix, retainSegments, key(), kind);
+    return Native.producerOpen(
+        node.handle(), prefix, preamble.segmentBytes(), retainSegments, key(), kind);
   }
 
   private void publish(

@@ -307,6 +307,7 @@ class SecurePeerTest {
         Native.producerOpen(
             nodes.reads().handle(),
             Names.segments(preamble.name(), key.bytes()),
+            preamble.segmentBytes(),
             256,
             NativeSecurity.keyDraw(),
             0);

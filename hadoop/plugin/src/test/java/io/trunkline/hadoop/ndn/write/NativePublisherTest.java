@@ -50,7 +50,7 @@ class NativePublisherTest {
     try (NdnNode node = NdnNode.acquire(settings, null)) {
       NativePublisher publisher = publisher(settings);
       publisher.block(0, piece(), body, 0, false, digests, 0);
-      long other = Native.producerOpen(node.handle(), NAME + "/other", RETAINED, null, 0);
+      long other = Native.producerOpen(node.handle(), NAME + "/other", 64512, RETAINED, null, 0);
       assertThrows(NoRoomException.class, () -> stream(publisher, 0));
       Native.producerClose(other, 0);
       assertThrows(NoRoomException.class, () -> stream(publisher, 0), "asked again");
