@@ -47,8 +47,9 @@ HBASE_WARM_UPS = 4  # the same of HBase's servers; the load's own JVM is young i
 def hdfs(size: int, runs: int) -> Iterator[Figure]:
     """Puts and gets of one file on each plane by turns; all clusters stand at once, only one works.
 
-    Stock TCP's clients come twice, as they are and with the packets and buffers of the properties for UCX: larger ones
-    are cheaper on any plane, and a user may have them without us.
+    Named data comes twice: by TCP, as between hosts, and by the Unix socket of this host's router, where packets are
+    lent; UCX shares memory here as well. Stock TCP's clients come twice, too, as they are and with the packets and
+    buffers of the properties for UCX: larger ones are cheaper on any plane, and a user may have them without us.
     """
     directory = paths.OUT / "bench"
     directory.mkdir(parents=True, exist_ok=True)
@@ -56,7 +57,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
     payload.make(source, size)
     costs: dict[str, list[transfer.Cost]] = defaultdict(list)
     sizes = planes.tuned_alike("ucx")
-    cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes), ("ndn", "ndn", {})]
+    cases: list[tuple[str, str, Properties]] = [("tcp", "tcp", {}), ("tcp", "tcp sized", sizes)]
+    cases += [(plane, plane, {}) for plane in ("ndn", planes.NDN_LOCAL)]
     if lack := planes.ucx_missing():
         say(f"hdfs: not over UCX: {lack}")
     else:
@@ -78,8 +80,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
                 get = rig.get("/file", copy, properties=properties, counts=number > 0)
                 if payload.sha256(copy) != payload.sha256(source):
                     raise RuntimeError(f"{label}: the bytes read are not the bytes written")
-                transfer.proven(plane, put, size, REPLICATION, rig.hosts)
-                if doubts := transfer.doubts_of_read(plane, get, size):
+                transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts)
+                if doubts := transfer.doubts_of_read(rig.plane, get, size):
                     raise RuntimeError(f"{plane} did not carry it all: {'; '.join(doubts)}")
                 rig.remove("/file")
                 if number > 0:
@@ -94,7 +96,8 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
         return statistics.median(value(cost) for cost in costs[what])
 
     def passes_sockets_by(plane: str, what: str) -> bool:
-        return plane == "ucx" and what == "bytes"  # it shares memory here, and no link carries them
+        # They share memory here, and no link carries them.
+        return plane in ("ucx", planes.NDN_LOCAL) and what == "bytes"
 
     def datanode_cpu(cost: transfer.Cost) -> float:
         return cost.cpu_of(rigs["tcp"].datanodes) / (size / 1e9)
@@ -112,14 +115,15 @@ def hdfs(size: int, runs: int) -> Iterator[Figure]:
             if passes_sockets_by(plane, what):
                 continue
             ours, theirs = median(f"{plane} {phase}", value), median(f"tcp {phase}", value)
-            yield Figure(f"{prefix}.{plane}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
-            yield Figure(f"{prefix}.{plane}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
+            name = plane.replace("-", "_")
+            yield Figure(f"{prefix}.{name}_over_tcp.{what}", ours / theirs, "ratio", "stock TCP, same run", 1.0, runs)
+            yield Figure(f"{prefix}.{name}.{what}", ours, unit, "stock TCP, same run", theirs, runs)
         for prefix, what, unit, phase, value in measures:
             if passes_sockets_by(plane, what):
                 continue
             ours, theirs = median(f"{plane} {phase}", value), median(f"tcp sized {phase}", value)
             peer = "stock TCP, packets and buffers as large"
-            yield Figure(f"{prefix}.same_sizes.{plane}.{what}", ours, unit, peer, theirs, runs)
+            yield Figure(f"{prefix}.same_sizes.{plane.replace('-', '_')}.{what}", ours, unit, peer, theirs, runs)
 
 
 def hbase_puts(runs: int) -> Iterator[Figure]:

@@ -18,6 +18,7 @@ from .procs import Stage
 from .routers import Router
 
 NAMES = ("tcp", "ndn", "ucx")
+NDN_LOCAL = "ndn-local"  # named data whose JVMs are all of the router's own host, and reach it by its Unix socket
 MIRROR_WAIT_MS = "1000"  # the most: hosts, switches and controller share the lab's few processors
 ROUTER_ADDRESS = 2  # last number of the router's address in the experiment's /24
 
@@ -30,27 +31,41 @@ def tcp() -> Plane:
 class LoopbackRouter(Router):
     """The only hop between the hosts of the named-data plane on loopback addresses."""
 
-    def __init__(self, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int) -> None:
+    def __init__(
+        self, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int, *, local: bool = False
+    ) -> None:
         self.address = loopback.address(ROUTER_ADDRESS)
         self._runtime = tempfile.TemporaryDirectory(prefix="trunkline-")
+        runtime = Path(self._runtime.name)
         super().__init__(
             stage,
             "router",
             directory / "conf" / "router.toml",
-            Path(self._runtime.name) / "router.sock",
+            runtime / "router.sock",
             listen=f"tcp://{self.address}:{Ports().free(self.address)}",
+            local_apps=runtime / "apps.sock" if local else None,
             cache_bytes=cache_bytes,
         )
 
+    @property
+    def face(self) -> str:
+        """What all JVMs connect to."""
+        return f"unix://{self.local_apps}" if self.local_apps else self.listen
 
-def ndn(router: Router, directory: Path) -> Plane:
+
+def ndn(router: Router, directory: Path, extra: Properties | None = None) -> Plane:
     """Stock Hadoop with the plug-in's jar first on the class path and the properties an operator pastes."""
-    return named(lambda _host: router.face, directory)
+    return named(lambda _host: router.face, directory, extra=extra)
 
 
-def named(face_of: Callable[[str], str], directory: Path, port: int = 0) -> Plane:
+# A segment for each packet of what is pasted, as docs/operate.md has it for routers that JVMs reach by Unix sockets.
+ONE_SEGMENT: Properties = {"trunkline.ndn.segment.bytes": "516096"}
+
+
+def named(face_of: Callable[[str], str], directory: Path, port: int = 0, *, extra: Properties | None = None) -> Plane:
     """The same where each host has a router of its own to go to; `port` is the DataNodes' for control connections."""
-    return _with_plugin("ndn", lambda host, _address: pasted("ndn", face_of(host)), directory, port)
+    more = extra or {}
+    return _with_plugin("ndn", lambda host, _address: {**pasted("ndn", face_of(host)), **more}, directory, port)
 
 
 def ucx(directory: Path) -> Plane:
@@ -99,10 +114,10 @@ def set_up(
     name: str, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int
 ) -> tuple[Plane, LoopbackRouter | None]:
     """The plane `name`, and its router, started, where it has one; raises ValueError for a name that is none."""
-    if name == "ndn":
-        router = LoopbackRouter(stage, directory, loopback, cache_bytes)
+    if name in ("ndn", NDN_LOCAL):
+        router = LoopbackRouter(stage, directory, loopback, cache_bytes, local=name == NDN_LOCAL)
         router.start()
-        return ndn(router, directory), router
+        return ndn(router, directory, ONE_SEGMENT if name == NDN_LOCAL else {}), router
     if name not in NAMES:
         raise ValueError(f"no plane {name!r}; there are {', '.join(NAMES)}")
     return (ucx(directory) if name == "ucx" else tcp()), None

@@ -168,7 +168,7 @@ class Rig:
 def rig(
     plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int, extra: Properties | None = None
 ) -> Iterator[Rig]:
-    """Starts a cluster on one of planes.NAMES; ends it, and removes its data, however the block is left."""
+    """Starts a cluster on a plane (planes.NAMES, NDN_LOCAL); ends it, and removes its data, however it is left."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     loopback = pick_loopback()

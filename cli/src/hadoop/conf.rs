@@ -25,11 +25,9 @@ const DATANODE_PLUGIN: (&str, &str) = (
     "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
 );
 const PACKET_SIZE: &str = "dfs.client-write-packet-size";
-/// 1,008 chunks of 516 bytes with their checksums, and the 33 bytes that HDFS reserves for a packet's header. Each
-/// record, Interest, acknowledgement and wake-up then serves eight times what one of default size does.
+/// 1,008 chunks of 516 bytes with their checksums, and the 33 bytes that HDFS reserves for a packet's header: eight
+/// segments of default size, or one of 516,096 bytes. Each record, acknowledgement and wake-up then serves eight.
 const NDN_PACKET_BYTES: &str = "520161";
-/// One segment for all of a packet.
-const NDN_SEGMENT_BYTES: &str = "516096";
 /// The best of the SC 2012 paper's sweep over RDMA (its Table I).
 const UCX_PACKET_BYTES: &str = "524288";
 const PACKETS_IN_FLIGHT: &str = "dfs.client.write.max-packets-in-flight";
@@ -117,12 +115,7 @@ fn ndn_properties(face: &str, secure: bool) -> Vec<Property> {
         property(
             PACKET_SIZE,
             NDN_PACKET_BYTES,
-            "Clients: bytes of an HDFS packet; each costs less CPU for its bytes than one of Hadoop's default, 65536.",
-        ),
-        property(
-            "trunkline.ndn.segment.bytes",
-            NDN_SEGMENT_BYTES,
-            "All, the same in the whole cluster: bytes of a block in one segment, here those of one packet. 64512, the default, suits packets of 65536 and random reads.",
+            "Clients: bytes of an HDFS packet; eight segments cost less CPU than the one of Hadoop's default, 65536.",
         ),
         packets_in_flight(),
         buffer_size(NDN_BUFFER_BYTES),

@@ -253,7 +253,7 @@ const SETTINGS: &[Setting] = &[
             max: 1_032_192,
         },
         default: Some("64512"),
-        help: "`trunkline.ndn.segment.bytes` of the cluster; `trunkline hadoop conf ndn` has it at 516096.",
+        help: "`trunkline.ndn.segment.bytes` of the cluster.",
     },
     Setting {
         section: "store",

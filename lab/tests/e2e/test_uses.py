@@ -46,13 +46,19 @@ def test_files_of_all_sizes_and_several_blocks(bed, data, tmp_path):
     assert len(replicas.blocks(bed.cluster, f"/tree/size-{3 * MIB + 7}")) == 4
 
 
-@pytest.mark.parametrize("packet_bytes", [260097, 131072], ids=["whole-segments", "other-cuts"])
-def test_large_packets(bed, data, tmp_path, packet_bytes):
+@pytest.mark.parametrize(
+    ("packet_bytes", "segment_bytes"),
+    [(260097, 64512), (131072, 64512), (520161, 516096), (1040289, 1032192)],
+    ids=["whole-segments", "other-cuts", "one-segment", "greatest-segment"],
+)
+def test_large_packets(bed, data, tmp_path, packet_bytes, segment_bytes):
     source = tmp_path / "source"
     source.write_bytes(data[: 20 * MIB + 77])
     inline = bed.total("inline_bodies")
     target = f"/packets-{packet_bytes}"
     sized = ["-D", "dfs.replication=3", "-D", f"dfs.client-write-packet-size={packet_bytes}"]
+    # DataNodes serve the block in segments of their own setting: readers want none of those that a cache has.
+    sized += ["-D", f"trunkline.ndn.segment.bytes={segment_bytes}"]
     sized += ["-D", "trunkline.ndn.inline.bytes=0"]  # else a block's short end
     bed.cluster.client(FSSHELL, *sized, "-put", str(source), target, name="put-large")
     bed.assert_whole(target, source.read_bytes(), tmp_path)

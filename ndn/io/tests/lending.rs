@@ -35,7 +35,10 @@ impl App for Lending {
                 to.copy_from_slice(content);
                 Ok::<(), ()>(())
             })
-            .sign_in(&SigningKey::DigestSha256, self.buffers.take(66_560))
+            .sign_in(
+                &SigningKey::DigestSha256,
+                self.buffers.take(content.len() + 1024),
+            )
             .unwrap();
         let data = Data::parse(wire).unwrap();
         out.push(NetPacket::data(data).with_pit_token(packet.pit_token));
@@ -74,9 +77,13 @@ fn neighbour(place: &Place, made_packets_bytes: usize, keep_lent: bool, asks: bo
 
 /// A node with a producer that lends what it makes.
 fn produce(place: &Place, made_packets_bytes: usize) -> (Node, AppHandle) {
+    produce_segments(place, made_packets_bytes, SEGMENT)
+}
+
+fn produce_segments(place: &Place, made_packets_bytes: usize, bytes: usize) -> (Node, AppHandle) {
     let node = neighbour(place, made_packets_bytes, false, false);
     let app = Lending {
-        source: Source::new(SEGMENT),
+        source: Source::new(bytes),
         buffers: node.packet_buffers().unwrap(),
     };
     let app = node.attach(Box::new(app), "source").unwrap();
@@ -120,6 +127,21 @@ fn what_an_application_makes_is_lent_to_its_router_and_on_to_a_client() {
     let faces = faces(&router);
     assert_eq!(lent(&faces[0]), (false, true), "by the producer");
     assert_eq!(lent(&faces[1]), (true, false), "to the client");
+}
+
+#[test]
+fn large_packets_are_lent_as_well() {
+    let place = place();
+    let router = node(vec![listen(&place.uri)]);
+    let (_producer, _app) = produce_segments(&place, 8 << 20, 516_096);
+    eventually("a face in shared memory", || by_memory(&router) == 1);
+    route(&router);
+    let mut client = client(&uri(&place.uri), &ClientOptions::default());
+    fetch(&mut client, 400, 516_096, 8);
+    let faces = faces(&router);
+    // As many as there is memory for: its own store holds on to them.
+    assert!(faces[0].link.borrowed > 5, "{:?}", faces[0].link);
+    assert!(faces[1].link.lent > 300, "{:?}", faces[1].link);
 }
 
 #[test]

@@ -22,12 +22,17 @@ use rustls::{ServerConfig, ServerConnection};
 
 #[test]
 fn segments_come_whole_and_each_end_knows_the_other() {
-    for segment_bytes in [100, 8000, 64512] {
+    for (segment_bytes, segments, window) in [
+        (100, 2000, 64),
+        (8000, 2000, 64),
+        (64512, 2000, 64),
+        (1_032_192, 60, 8),
+    ] {
         let (authority, node) = router();
         let _source = serve(&node, segment_bytes);
         let host = authority.host(&["host1.rack1", "Alias.rack1", "192.0.2.1"]);
         let mut client = client(&node.listening()[0], &options(&host));
-        fetch(&mut client, 2000, segment_bytes, 64);
+        fetch(&mut client, segments, segment_bytes, window);
         let face = &faces(&node)[0];
         assert!(face.jumbo && !face.shared_memory);
         assert_eq!(face.spec.scope, FaceScope::NonLocal);

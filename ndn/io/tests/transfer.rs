@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use common::{client, eventually, faces, fetch, listen, node, serve, uri};
-use ndn_io::ClientOptions;
+use ndn_io::{ClientOptions, ListenConfig};
 use ndn_packet::{Interest, NetKind};
 
 fn options(jumbo: bool, shared_memory: bool) -> ClientOptions {
@@ -16,13 +16,26 @@ fn options(jumbo: bool, shared_memory: bool) -> ClientOptions {
     options
 }
 
+/// Above what datagrams take, and near the most that streams do.
+const LARGE: usize = 1_040_000;
+
+/// How many segments to fetch, and how many at once: they are to fit into a send queue.
+fn count(segment_bytes: usize) -> (u64, usize) {
+    if segment_bytes == LARGE {
+        (100, 8)
+    } else {
+        (2000, 64)
+    }
+}
+
 fn over_unix(jumbo: bool, shared_memory: bool, segment_bytes: usize) {
     let dir = tempfile::tempdir().unwrap();
     let face = format!("unix://{}/f.sock", dir.path().display());
     let node = node(vec![listen(&face)]);
     let _source = serve(&node, segment_bytes);
     let mut client = client(&uri(&face), &options(jumbo, shared_memory));
-    fetch(&mut client, 2000, segment_bytes, 64);
+    let (segments, window) = count(segment_bytes);
+    fetch(&mut client, segments, segment_bytes, window);
     let face = &faces(&node)[0];
     assert_eq!(face.jumbo, jumbo);
     assert_eq!(face.shared_memory, shared_memory);
@@ -35,12 +48,14 @@ fn over_unix(jumbo: bool, shared_memory: bool, segment_bytes: usize) {
 fn unix_by_socket() {
     over_unix(false, false, 8000);
     over_unix(true, false, 64512);
+    over_unix(true, false, LARGE);
 }
 
 #[test]
 fn unix_by_shared_memory() {
     over_unix(true, true, 8000);
     over_unix(true, true, 64512);
+    over_unix(true, true, LARGE);
     over_unix(false, true, 100);
 }
 
@@ -72,11 +87,12 @@ fn shared_memory_needs_both() {
 
 #[test]
 fn tcp() {
-    for segment_bytes in [8000, 64512] {
+    for segment_bytes in [8000, 64512, 516_096, LARGE] {
         let node = node(vec![listen("tcp://127.0.0.1:0")]);
         let _source = serve(&node, segment_bytes);
         let mut client = client(&node.listening()[0], &options(true, true));
-        fetch(&mut client, 1000, segment_bytes, 64);
+        let (segments, window) = count(segment_bytes);
+        fetch(&mut client, segments / 2, segment_bytes, window.min(16));
         assert!(faces(&node)[0].jumbo && !faces(&node)[0].shared_memory);
     }
 }
@@ -125,8 +141,21 @@ fn udp_with_loss_is_made_good_by_the_consumer() {
 fn no_jumbo_without_agreement() {
     let mut listener = listen("tcp://127.0.0.1:0");
     listener.link.jumbo = false;
+    too_large(listener, 30_000);
+}
+
+#[test]
+fn nothing_above_64_kib_by_datagrams_or_a_short_queue() {
+    too_large(listen("udp://127.0.0.1:0"), 70_000);
+    let mut listener = listen("tcp://127.0.0.1:0");
+    listener.link.send_queue_bytes = 66_560;
+    too_large(listener, 70_000);
+}
+
+/// Whoever asks for a segment that the listener's face does not take is told so.
+fn too_large(listener: ListenConfig, segment_bytes: usize) {
     let node = node(vec![listener]);
-    let source = serve(&node, 30_000);
+    let source = serve(&node, segment_bytes);
     let mut client = client(&node.listening()[0], &options(false, false));
     let name = common::prefix().append_segment(0);
     let interest = Interest::parse(Interest::builder(&name).nonce(7).build()).unwrap();
