@@ -17,8 +17,8 @@ use crate::memory::packets::{CHUNK_BYTES, PACKET_BYTES, PacketMemory, Size, Size
 use crate::transport::lending::{Borrower, Lender};
 use crate::transport::shm::{self, PLACES, Rings};
 
-/// Frames above this are passed over.
-const LIMIT: usize = 800;
+/// Frames above this are passed over; with the second, large ones get memory of their own.
+const LIMITS: [usize; 2] = [800, 200_000];
 const RING_BYTES: usize = 4096;
 
 /// The frames of a byte stream. The first two bytes say how reads and turns cut it, which changes nothing; what is held
@@ -39,6 +39,7 @@ struct Read {
 }
 
 fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
+    let limit = LIMITS[stream.len() % 2];
     let budgets = Budgets::of_one_face(READING_BYTES + 4 * CHUNK_BYTES);
     let budget = budgets.receive_buffers.clone();
     let mut buffers = ReadBuffers::new(&budgets);
@@ -57,13 +58,14 @@ fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
         rest = &rest[count..];
         reader.filled(count);
         loop {
-            match reader.next(LIMIT, &mut buffers) {
+            match reader.next(limit, &mut buffers) {
                 Ok(Next::Frame(frame)) => {
-                    assert!(frame.len() <= LIMIT);
+                    assert!(frame.len() <= limit);
                     // Copied, as a content store would not: the chunk is to be seen to be free again.
                     read.frames.push(Bytes::copy_from_slice(&frame));
                 }
                 Ok(Next::Oversize) => read.oversize += 1,
+                Ok(Next::NoRoom) => panic!("no bound"),
                 Ok(Next::More) => break,
                 Err(_) => {
                     reader.clear();

@@ -13,7 +13,7 @@ use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri}
 use ndn_forwarder::FaceScope;
 use ndn_io::{ClientOptions, MemoryConfig, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
-use ndn_packet::{Interest, MAX_PACKET, tlv};
+use ndn_packet::{Interest, MAX_PACKET, MAX_STREAM_PACKET, tlv};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 fn address(node: &Node) -> std::net::SocketAddr {
@@ -100,6 +100,36 @@ fn malformed_frames_are_counted_and_the_face_stays() {
         .write_all(&[0x06, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0])
         .unwrap();
     eventually("closed", || faces(&node).is_empty());
+}
+
+/// Who begins a large packet and goes no further has its memory for a while only; the face stays.
+#[test]
+fn large_packets_that_do_not_go_on_are_given_up() {
+    let node = node(vec![listen("tcp://127.0.0.1:0")]);
+    let _source = serve(&node, 100);
+    let mut stream = TcpStream::connect(address(&node)).unwrap();
+    let most = (MAX_STREAM_PACKET as u32).to_be_bytes();
+    stream.write_all(&idle(MAX_PACKET_SIZE, &most)).unwrap();
+    eventually("jumbo packets are agreed", || {
+        faces(&node).first().is_some_and(|face| face.jumbo)
+    });
+    let mut large = Vec::new();
+    tlv::write_tlv(&mut large, 0x06, &vec![0; 1_000_000]);
+    let (begun, rest) = large.split_at(300_000);
+    stream.write_all(begun).unwrap();
+    let held = || {
+        let memory = node.status().unwrap().memory;
+        let part = memory.iter().find(|(part, _)| *part == "reassembly");
+        part.unwrap().1.bytes
+    };
+    eventually("it has memory", || held() == large.len());
+    eventually("others may have it", || held() == 0);
+    stream.write_all(rest).unwrap();
+    stream.write_all(&interest(3)).unwrap();
+    eventually("what comes next is taken", || {
+        let face = &faces(&node)[0];
+        (face.link.reassembly_drops, face.link.malformed) == (1, 0) && face.link.out_bytes > 100
+    });
 }
 
 #[test]

@@ -108,16 +108,17 @@ impl<C: Core> Driver<C> {
         }
     }
 
-    /// Has the face's reassembly looked at when its oldest packet is due.
+    /// Has the face's incomplete packets looked at when the oldest is due.
     pub(super) fn set_link_timer(&mut self, at: usize) {
         let Slot::Face(face) = &mut self.slots[at] else {
             return;
         };
-        let FaceKind::Udp(udp) = &face.kind else {
-            return;
+        let due = match &face.kind {
+            FaceKind::Udp(udp) => udp.face.link.deadline(),
+            _ => face.stream_up().and_then(|stream| stream.deadline()),
         };
         if !face.link_timer
-            && let Some(due) = udp.face.link.deadline()
+            && let Some(due) = due
         {
             face.link_timer = true;
             self.timers.set(due, Timer::Link(face.id));
@@ -130,6 +131,8 @@ impl<C: Core> Driver<C> {
             face.link_timer = false;
             if let FaceKind::Udp(udp) = &mut face.kind {
                 udp.face.link.on_deadline(now);
+            } else if let Some(stream) = face.stream_up() {
+                stream.on_deadline(now);
             }
             self.set_link_timer(at);
         }

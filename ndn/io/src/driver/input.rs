@@ -151,8 +151,10 @@ impl<C: Core> Driver<C> {
                 }
             };
             let by_memory = stream.conn.memory_use().reads;
+            let mut waits = false;
             if progress != Progress::Burst {
-                stream.end_turn(&self.buffers, progress == Progress::Spent);
+                stream.end_turn(self.now, &self.buffers, progress == Progress::Spent);
+                waits |= stream.deadline().is_some();
             }
             match progress {
                 Progress::Burst => {}
@@ -165,6 +167,9 @@ impl<C: Core> Driver<C> {
             }
             if queued {
                 self.make_dirty(at);
+            }
+            if waits {
+                self.set_link_timer(at);
             }
             self.note_agreement(at);
             self.hand_over(id, after);

@@ -16,7 +16,7 @@ pub(super) enum Timer {
     Hello(FaceId),
     /// An on-demand UDP face may have been idle for long.
     Idle(FaceId),
-    /// Fragments may have waited for the rest for too long.
+    /// Fragments, or the beginning of a large packet, may have waited for the rest for too long.
     Link(FaceId),
     /// The listener in this slot had no room for a peer; there may be some now.
     Accept(usize),

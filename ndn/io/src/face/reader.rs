@@ -64,6 +64,8 @@ pub(crate) struct FrameReader {
     state: State,
     /// What its frame takes of the bytes of incomplete packets.
     incomplete: Share,
+    /// Frames that had memory of their own, the one that is being read included.
+    large_frames: u64,
     /// The last frame was one with memory of its own.
     after_large: bool,
     /// Bytes of a frame that is passed over that are still to come.
@@ -112,6 +114,7 @@ impl FrameReader {
         Self {
             state: State::Empty,
             incomplete,
+            large_frames: 0,
             after_large: false,
             skip: 0,
             no_room: false,
@@ -154,7 +157,7 @@ impl FrameReader {
 
     /// Spare bytes to read into, `most` of them; never none.
     pub fn spare(&mut self, pool: &ChunkPool, mut most: usize) -> &mut [u8] {
-        if self.after_large {
+        if self.after_large && matches!(self.state, State::Empty) {
             most = most.min(AFTER_LARGE);
         }
         if matches!(self.state, State::Empty | State::Begun(_)) {
@@ -260,7 +263,7 @@ impl FrameReader {
         buffers: &mut ReadBuffers,
     ) -> Result<Next, DecodeError> {
         if !self.incomplete.grows(len) {
-            (self.skip, self.no_room) = (len, true);
+            self.pass_over(len);
             return self.next(limit, buffers);
         }
         let mut chunk = buffers.large.take();
@@ -272,7 +275,27 @@ impl FrameReader {
         let filled = begun.len();
         chunk.as_mut()[..filled].copy_from_slice(begun);
         self.state = State::Large { chunk, filled, len };
+        self.large_frames += 1;
         Ok(Next::More)
+    }
+
+    /// The number of the frame that is being read into memory of its own, if one is.
+    pub fn large_frame(&self) -> Option<u64> {
+        matches!(self.state, State::Large { .. }).then_some(self.large_frames)
+    }
+
+    /// Gives up the memory of such a frame: what is still to come of it is passed over.
+    pub fn give_up_large(&mut self) {
+        if let State::Large { filled, len, .. } = self.state {
+            self.state = State::Empty;
+            self.incomplete.set(0);
+            self.pass_over(len - filled);
+        }
+    }
+
+    /// There is no memory for the frame of which so many bytes are still to come.
+    fn pass_over(&mut self, bytes: usize) {
+        (self.skip, self.no_room, self.after_large) = (bytes, true, false);
     }
 
     /// The frame that had memory of its own, all of which has come.
@@ -487,6 +510,35 @@ mod tests {
             panic!("there is room again")
         };
         assert_eq!(again[..], wire[..]);
+    }
+
+    #[test]
+    fn a_large_frame_that_is_given_up_is_passed_over() {
+        let budgets = Budgets::of_one_face(usize::MAX);
+        let mut buffers = ReadBuffers::new(&budgets);
+        let mut reader = FrameReader::new(budgets.reassembly.share());
+        let stream = [frame(500_000, 1), frame(10, 2)].concat();
+        let (mut got, mut rest) = (Vec::new(), &stream[..]);
+        while !rest.is_empty() {
+            let n = reader.spare(&buffers.pool, 70_000).len().min(rest.len());
+            reader.spare(&buffers.pool, n)[..n].copy_from_slice(&rest[..n]);
+            reader.filled(n);
+            rest = &rest[n..];
+            loop {
+                match reader.next(MAX_STREAM_PACKET, &mut buffers).unwrap() {
+                    Next::More => break,
+                    Next::NoRoom => got.push(0),
+                    Next::Frame(frame) => got.push(frame[2]),
+                    Next::Oversize => panic!("it is not too large"),
+                }
+            }
+            if rest.len() < 250_000 {
+                reader.give_up_large();
+                assert_eq!((budgets.reassembly.used(), buffers.large.live()), (0, 0));
+                assert_eq!(reader.large_frame(), None);
+            }
+        }
+        assert_eq!(got, [0, 2]);
     }
 
     #[test]

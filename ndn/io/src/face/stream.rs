@@ -29,6 +29,9 @@ const MOST_LENT_HEADER: usize = 256;
 /// packet.
 const JUMBO_BYTES: usize = MAX_JUMBO_PACKET - MAX_PACKET;
 
+/// So long a packet that no datagram would hold may take to come: a link that takes longer is none for such packets.
+const LARGE_TIMEOUT: Duration = Duration::from_secs(10);
+
 fn no_memory_left() -> io::Error {
     io::Error::new(
         io::ErrorKind::OutOfMemory,
@@ -65,7 +68,9 @@ pub(crate) struct StreamFace {
     pub link: Link,
     pub conn: Box<dyn StreamIo>,
     queue: SendQueue,
-    reader: FrameReader,
+    reader: Box<FrameReader>,
+    /// The number of a large frame that had begun when a turn ended, and when that was.
+    large: Option<(u64, Duration)>,
     side: Side,
     /// What its reads have cost beside their bytes and beyond its turn, in bytes: its next turns are shorter by that.
     owed: usize,
@@ -101,7 +106,8 @@ impl StreamFace {
             conn,
             // Where shared memory takes over, the bytes before the switch are to stay before it.
             queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
-            reader: FrameReader::new(budgets.reassembly.share()),
+            reader: Box::new(FrameReader::new(budgets.reassembly.share())),
+            large: None,
             owed: 0,
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
@@ -206,8 +212,25 @@ impl StreamFace {
     }
 
     /// Ends a turn; `more` where there may be more to take.
-    pub fn end_turn(&mut self, buffers: &ReadBuffers, more: bool) {
+    pub fn end_turn(&mut self, now: Duration, buffers: &ReadBuffers, more: bool) {
         self.reader.end_turn(&buffers.pool, more);
+        self.large = match (self.reader.large_frame(), self.large) {
+            (Some(frame), Some((last, since))) if frame == last => Some((last, since)),
+            (frame, _) => frame.map(|frame| (frame, now)),
+        };
+    }
+
+    /// When a large packet that has begun must have come.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.large.map(|(_, since)| since + LARGE_TIMEOUT)
+    }
+
+    /// Gives up the large packet whose time has passed, so that others have its memory.
+    pub fn on_deadline(&mut self, now: Duration) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            self.reader.give_up_large();
+            self.large = None;
+        }
     }
 
     /// Takes `left` frames at most; false where there may be more of them.

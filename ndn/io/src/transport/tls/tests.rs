@@ -166,7 +166,7 @@ fn turns(mut from: TlsConn, mut to: TlsConn, bytes: &[u8], record: usize) -> Vec
         };
         let progress = face.receive(Duration::ZERO, &mut buffers, &mut turn, &mut packets);
         let is_over = progress.expect("open") == Progress::Drained;
-        face.end_turn(&buffers, !is_over);
+        face.end_turn(Duration::ZERO, &buffers, !is_over);
         all.push(packets.drain(..).count());
         if is_over {
             return all;

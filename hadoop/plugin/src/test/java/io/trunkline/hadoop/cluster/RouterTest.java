@@ -111,7 +111,8 @@ class RouterTest {
             null,
             0);
       }
-      long pull = Native.pullOpen(reader.handle(), name, 64512, 0, 16, false, segments - 1, null, 0);
+      long pull =
+          Native.pullOpen(reader.handle(), name, 64512, 0, 16, false, segments - 1, null, 0);
       byte[] to = new byte[SegmentHeader.MAX_BODY_BYTES];
       for (int n = 0; n < segments; n++) {
         assertTrue(Native.pullTake(pull, n, header, to, 0, to.length, null, 0, 20_000) > 0);

@@ -174,7 +174,8 @@ class NativeTest {
   @Test
   void failuresAreToldApartByClass() throws IOException {
     long producer = Native.producerOpen(node, NAME, 64512, 64, null, 0);
-    assertThrows(NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 64512, 128, null, 0));
+    assertThrows(
+        NoRoomException.class, () -> Native.producerOpen(node, NAME + "/x", 64512, 128, null, 0));
     Native.producerClose(producer, 0);
     assertThrows(ClosedException.class, () -> publish(producer));
     assertEquals(

@@ -68,7 +68,13 @@ final class NamedPeer extends TransportPeer {
                   records,
                   (prefix, stream, first) ->
                       new LivePull(
-                          node, prefix, preamble.segmentBytes(), stream, first, preamble.key(), noted),
+                          node,
+                          prefix,
+                          preamble.segmentBytes(),
+                          stream,
+                          first,
+                          preamble.key(),
+                          noted),
                   settings.pullTimeoutMs(),
                   () -> readTimeoutMs);
             },

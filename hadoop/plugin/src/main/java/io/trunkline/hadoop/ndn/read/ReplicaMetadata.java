@@ -70,8 +70,7 @@ record ReplicaMetadata(
   int bodyBytes() {
     int data = (int) Math.min(segmentBytes, length);
     SegmentHeader longest = new SegmentHeader(checksumType, bytesPerChecksum, data, 0);
-    return (int)
-        Math.min(data + longest.checksumBytes(), SegmentHeader.maxBodyBytes(segmentBytes));
+    return (int) Math.min(data + longest.checksumBytes(), SegmentHeader.maxBodyBytes(segmentBytes));
   }
 
   /** What it takes in memory, roughly, in bytes. */

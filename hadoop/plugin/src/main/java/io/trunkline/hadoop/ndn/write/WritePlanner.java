@@ -112,8 +112,7 @@ public final class WritePlanner implements Planner {
     Preamble preamble = preamble(op, segmentBytes, key);
     int retain =
         Math.max(
-            settings.retainSegments(segmentBytes),
-            inFlight.segments(op.checksum(), segmentBytes));
+            settings.retainSegments(segmentBytes), inFlight.segments(op.checksum(), segmentBytes));
     stats.add(Counter.NAMED_WRITES);
     NativePublisher publisher = new NativePublisher(node, preamble, op.id(), peer, retain);
     return new Plan.Produce(preamble, publisher, settings.inlineBytes());
