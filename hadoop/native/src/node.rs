@@ -11,7 +11,7 @@ use ndn_forwarder::{FaceScope, StrategyKind};
 use ndn_io::{
     App, AppHandle, FaceConfig, FaceUri, Lend, LinkOptions, ListenConfig, Node, NodeConfig,
 };
-use ndn_packet::Name;
+use ndn_packet::{MAX_JUMBO_PACKET, Name};
 
 use crate::blocks::BlockSource;
 use crate::budget::Budget;
@@ -232,10 +232,11 @@ impl NamedNode {
         opener: Option<Opener>,
     ) -> Result<Arc<Pull>> {
         let packet = packet_bytes(settings.segment_bytes);
+        let least = (MIN_WINDOW * MAX_JUMBO_PACKET / packet).max(1);
         let bytes = |window: usize| (window * BUFFERED_WINDOWS * packet) as u64;
         let share = self
             .pulled
-            .reserve_some(bytes(settings.window), bytes(MIN_WINDOW))?;
+            .reserve_some(bytes(settings.window), bytes(least))?;
         settings.window = (share.bytes() / bytes(1)).max(1) as usize;
         let seed = self
             .seed

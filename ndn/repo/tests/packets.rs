@@ -107,6 +107,11 @@ fn an_insertion_is_whole_or_nothing() {
         insertion.push(&stranger),
         Err(RepoError::Setting(_))
     ));
+    let large = foreign(&prefix.append_segment(9), 70_000);
+    assert!(
+        matches!(insertion.push(&large), Err(RepoError::Setting(_))),
+        "it could not be read again"
+    );
     assert_eq!(
         ask(&repo, &prefix.append_segment(4), false).expect("read"),
         None

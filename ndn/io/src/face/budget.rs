@@ -112,6 +112,17 @@ impl Share {
         grows
     }
 
+    /// The same, as long as half of the budget is left to others.
+    pub fn grows_within_half(&mut self, bytes: usize) -> bool {
+        let grows = bytes <= self.allowance().saturating_sub(self.budget.capacity / 2);
+        if grows {
+            self.set(self.own + bytes);
+        } else {
+            self.budget.refuse();
+        }
+        grows
+    }
+
     /// Most bytes that may be held now.
     pub fn allowance(&self) -> usize {
         self.budget.capacity.saturating_sub(self.budget.used())
@@ -184,6 +195,18 @@ mod tests {
         assert_eq!(budget.used(), 700);
         drop(queue);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn half_of_a_budget_is_left_to_others() {
+        let budget = Budget::new(1_000);
+        let mut shares: Vec<_> = (0..9).map(|_| budget.share()).collect();
+        let grown = shares
+            .iter_mut()
+            .filter_map(|share| share.grows_within_half(100).then_some(()));
+        assert_eq!(grown.count(), 5);
+        assert_eq!((budget.used(), budget.refused()), (500, 4));
+        assert!(budget.share().admits(400));
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub(crate) struct ChunkPool {
 
 struct Shared {
     chunk_bytes: usize,
-    /// A chunk is for one packet, which may be much shorter: what is filled is counted, as no more pages are used.
+    /// A chunk is for one packet, which may be much shorter: what it fills is counted, as no more pages are used.
     counts_filled: bool,
     max_idle: usize,
     budget: Arc<BufferBudget>,
@@ -177,17 +177,28 @@ impl ChunkPool {
         self.shared.live.load(Ordering::Relaxed)
     }
 
+    /// A chunk, all of it.
     pub fn take(&self) -> Chunk {
+        self.take_for(self.shared.chunk_bytes)
+    }
+
+    /// A chunk of which so many bytes will be filled at most.
+    pub fn take_for(&self, bytes: usize) -> Chunk {
         let shared = &self.shared;
+        let counted = if shared.counts_filled {
+            bytes.next_multiple_of(4096).min(shared.chunk_bytes)
+        } else {
+            shared.chunk_bytes
+        };
+        let used = &shared.budget.used;
         shared.live.fetch_add(1, Ordering::Relaxed);
         if let Some((memory, size)) = &shared.lent
             && let Some(piece) = memory.take(*size)
         {
-            let used = &shared.budget.used;
-            used.fetch_add(shared.chunk_bytes, Ordering::Relaxed);
+            used.fetch_add(counted, Ordering::Relaxed);
             return Chunk {
                 memory: Some(Store::Lent(piece)),
-                counted: shared.chunk_bytes,
+                counted,
                 home: shared.clone(),
             };
         }
@@ -196,14 +207,19 @@ impl ChunkPool {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let memory = idle.unwrap_or_else(|| {
-            let used = &shared.budget.used;
-            used.fetch_add(shared.chunk_bytes, Ordering::Relaxed);
-            vec![0; shared.chunk_bytes].into_boxed_slice()
-        });
+        let memory = match idle {
+            Some(memory) => {
+                used.fetch_sub(shared.chunk_bytes - counted, Ordering::Relaxed);
+                memory
+            }
+            None => {
+                used.fetch_add(counted, Ordering::Relaxed);
+                vec![0; shared.chunk_bytes].into_boxed_slice()
+            }
+        };
         Chunk {
             memory: Some(Store::Own(memory)),
-            counted: shared.chunk_bytes,
+            counted,
             home: shared.clone(),
         }
     }
@@ -211,13 +227,7 @@ impl ChunkPool {
 
 impl Chunk {
     /// Ends the filling: the chunk's first `len` bytes, to be cut into packets.
-    pub fn freeze(mut self, len: usize) -> Bytes {
-        if self.home.counts_filled {
-            let filled = len.next_multiple_of(4096).min(self.counted);
-            let used = &self.home.budget.used;
-            used.fetch_sub(self.counted - filled, Ordering::Relaxed);
-            self.counted = filled;
-        }
+    pub fn freeze(self, len: usize) -> Bytes {
         let mut bytes = Bytes::from_owner(self);
         bytes.truncate(len);
         bytes

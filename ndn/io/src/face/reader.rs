@@ -39,10 +39,12 @@ impl ReadBuffers {
     /// Chunks within the budget; where packets hold on to most of it, they are copied out.
     pub fn new(budgets: &Budgets) -> Self {
         let (memory, budget) = (budgets.memory.as_ref(), &budgets.receive_buffers);
+        // A small budget is not to be used up by what nobody uses.
+        let idle_large = (budget.capacity() / (24 * Size::Large.bytes())).min(16);
         Self {
             pool: ChunkPool::within(memory, Size::Chunk, 16, budget),
             packets: ChunkPool::within(memory, Size::Packet, 128, budget),
-            large: ChunkPool::within(memory, Size::Large, 16, budget),
+            large: ChunkPool::within(memory, Size::Large, idle_large, budget),
             small: SmallFrames::default(),
             memory: budgets.memory.clone(),
         }
@@ -262,11 +264,11 @@ impl FrameReader {
         limit: usize,
         buffers: &mut ReadBuffers,
     ) -> Result<Next, DecodeError> {
-        if !self.incomplete.grows(len) {
+        if !self.incomplete.grows_within_half(len) {
             self.pass_over(len);
             return self.next(limit, buffers);
         }
-        let mut chunk = buffers.large.take();
+        let mut chunk = buffers.large.take_for(len);
         let begun = match &self.state {
             State::Filling { chunk, at, filled } => &chunk.as_ref()[*at..*filled],
             State::Cutting { bytes, at } => &bytes[*at..],
@@ -456,7 +458,7 @@ mod tests {
     #[test]
     fn large_frames_that_do_not_go_on_take_what_incomplete_packets_may() {
         let budgets = Budgets {
-            reassembly: Budget::new(8 << 20),
+            reassembly: Budget::new(16 << 20),
             ..Budgets::of_one_face(usize::MAX)
         };
         let mut buffers = ReadBuffers::new(&budgets);

@@ -48,7 +48,7 @@ pub(crate) struct Turn {
     pub read: usize,
     /// Frames to take at once.
     pub burst: usize,
-    /// Bytes of packets that the peer has lent; where they are used up, the turn ends with the burst.
+    /// Bytes of packets that the peer has lent; where they are used up, the burst ends, and the turn with it.
     pub lent: usize,
 }
 
@@ -233,7 +233,7 @@ impl StreamFace {
         }
     }
 
-    /// Takes `left` frames at most; false where there may be more of them.
+    /// Takes `left` frames at most, and no more lent packets than may be; false where there may be more of them.
     fn cut(
         &mut self,
         now: Duration,
@@ -251,6 +251,9 @@ impl StreamFace {
                     Received::Lent(header, lent) => {
                         let bytes = self.take_lent(header, lent, buffers, packets)?;
                         *lent_left = lent_left.saturating_sub(bytes);
+                        if *lent_left == 0 {
+                            return Ok(false);
+                        }
                     }
                     Received::Nothing => {}
                 },

@@ -271,7 +271,7 @@ fn copy(file: &Passed, offset: u64, len: usize, pool: &ChunkPool) -> io::Result<
         read(file, &mut packet, offset)?;
         return Ok(packet.into());
     }
-    let mut chunk = pool.take();
+    let mut chunk = pool.take_for(len);
     let to = chunk.as_mut().get_mut(..len).ok_or_else(malformed)?;
     read(file, to, offset)?;
     Ok(chunk.freeze(len))

@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig, VerifyPolicy};
-use ndn_packet::{Data, Interest, NackReason, Name, NameRef, NetPacket};
+use ndn_packet::{Data, Interest, MAX_JUMBO_PACKET, NackReason, Name, NameRef, NetPacket};
 
 use super::disk_thread::{DiskThread, Job};
 use super::ending::{Ending, RefusalLog};
@@ -514,6 +514,7 @@ fn segments_from(
         interest_lifetime: lifetime,
         give_up_after: limits.stall,
         max_buffered_segments: WINDOW_PACKETS,
+        max_packet_bytes: MAX_JUMBO_PACKET,
         verify: VerifyPolicy::None,
         seed,
         ..ConsumerConfig::new(name.clone())

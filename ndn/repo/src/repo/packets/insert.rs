@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use ndn_packet::{Data, NameRef};
+use ndn_packet::{Data, MAX_JUMBO_PACKET, NameRef};
 
 use super::extent::{Extent, MAX_COUNT};
 use super::log::Place;
@@ -126,9 +126,18 @@ impl Insertion {
     /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
     ///
     /// # Errors
-    /// [`RepoError::Setting`] for a packet of another series or an earlier segment, else what the disk says.
+    /// [`RepoError::Setting`] for a packet of another series, an earlier segment, or above [`MAX_JUMBO_PACKET`] bytes, else
+    /// what the disk says.
     pub fn push(&mut self, data: &Data) -> Result<()> {
         let segment = self.segment_of(data)?;
+        if data.wire().len() > MAX_JUMBO_PACKET {
+            let text = format!(
+                "{}: a packet of {} bytes, above {MAX_JUMBO_PACKET}",
+                data.name(),
+                data.wire().len()
+            );
+            return Err(RepoError::Setting(text));
+        }
         let place = {
             let store = &self.repo.packets;
             let mut logs = store.logs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -112,9 +112,6 @@ final class NamedReplica extends ReplicaAccessor {
       return;
     }
     current = NONE;
-    if (body.length < metadata.bodyBytes()) {
-      body = new byte[metadata.bodyBytes()];
-    }
     try {
       fetch(at);
     } catch (IOException e) {
@@ -162,6 +159,9 @@ final class NamedReplica extends ReplicaAccessor {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
     int waitMs = found.renewal() == null ? limitMs : Math.min(RENEW_MS, limitMs);
     while (true) {
+      if (body.length < metadata.bodyBytes()) {
+        body = new byte[(int) metadata.bodyBytes()];
+      }
       int length = segments.get(at / metadata.segmentBytes(), header, body, waitMs);
       if (length >= 0) {
         return length;

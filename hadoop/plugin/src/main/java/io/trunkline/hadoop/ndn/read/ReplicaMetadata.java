@@ -54,6 +54,9 @@ record ReplicaMetadata(
             (int) checksumType,
             (int) bytesPerChecksum,
             manifest);
+    if (metadata.bodyBytes() > SegmentHeader.maxBodyBytes(metadata.segmentBytes)) {
+      throw new IOException("block metadata of segments above the greatest: " + metadata);
+    }
     if (manifest != null
         && (manifest.length % ControlRecord.DIGEST_BYTES != 0
             || manifest.length / ControlRecord.DIGEST_BYTES != metadata.segments())) {
@@ -67,10 +70,10 @@ record ReplicaMetadata(
   }
 
   /** Most bytes of checksums and data that one of its segments has. */
-  int bodyBytes() {
+  long bodyBytes() {
     int data = (int) Math.min(segmentBytes, length);
     SegmentHeader longest = new SegmentHeader(checksumType, bytesPerChecksum, data, 0);
-    return (int) Math.min(data + longest.checksumBytes(), SegmentHeader.maxBodyBytes(segmentBytes));
+    return data + longest.checksumBytes();
   }
 
   /** What it takes in memory, roughly, in bytes. */

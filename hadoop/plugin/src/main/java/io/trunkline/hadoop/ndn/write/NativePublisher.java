@@ -40,6 +40,7 @@ final class NativePublisher implements Publisher {
   private final String id;
   private final String peer;
   private final int retainSegments;
+  private final int keptBytes;
   private final byte[] header = new byte[SegmentHeader.BYTES];
   private final AtomicBoolean closed = new AtomicBoolean();
   private long blockProducer = NO_PRODUCER;
@@ -55,13 +56,16 @@ final class NativePublisher implements Publisher {
    * @param id names the write in logs
    * @param peer the DataNode that it is sent to
    * @param retainSegments newest segments to keep
+   * @param keptBytes data bytes of a segment, at most
    */
-  NativePublisher(NdnNode node, Preamble preamble, String id, String peer, int retainSegments) {
+  NativePublisher(
+      NdnNode node, Preamble preamble, String id, String peer, int retainSegments, int keptBytes) {
     this.peer = peer;
     this.node = node;
     this.preamble = preamble;
     this.id = id;
     this.retainSegments = retainSegments;
+    this.keptBytes = keptBytes;
   }
 
   @Override
@@ -125,8 +129,7 @@ final class NativePublisher implements Publisher {
   }
 
   private long open(String prefix, int kind) throws IOException {
-    return Native.producerOpen(
-        node.handle(), prefix, preamble.segmentBytes(), retainSegments, key(), kind);
+    return Native.producerOpen(node.handle(), prefix, keptBytes, retainSegments, key(), kind);
   }
 
   private void publish(

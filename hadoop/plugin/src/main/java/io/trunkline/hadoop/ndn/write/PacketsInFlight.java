@@ -22,13 +22,19 @@ public record PacketsInFlight(int count, int packetBytes) {
    * @return most segments unacknowledged
    */
   int segments(DataChecksum checksum, int segmentBytes) {
-    int chunk = checksum.getBytesPerChecksum();
-    // As DFSOutputStream.computePacketChunkSize does it.
-    long chunks =
-        Math.max(
-            1,
-            (packetBytes - PacketHeader.PKT_MAX_HEADER_LEN) / (chunk + checksum.getChecksumSize()));
-    long segments = (chunks * chunk - 1) / segmentBytes + 1;
+    long segments = (dataBytes(checksum) - 1) / segmentBytes + 1;
     return (int) Math.min(Integer.MAX_VALUE, (count + (long) ON_THE_WAY) * segments);
+  }
+
+  /**
+   * Data bytes of a packet, as DFSOutputStream.computePacketChunkSize has them.
+   *
+   * @param checksum kind of the packets' checksums
+   * @return bytes
+   */
+  long dataBytes(DataChecksum checksum) {
+    int chunk = checksum.getBytesPerChecksum();
+    int body = packetBytes - PacketHeader.PKT_MAX_HEADER_LEN;
+    return Math.max(1, body / (chunk + checksum.getChecksumSize())) * (long) chunk;
   }
 }

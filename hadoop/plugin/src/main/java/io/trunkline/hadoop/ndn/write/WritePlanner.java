@@ -7,6 +7,7 @@ import io.trunkline.hadoop.ndn.Names;
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
+import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import io.trunkline.hadoop.ndn.wire.WriteKey;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats;
@@ -87,11 +88,14 @@ public final class WritePlanner implements Planner {
     }
     int chunk = op.checksum().getBytesPerChecksum();
     DataChecksum.Type type = op.checksum().getChecksumType();
-    if (chunk > settings.segmentBytes()
+    int segmentBytes = settings.segmentBytes() / chunk * chunk;
+    if (segmentBytes == 0
+        || segmentBytes + new SegmentHeader(type.id, chunk, segmentBytes, 0).checksumBytes()
+            > SegmentHeader.maxBodyBytes(segmentBytes)
         || type != DataChecksum.Type.CRC32 && type != DataChecksum.Type.CRC32C) {
       return plain(op, Fallback.CHECKSUM_KIND, op.id() + " has " + op.checksum());
     }
-    return produce(op, settings.segmentBytes() / chunk * chunk);
+    return produce(op, segmentBytes);
   }
 
   private Plan produce(WriteOp op, int segmentBytes) {
@@ -110,11 +114,13 @@ public final class WritePlanner implements Planner {
       return plain(op, Fallback.NODE_DOWN, e.getMessage());
     }
     Preamble preamble = preamble(op, segmentBytes, key);
+    // Of small packets each is a segment, however long those may be.
+    int keptBytes = (int) Math.min(segmentBytes, inFlight.dataBytes(op.checksum()));
     int retain =
-        Math.max(
-            settings.retainSegments(segmentBytes), inFlight.segments(op.checksum(), segmentBytes));
+        Math.max(settings.retainSegments(keptBytes), inFlight.segments(op.checksum(), keptBytes));
     stats.add(Counter.NAMED_WRITES);
-    NativePublisher publisher = new NativePublisher(node, preamble, op.id(), peer, retain);
+    NativePublisher publisher =
+        new NativePublisher(node, preamble, op.id(), peer, retain, keptBytes);
     return new Plan.Produce(preamble, publisher, settings.inlineBytes());
   }
 

@@ -65,6 +65,7 @@ class NativePublisherTest {
 
   private static NativePublisher publisher(Settings settings) throws IOException {
     Preamble preamble = new Preamble(NAME, 7, StockBytes.SEGMENT);
-    return new NativePublisher(NdnNode.acquire(settings, null), preamble, "blk_1", "dn", RETAINED);
+    return new NativePublisher(
+        NdnNode.acquire(settings, null), preamble, "blk_1", "dn", RETAINED, 64512);
   }
 }
