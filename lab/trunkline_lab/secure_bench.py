@@ -1,7 +1,8 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. What is got has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a
-folder of small files is read by name, protected and not: each block costs an exchange of its own before its first byte.
+cluster. All is on one host, whose router its processes reach by a Unix socket. What is got has just been put, so that
+the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by name, protected
+and not: each block costs an exchange of its own before its first byte.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Case:
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
-    "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
-    "open": ("ndn", {}),
+    "sealed": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
+    "open": (planes.NDN_LOCAL, {}),
 }
 
 
