@@ -144,7 +144,7 @@ const SETTINGS: &[Setting] = &[
         key: "jumbo",
         kind: Kind::Switch,
         default: Some("true"),
-        help: "Offer large packets to the other end, up to 1 MiB by a stream and 64 KiB by UDP; one that does not offer them too gets 8800 bytes at most.",
+        help: "Offer large packets to the other end, up to 1 MiB over TCP, TLS and Unix sockets, 64 KiB over UDP; one that does not offer them too gets 8800 bytes at most.",
     },
     Setting {
         section: "face",
@@ -323,7 +323,7 @@ const SETTINGS: &[Setting] = &[
         key: "jumbo",
         kind: Kind::Switch,
         default: Some("true"),
-        help: "Offer large packets to the other end, up to 1 MiB by a stream and 64 KiB by UDP; one that does not offer them too gets 8800 bytes at most.",
+        help: "Offer large packets to the other end, up to 1 MiB over TCP, TLS and Unix sockets, 64 KiB over UDP; one that does not offer them too gets 8800 bytes at most.",
     },
     Setting {
         section: "managed_faces",
@@ -544,7 +544,7 @@ const SETTINGS: &[Setting] = &[
             max: 17_592_186_044_416,
         },
         default: Some("64MiB"),
-        help: "Bytes that they may take, those above 64 KiB that come by streams included. The link with most of them is the first whose oldest are given up; a stream's is passed over where there is no room.",
+        help: "Bytes that they may take, whole packets above 64 KiB that are still coming in included, which take half of it at most and are dropped where there is no room. The link with most pieces is the first whose oldest are given up.",
     },
     Setting {
         section: "faces",

@@ -189,7 +189,7 @@ pub struct NodeConfig {
     /// On how many threads it runs.
     pub workers: WorkersConfig,
     /// Bytes of memory that applications of this process may make packets in ([`crate::Node::packet_buffers`]), so that a
-    /// local forwarder is lent them; 0 for none.
+    /// local forwarder is lent them: so many for those of up to 64 KiB, and twice as many for all; 0 for none.
     pub made_packets_bytes: usize,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_packet::lp::Lent;
@@ -75,7 +76,7 @@ fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
             }
         }
         if turns >> (turn % 8) & 1 != 0 {
-            reader.end_turn(&buffers.pool, false);
+            reader.end_turn(Duration::ZERO, &buffers.pool, false);
         }
         turn += 1;
         assert!(buffers.pool.live() <= 2, "{} chunks", buffers.pool.live());
@@ -194,6 +195,7 @@ impl Model {
 pub fn lending(bytes: &[u8]) {
     let memory = PacketMemory::new(Sizes {
         packets: 8 * PACKET_BYTES,
+        most: usize::MAX,
         ..Sizes::default()
     })
     .expect("memory of packets");

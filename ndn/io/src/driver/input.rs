@@ -151,11 +151,10 @@ impl<C: Core> Driver<C> {
                 }
             };
             let by_memory = stream.conn.memory_use().reads;
-            let mut waits = false;
             if progress != Progress::Burst {
                 stream.end_turn(self.now, &self.buffers, progress == Progress::Spent);
-                waits |= stream.deadline().is_some();
             }
+            let waits = stream.deadline().is_some();
             match progress {
                 Progress::Burst => {}
                 Progress::Spent => self.make_ready(at),

@@ -91,6 +91,7 @@ fn packet_memory(config: &NodeConfig) -> Option<Arc<PacketMemory>> {
         packets: received + made,
         // Packets of half such a piece fill as many bytes.
         large: 2 * (received + made),
+        most: 2 * (received + made),
     })
     .inspect_err(|error| tracing::warn!(%error, "no memory to lend packets from; they are sent"))
     .ok()

@@ -100,8 +100,6 @@ pub(crate) struct ChunkPool {
 
 struct Shared {
     chunk_bytes: usize,
-    /// A chunk is for one packet, which may be much shorter: what it fills is counted, as no more pages are used.
-    counts_filled: bool,
     max_idle: usize,
     budget: Arc<BufferBudget>,
     live: AtomicUsize,
@@ -127,7 +125,7 @@ pub(crate) struct Chunk {
 impl ChunkPool {
     /// A pool that keeps at most `max_idle` unused chunks, all within `budget`.
     pub fn new(chunk_bytes: usize, max_idle: usize, budget: &Arc<BufferBudget>) -> Self {
-        Self::made(chunk_bytes, false, max_idle, budget, None)
+        Self::made(chunk_bytes, max_idle, budget, None)
     }
 
     /// A pool of chunks of this size, out of `memory` as long as there are any.
@@ -138,12 +136,11 @@ impl ChunkPool {
         budget: &Arc<BufferBudget>,
     ) -> Self {
         let lent = memory.map(|memory| (memory.clone(), size));
-        Self::made(size.bytes(), size == Size::Large, max_idle, budget, lent)
+        Self::made(size.bytes(), max_idle, budget, lent)
     }
 
     fn made(
         chunk_bytes: usize,
-        counts_filled: bool,
         max_idle: usize,
         budget: &Arc<BufferBudget>,
         lent: Option<(Arc<PacketMemory>, Size)>,
@@ -151,7 +148,6 @@ impl ChunkPool {
         Self {
             shared: Arc::new(Shared {
                 chunk_bytes,
-                counts_filled,
                 max_idle,
                 budget: budget.clone(),
                 live: AtomicUsize::new(0),
@@ -182,14 +178,10 @@ impl ChunkPool {
         self.take_for(self.shared.chunk_bytes)
     }
 
-    /// A chunk of which so many bytes will be filled at most.
+    /// A chunk of which so many bytes will be filled at most: they are counted, as no more pages are used.
     pub fn take_for(&self, bytes: usize) -> Chunk {
         let shared = &self.shared;
-        let counted = if shared.counts_filled {
-            bytes.next_multiple_of(4096).min(shared.chunk_bytes)
-        } else {
-            shared.chunk_bytes
-        };
+        let counted = bytes.next_multiple_of(4096).min(shared.chunk_bytes);
         let used = &shared.budget.used;
         shared.live.fetch_add(1, Ordering::Relaxed);
         if let Some((memory, size)) = &shared.lent

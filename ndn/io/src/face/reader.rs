@@ -1,6 +1,7 @@
 //! Cuts the frames of a byte stream out of large chunks, without copying the large ones.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ndn_packet::{DecodeError, MAX_JUMBO_PACKET, tlv};
@@ -66,8 +67,6 @@ pub(crate) struct FrameReader {
     state: State,
     /// What its frame takes of the bytes of incomplete packets.
     incomplete: Share,
-    /// Frames that had memory of their own, the one that is being read included.
-    large_frames: u64,
     /// The last frame was one with memory of its own.
     after_large: bool,
     /// Bytes of a frame that is passed over that are still to come.
@@ -91,11 +90,12 @@ enum State {
     },
     /// A full chunk being cut; `at` is where the next frame begins.
     Cutting { bytes: Bytes, at: usize },
-    /// The first bytes (`filled`) of a frame of `len`, with memory of its own.
+    /// The first bytes (`filled`) of a frame of `len`, with memory of its own; `since` the end of a turn.
     Large {
         chunk: Chunk,
         filled: usize,
         len: usize,
+        since: Option<Duration>,
     },
 }
 
@@ -116,7 +116,6 @@ impl FrameReader {
         Self {
             state: State::Empty,
             incomplete,
-            large_frames: 0,
             after_large: false,
             skip: 0,
             no_room: false,
@@ -132,13 +131,17 @@ impl FrameReader {
     }
 
     /// Ends a turn. `more` says that frames may lie in the chunk uncut; else there is the beginning of one at most.
-    pub fn end_turn(&mut self, pool: &ChunkPool, more: bool) {
+    pub fn end_turn(&mut self, now: Duration, pool: &ChunkPool, more: bool) {
         if self.hold.is_none() {
             let most = if more { HOLDERS } else { HOLDERS / 2 };
             self.hold = pool.budget().hold(most);
         }
-        match &self.state {
-            State::Empty | State::Begun(_) | State::Large { .. } => self.hold = None,
+        match &mut self.state {
+            State::Empty | State::Begun(_) => self.hold = None,
+            State::Large { since, .. } => {
+                since.get_or_insert(now);
+                self.hold = None;
+            }
             State::Filling { filled: 0, .. } => self.clear_chunk(),
             State::Filling { chunk, at, filled } if self.hold.is_none() => {
                 let begun = chunk.as_ref()[*at..*filled].into();
@@ -181,7 +184,9 @@ impl FrameReader {
                 let most = most.min(spare.len());
                 &mut spare[..most]
             }
-            State::Large { chunk, filled, len } => {
+            State::Large {
+                chunk, filled, len, ..
+            } => {
                 let spare = &mut chunk.as_mut()[*filled..*len];
                 let most = most.min(spare.len());
                 &mut spare[..most]
@@ -276,14 +281,21 @@ impl FrameReader {
         };
         let filled = begun.len();
         chunk.as_mut()[..filled].copy_from_slice(begun);
-        self.state = State::Large { chunk, filled, len };
-        self.large_frames += 1;
+        self.state = State::Large {
+            chunk,
+            filled,
+            len,
+            since: None,
+        };
         Ok(Next::More)
     }
 
-    /// The number of the frame that is being read into memory of its own, if one is.
-    pub fn large_frame(&self) -> Option<u64> {
-        matches!(self.state, State::Large { .. }).then_some(self.large_frames)
+    /// Since when a turn has ended amid a frame with memory of its own.
+    pub fn large_since(&self) -> Option<Duration> {
+        match self.state {
+            State::Large { since, .. } => since,
+            _ => None,
+        }
     }
 
     /// Gives up the memory of such a frame: what is still to come of it is passed over.
@@ -472,7 +484,7 @@ mod tests {
             reader.filled(part.len());
             let next = reader.next(MAX_STREAM_PACKET, &mut buffers);
             assert!(matches!(next, Ok(Next::More)));
-            reader.end_turn(&buffers.pool, false);
+            reader.end_turn(Duration::ZERO, &buffers.pool, false);
         }
         assert_eq!(buffers.large.live(), 8);
         assert_eq!(budgets.reassembly.used(), 8 * wire.len());
@@ -505,7 +517,7 @@ mod tests {
                 _ => panic!("{i}"),
             }
             assert_eq!(second.len(), 12);
-            reader.end_turn(&buffers.pool, false);
+            reader.end_turn(Duration::ZERO, &buffers.pool, false);
         }
         assert_eq!((budgets.reassembly.used(), buffers.large.live()), (0, 0));
         let [Next::Frame(again)] = &feed(&mut readers[19], &mut buffers, &wire)[..] else {
@@ -537,7 +549,7 @@ mod tests {
             if rest.len() < 250_000 {
                 reader.give_up_large();
                 assert_eq!((budgets.reassembly.used(), buffers.large.live()), (0, 0));
-                assert_eq!(reader.large_frame(), None);
+                assert_eq!(reader.large_since(), None);
             }
         }
         assert_eq!(got, [0, 2]);
@@ -557,7 +569,7 @@ mod tests {
                 reader.spare(&buffers.pool, usize::MAX)[..part.len()].copy_from_slice(part);
                 reader.filled(part.len());
                 assert!(matches!(reader.next(8800, &mut buffers), Ok(Next::More)));
-                reader.end_turn(&buffers.pool, false);
+                reader.end_turn(Duration::ZERO, &buffers.pool, false);
             }
             assert!(budget.used() <= READING_BYTES, "{}", budget.used());
         }
@@ -570,7 +582,7 @@ mod tests {
             };
             assert_eq!(got[..], wire[..]);
             assert!(matches!(reader.next(8800, &mut buffers), Ok(Next::More)));
-            reader.end_turn(&buffers.pool, false);
+            reader.end_turn(Duration::ZERO, &buffers.pool, false);
         }
         assert_eq!(budget.holders(), 0);
     }

@@ -69,8 +69,6 @@ pub(crate) struct StreamFace {
     pub conn: Box<dyn StreamIo>,
     queue: SendQueue,
     reader: Box<FrameReader>,
-    /// The number of a large frame that had begun when a turn ended, and when that was.
-    large: Option<(u64, Duration)>,
     side: Side,
     /// What its reads have cost beside their bytes and beyond its turn, in bytes: its next turns are shorter by that.
     owed: usize,
@@ -107,7 +105,6 @@ impl StreamFace {
             // Where shared memory takes over, the bytes before the switch are to stay before it.
             queue: SendQueue::new(options.send_queue_bytes, share, !by_memory),
             reader: Box::new(FrameReader::new(budgets.reassembly.share())),
-            large: None,
             owed: 0,
             side,
             ring_bytes: (by_memory && options.shared_memory).then_some(options.ring_bytes),
@@ -213,23 +210,18 @@ impl StreamFace {
 
     /// Ends a turn; `more` where there may be more to take.
     pub fn end_turn(&mut self, now: Duration, buffers: &ReadBuffers, more: bool) {
-        self.reader.end_turn(&buffers.pool, more);
-        self.large = match (self.reader.large_frame(), self.large) {
-            (Some(frame), Some((last, since))) if frame == last => Some((last, since)),
-            (frame, _) => frame.map(|frame| (frame, now)),
-        };
+        self.reader.end_turn(now, &buffers.pool, more);
     }
 
     /// When a large packet that has begun must have come.
     pub fn deadline(&self) -> Option<Duration> {
-        self.large.map(|(_, since)| since + LARGE_TIMEOUT)
+        Some(self.reader.large_since()? + LARGE_TIMEOUT)
     }
 
     /// Gives up the large packet whose time has passed, so that others have its memory.
     pub fn on_deadline(&mut self, now: Duration) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.reader.give_up_large();
-            self.large = None;
         }
     }
 

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ndn_packet::{MAX_JUMBO_PACKET, MAX_STREAM_PACKET};
@@ -64,6 +65,9 @@ pub(crate) struct PacketMemory {
     chunks: Region,
     packets: Region,
     large: Region,
+    /// Bytes of pieces that have been in use: their pages stay.
+    touched: AtomicUsize,
+    most_touched: usize,
 }
 
 /// How much of such memory there is, in bytes of each size; none is taken before it is used.
@@ -72,6 +76,8 @@ pub(crate) struct Sizes {
     pub chunks: usize,
     pub packets: usize,
     pub large: usize,
+    /// Most bytes of pieces of all sizes that are ever used.
+    pub most: usize,
 }
 
 /// Equal pieces in a row.
@@ -115,6 +121,8 @@ impl PacketMemory {
             chunks,
             packets,
             large,
+            touched: AtomicUsize::new(0),
+            most_touched: sizes.most,
         }))
     }
 
@@ -141,7 +149,7 @@ impl PacketMemory {
         let mut free = region.lock();
         let index = match free.again.pop() {
             Some(index) => index,
-            None if free.fresh < region.count => {
+            None if free.fresh < region.count && self.may_touch(size.bytes()) => {
                 free.fresh += 1;
                 free.fresh - 1
             }
@@ -153,6 +161,13 @@ impl PacketMemory {
             size,
             index,
         })
+    }
+
+    /// Whether the pages of so many bytes more may be used; they are not given back.
+    fn may_touch(&self, bytes: usize) -> bool {
+        let more = |touched: usize| Some(touched + bytes).filter(|sum| *sum <= self.most_touched);
+        let (relaxed, touched) = (Ordering::Relaxed, &self.touched);
+        touched.fetch_update(relaxed, relaxed, more).is_ok()
     }
 
     fn region(&self, size: Size) -> &Region {
@@ -267,6 +282,7 @@ mod tests {
             chunks: 3 * CHUNK_BYTES,
             packets: 2 * PACKET_BYTES + 5,
             large: LARGE_BYTES,
+            most: usize::MAX,
         })
         .unwrap();
         let mut chunks: Vec<_> = (0..3).map(|_| memory.take(Size::Chunk).unwrap()).collect();
@@ -288,9 +304,27 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_all_sizes_together_are_bounded() {
+        let memory = PacketMemory::new(Sizes {
+            chunks: 0,
+            packets: 10 * PACKET_BYTES,
+            large: 10 * LARGE_BYTES,
+            most: 2 * LARGE_BYTES,
+        })
+        .unwrap();
+        let small: Vec<_> = (0..10).filter_map(|_| memory.take(Size::Packet)).collect();
+        assert_eq!(small.len(), 10);
+        let large: Vec<_> = (0..3).filter_map(|_| memory.take(Size::Large)).collect();
+        assert_eq!(large.len(), 1);
+        drop(large);
+        assert!(memory.take(Size::Large).is_some(), "its pages are there");
+    }
+
+    #[test]
     fn nobody_else_writes_to_it() {
         let memory = PacketMemory::new(Sizes {
             chunks: CHUNK_BYTES,
+            most: CHUNK_BYTES,
             ..Sizes::default()
         })
         .unwrap();

@@ -18,6 +18,7 @@ struct Pair {
 fn pair(packets: usize) -> Pair {
     let memory = PacketMemory::new(Sizes {
         packets: packets * PACKET_BYTES,
+        most: usize::MAX,
         ..Sizes::default()
     })
     .unwrap();

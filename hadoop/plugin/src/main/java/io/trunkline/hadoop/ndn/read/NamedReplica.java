@@ -160,7 +160,7 @@ final class NamedReplica extends ReplicaAccessor {
     int waitMs = found.renewal() == null ? limitMs : Math.min(RENEW_MS, limitMs);
     while (true) {
       if (body.length < metadata.bodyBytes()) {
-        body = new byte[(int) metadata.bodyBytes()];
+        body = new byte[metadata.bodyBytes()];
       }
       int length = segments.get(at / metadata.segmentBytes(), header, body, waitMs);
       if (length >= 0) {

@@ -54,7 +54,7 @@ record ReplicaMetadata(
             (int) checksumType,
             (int) bytesPerChecksum,
             manifest);
-    if (metadata.bodyBytes() > SegmentHeader.maxBodyBytes(metadata.segmentBytes)) {
+    if (!metadata.longest().fits(metadata.segmentBytes)) {
       throw new IOException("block metadata of segments above the greatest: " + metadata);
     }
     if (manifest != null
@@ -70,10 +70,14 @@ record ReplicaMetadata(
   }
 
   /** Most bytes of checksums and data that one of its segments has. */
-  long bodyBytes() {
+  int bodyBytes() {
+    SegmentHeader longest = longest();
+    return (int) (longest.dataLength() + longest.checksumBytes());
+  }
+
+  private SegmentHeader longest() {
     int data = (int) Math.min(segmentBytes, length);
-    SegmentHeader longest = new SegmentHeader(checksumType, bytesPerChecksum, data, 0);
-    return data + longest.checksumBytes();
+    return new SegmentHeader(checksumType, bytesPerChecksum, data, 0);
   }
 
   /** What it takes in memory, roughly, in bytes. */

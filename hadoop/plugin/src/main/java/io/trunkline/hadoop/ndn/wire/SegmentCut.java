@@ -86,7 +86,7 @@ public final class SegmentCut {
     SegmentHeader whole = new SegmentHeader(type, chunk, head.dataLength(), head.offset());
     return head.dataLength() > 0
         && (head.dataLength() - 1) / segmentBytes < ControlRecord.MAX_SEGMENTS
-        && segmentBytes + full.checksumBytes() <= SegmentHeader.maxBodyBytes(segmentBytes)
+        && full.fits(segmentBytes)
         && head.dataLength() + whole.checksumBytes() == head.bodyLength();
   }
 

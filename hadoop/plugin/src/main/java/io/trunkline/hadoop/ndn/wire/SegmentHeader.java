@@ -40,6 +40,16 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
     return (int) Math.min(body, MAX_BODY_BYTES);
   }
 
+  /**
+   * Whether a segment that begins so is not above what segments of a size may be.
+   *
+   * @param segmentBytes data bytes a segment
+   * @return false when its checksums take too much
+   */
+  public boolean fits(int segmentBytes) {
+    return dataLength + checksumBytes() <= maxBodyBytes(segmentBytes);
+  }
+
   /** Length of one checksum. */
   static final int CHECKSUM_BYTES = 4;
 

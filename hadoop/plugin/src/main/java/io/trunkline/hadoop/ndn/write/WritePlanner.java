@@ -90,8 +90,7 @@ public final class WritePlanner implements Planner {
     DataChecksum.Type type = op.checksum().getChecksumType();
     int segmentBytes = settings.segmentBytes() / chunk * chunk;
     if (segmentBytes == 0
-        || segmentBytes + new SegmentHeader(type.id, chunk, segmentBytes, 0).checksumBytes()
-            > SegmentHeader.maxBodyBytes(segmentBytes)
+        || !new SegmentHeader(type.id, chunk, segmentBytes, 0).fits(segmentBytes)
         || type != DataChecksum.Type.CRC32 && type != DataChecksum.Type.CRC32C) {
       return plain(op, Fallback.CHECKSUM_KIND, op.id() + " has " + op.checksum());
     }
