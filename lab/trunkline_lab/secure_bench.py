@@ -1,8 +1,8 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. All is on one host, whose router its processes reach by a Unix socket. What is got has just been put, so that
-the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by name, protected
-and not: each block costs an exchange of its own before its first byte.
+cluster. By name it is done twice: by TCP to the router, as between hosts, and by its Unix socket ("local"). What is got
+has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files
+is read by name, protected and not: each block costs an exchange of its own before its first byte.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import paths, payload, planes, transfer
@@ -44,10 +44,14 @@ class Case:
 
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
+SEALED_LOCAL, OPEN_LOCAL = Case("sealed local", "sealed-local"), Case("open local", "open-local")
+OURS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
-    "sealed": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
-    "open": (planes.NDN_LOCAL, {}),
+    "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
+    "open": ("ndn", {}),
+    "sealed-local": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
+    "open-local": (planes.NDN_LOCAL, {}),
 }
 
 
@@ -62,13 +66,14 @@ class Peer:
 
 
 TUNED_ALIKE = "Hadoop's own encryption (AES/CTR), packets and buffers as large"
+OPEN_CLUSTER = "by name in an open cluster"
 PUT_PEERS = (
     Peer("encrypted", TUNED_ALIKE, 0.75, 0.90),
     Peer("encrypted default", "Hadoop's own encryption (AES/CTR), as shipped", 0.62, 0.80),
-    Peer("open", "by name in an open cluster", 1.03, 1.08),
+    Peer("open", OPEN_CLUSTER, 1.03, 1.08),
 )
 GET_PEERS = (Peer("encrypted", TUNED_ALIKE, 0.75, 0.95),)
-SMALL_PEERS = (Peer("open", "by name in an open cluster", 1.10, 1.10),)
+SMALL_PEERS = (Peer("open", OPEN_CLUSTER, 1.10, 1.10),)
 
 
 def measure(size: int, runs: int) -> Iterator[Figure]:
@@ -81,7 +86,7 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
         Case("encrypted", "encrypted", planes.tuned_alike("ndn")),
         Case("encrypted default", "encrypted"),
     )
-    cases = (*peers, SEALED, OPEN)
+    cases = (*peers, *OURS, *OURS.values())
     puts: dict[str, list[transfer.Cost]] = defaultdict(list)
     gets: dict[str, list[transfer.Cost]] = defaultdict(list)
     with ExitStack() as stack:
@@ -100,8 +105,8 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
                 rig = rigs[case.cluster]
                 put = rig.put(source, "/file", REPLICATION, properties=case.properties, counts=number > 0)
                 transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts)
-                if case is SEALED and not put.client("secured_connections"):
-                    raise RuntimeError("sealed: no connection of the client was secured")
+                if case in OURS and not put.client("secured_connections"):
+                    raise RuntimeError(f"{case.label}: no connection of the client was secured")
                 copy.unlink(missing_ok=True)
                 get = rig.get("/file", copy, properties=case.properties, counts=number > 0)
                 if doubts := transfer.doubts_of_read(rig.plane, get, size):
@@ -112,7 +117,7 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
                 if number > 0:
                     puts[case.label].append(put)
                     gets[case.label].append(get)
-        small = _small_files({case: rigs[case.cluster] for case in (SEALED, OPEN)}, directory, runs)
+        small = _small_files({case: rigs[case.cluster] for case in (*OURS, *OURS.values())}, directory, runs)
     yield from figures("put.r3", PUT_PEERS, puts, runs)
     yield from figures("get", GET_PEERS, gets, runs)
     yield from figures("small_files", SMALL_PEERS, small, runs)
@@ -149,14 +154,19 @@ def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> 
 
 def figures(work: str, peers: Sequence[Peer], costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
     """Medians of what is sealed over each of the peers, and what both are."""
+    for ours, open_case in OURS.items():
+        for peer in peers:
+            held = replace(peer, label=open_case.label) if peer.words == OPEN_CLUSTER else peer
+            yield from _figures(f"{PREFIX}{work}", ours, held, costs, runs)
 
+
+def _figures(prefix: str, case: Case, peer: Peer, costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
     def median(label: str, what: str) -> float:
         return statistics.median(cost.wall_s if what == "wall" else sum(cost.cpu_s.values()) for cost in costs[label])
 
-    for peer in peers:
-        name = f"{PREFIX}{work}.sealed_over_{peer.label.replace(' ', '_')}"
-        for what, unit, most in (("wall", "s", peer.wall), ("cpu", "CPU-s", peer.cpu)):
-            ours, theirs = median(SEALED.label, what), median(peer.label, what)
-            wanted = f"wanted: at most this; {peer.words}, same run"
-            yield Figure(f"{name}.{what}", ours / theirs, "ratio", wanted, most, runs)
-            yield Figure(f"{name}.{what}_each", ours, unit, f"{peer.words}, same run", theirs, runs)
+    name = f"{prefix}.{case.label}_over_{peer.label}".replace(" ", "_")
+    for what, unit, most in (("wall", "s", peer.wall), ("cpu", "CPU-s", peer.cpu)):
+        ours, theirs = median(case.label, what), median(peer.label, what)
+        wanted = f"wanted: at most this; {peer.words}, same run"
+        yield Figure(f"{name}.{what}", ours / theirs, "ratio", wanted, most, runs)
+        yield Figure(f"{name}.{what}_each", ours, unit, f"{peer.words}, same run", theirs, runs)
