@@ -24,7 +24,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::error::{NativeError, Result};
 use crate::metadata::BlockMetadata;
-use crate::seal::{KEY_ID_LEN, Length, SEAL_LEN, WRITE_KEY_LEN, WriteKey};
+use crate::seal::{KEY_ID_LEN, Length, TAG_LEN, WRITE_KEY_LEN, WriteKey};
 
 /// The keyword component under which a content key is asked for.
 pub const KEYWORD: &str = "content-key";
@@ -303,7 +303,7 @@ impl Asking {
     /// the token's password, for this request, or is malformed.
     pub fn open(&self, content: &[u8]) -> Option<Granted> {
         let (holder, sealed) = content.split_first_chunk::<NONCE_LEN>()?;
-        if sealed.len() < SEAL_LEN {
+        if sealed.len() < TAG_LEN {
             return None;
         }
         let mut plain = Zeroizing::new(sealed.to_vec());
@@ -333,7 +333,7 @@ impl Granted {
         let id = self.id.to_bytes();
         let facts = self.facts(name);
         // One that grows would leave the key where it was.
-        let mut out = Vec::with_capacity(1 + id.len() + WRITE_KEY_LEN + facts.len() + SEAL_LEN);
+        let mut out = Vec::with_capacity(1 + id.len() + WRITE_KEY_LEN + facts.len() + TAG_LEN);
         out.push(id.len() as u8);
         out.extend_from_slice(&id);
         out.extend_from_slice(self.key.bytes());

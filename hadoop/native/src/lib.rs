@@ -60,7 +60,7 @@ pub use node::NamedNode;
 pub use producer::{Retain, StreamProducer};
 pub use pull::{Pull, PullSettings};
 pub use scalars::scalars;
-pub use seal::{KEY_ID_LEN, Opener, SEAL_LEN, Sealer, StreamKind, WRITE_KEY_LEN, WriteKey};
+pub use seal::{KEY_ID_LEN, Opener, Sealer, StreamKind, WRITE_KEY_LEN, WriteKey};
 pub use segment::{
     ChecksumType, DEFAULT_SEGMENT_BYTES, DIGEST_LEN, HEADER_LEN, HeaderError, MAGIC, SegmentDigest,
     SegmentHeader,

@@ -3,10 +3,10 @@
 //! Segments carry no freshness: their names stand for the same bytes for ever,
 //! and a reader who got damaged ones asks past the caches with MustBeFresh.
 //!
-//! A segment is copied once, from the Java array into the packet's buffer, and
-//! digested on the publishing thread. Segments are retained until they are
+//! A segment is copied once, from the Java array into the packet's buffer, on the
+//! publishing thread. Segments are retained until they are
 //! acknowledged, the newest ones within a bound; an Interest that comes before its segment waits for it.
-//! With a key they are sealed where they lie in the packet, and opened again for whoever asks for one that is kept.
+//! With a key they are sealed on the way there, and opened again for whoever asks for one that is kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::budget::Share;
 use crate::clock::Clock;
 use crate::error::{NativeError, Result};
 use crate::outbox::Outbox;
-use crate::seal::{SEAL_LEN, Sealer};
+use crate::seal::{Sealer, sealed_len};
 use crate::segment::{ChecksumType, PACKET_OVERHEAD, packet_bytes};
 use crate::totals::Ended;
 use crate::verify::Verify;
@@ -161,9 +161,10 @@ impl StreamProducer {
         &self.shared.prefix
     }
 
-    /// Publishes a segment whose content of `len` bytes `fill` writes in place,
-    /// with checksums of that type in it. With `more`, another call follows at
-    /// once, and what waits for this segment may leave with the next.
+    /// Publishes a segment of `len` bytes, with checksums of that type in it, which
+    /// `fill` writes from front to end, told by where each part of it begins. With
+    /// `more`, another call follows at once, and what waits for this segment may
+    /// leave with the next.
     ///
     /// # Errors
     /// What `fill` returns; when the producer is closed, the segment is
@@ -174,7 +175,7 @@ impl StreamProducer {
         len: usize,
         checksum: ChecksumType,
         more: bool,
-        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+        fill: impl FnMut(usize, &mut [u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let published = self.publish_one(segment, len, checksum, fill);
         if !more || published.is_err() {
@@ -188,23 +189,24 @@ impl StreamProducer {
         segment: u64,
         len: usize,
         checksum: ChecksumType,
-        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+        mut fill: impl FnMut(usize, &mut [u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let now = self.now()?;
         let name = self.prefix().append_segment(segment);
         let packet = match &self.shared.sealer {
-            None => Data::builder(&name).content_with(len, fill).sign_in(
-                &self.shared.verify.signer(checksum),
-                self.shared.buffer(len),
-            )?,
-            Some(sealer) => Data::builder(&name)
-                .content_with(len + SEAL_LEN, |content| -> std::result::Result<(), E> {
-                    fill(&mut content[..len])?;
-                    sealer.seal(name.value(), segment, content)?;
-                    Ok(())
-                })
-                // In private memory: until it is sealed the router must not see it. The seal tells more than any digest.
-                .sign(&SigningKey::Null)?,
+            None => Data::builder(&name)
+                .content_with(len, |content| fill(0, content))
+                .sign_in(
+                    &self.shared.verify.signer(checksum),
+                    self.shared.buffer(len),
+                )?,
+            Some(sealer) => {
+                let len = sealed_len(len);
+                Data::builder(&name)
+                    .content_with(len, |to| sealer.seal(name.value(), segment, to, fill))
+                    // The seal tells more than any digest.
+                    .sign_in(&SigningKey::Null, self.shared.buffer(len))?
+            }
         };
         if packet.len() > MAX_STREAM_PACKET {
             let text = format!(
@@ -250,11 +252,10 @@ impl StreamProducer {
             None => Some(data.content()),
             Some(sealer) => {
                 let name = self.prefix().append_segment(segment);
-                let mut content = data.content_slice().to_vec();
-                let opener = sealer.opener();
-                let length = opener.open(name.value(), segment, &mut content)?.len();
-                content.truncate(length);
-                Some(content.into())
+                let opened = sealer
+                    .opener()
+                    .open(name.value(), segment, data.content_slice());
+                opened.map(Bytes::from)
             }
         }
     }

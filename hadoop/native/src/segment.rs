@@ -15,6 +15,8 @@
 use ndn_packet::{MAX_STREAM_PACKET, sha256};
 use thiserror::Error;
 
+use crate::seal::sealed_len;
+
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 24;
 /// First four bytes of every segment.
@@ -23,14 +25,21 @@ pub const MAGIC: [u8; 4] = *b"TLB1";
 /// which is one HDFS packet of default size.
 pub const DEFAULT_SEGMENT_BYTES: u32 = 64_512;
 
-/// Greatest packet of a segment with so many data bytes, in bytes: checksums take a 64th of them at most, or what is left
-/// of 64 KiB. As `SegmentHeader.maxBodyBytes` of the plug-in, and a KiB for name and header.
+/// Greatest packet of a segment with so many data bytes, sealed or not, in bytes: checksums take a 64th of them at
+/// most, or what is left of 64 KiB. As `SegmentHeader.maxBodyBytes` of the plug-in.
 pub const fn packet_bytes(segment_bytes: usize) -> usize {
     let body = segment_bytes.saturating_add(segment_bytes / 64);
     let body = if body < 65_536 { 65_536 } else { body };
-    let most = MAX_STREAM_PACKET - PACKET_OVERHEAD;
-    (if body < most { body } else { most }) + PACKET_OVERHEAD
+    let body = if body < MAX_BODY_BYTES {
+        body
+    } else {
+        MAX_BODY_BYTES
+    };
+    sealed_len(HEADER_LEN + body) + PACKET_OVERHEAD
 }
+
+/// Most bytes of checksums and data of a segment; as `SegmentHeader.MAX_BODY_BYTES` of the plug-in.
+const MAX_BODY_BYTES: usize = MAX_STREAM_PACKET - 4096;
 
 /// More than what a packet of a segment has beside its content, in bytes.
 pub(crate) const PACKET_OVERHEAD: usize = 1024;

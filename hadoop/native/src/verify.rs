@@ -9,7 +9,7 @@
 //! segment with CRCs needs no signature of its own: its packet says that it has
 //! none (SignatureType Null).
 
-use crc_fast::CrcAlgorithm;
+use crc_fast::{CrcAlgorithm, Digest};
 use ndn_packet::{Data, SigningKey, Verifier, signature_type};
 
 use crate::segment::{ChecksumType, HEADER_LEN, SegmentHeader};
@@ -63,6 +63,14 @@ impl Verify {
     }
 }
 
+fn algorithm(checksum: ChecksumType) -> Option<CrcAlgorithm> {
+    match checksum {
+        ChecksumType::Null => None,
+        ChecksumType::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
+        ChecksumType::Crc32c => Some(CrcAlgorithm::Crc32Iscsi),
+    }
+}
+
 /// Whether each chunk has the checksum that stands before it; `None` when there
 /// is nothing to check it by.
 pub(crate) fn checksums_match(content: &[u8]) -> Option<bool> {
@@ -78,16 +86,66 @@ pub(crate) fn checksums_match(content: &[u8]) -> Option<bool> {
 /// Whether the chunks of `data`, whole ones but for the segment's last, have the
 /// checksums `sums`; `None` when such a segment has none.
 pub(crate) fn chunks_match(header: &SegmentHeader, sums: &[u8], data: &[u8]) -> Option<bool> {
-    let algorithm = match header.checksum {
-        ChecksumType::Null => return None,
-        ChecksumType::Crc32 => CrcAlgorithm::Crc32IsoHdlc,
-        ChecksumType::Crc32c => CrcAlgorithm::Crc32Iscsi,
-    };
+    let algorithm = algorithm(header.checksum)?;
     let chunks = data.chunks(header.bytes_per_checksum as usize);
     let sums = sums.as_chunks::<4>().0.iter();
     Some(sums.zip(chunks).all(|(sum, chunk)| {
         crc_fast::checksum(algorithm, chunk) == u64::from(u32::from_be_bytes(*sum))
     }))
+}
+
+/// Checks a segment's data against its checksums as they come, in pieces of any
+/// length.
+pub(crate) struct Chunks {
+    header: SegmentHeader,
+    begun: Digest,
+    /// Data bytes so far.
+    taken: usize,
+}
+
+impl Chunks {
+    /// Of a segment with that header; `None` where it has no checksums.
+    pub(crate) fn new(header: &SegmentHeader) -> Option<Self> {
+        Some(Chunks {
+            header: *header,
+            begun: Digest::new(algorithm(header.checksum)?),
+            taken: 0,
+        })
+    }
+
+    /// Whether the chunks that end in this piece of the data have their checksums;
+    /// `front` is the segment's content up to its data, at least.
+    pub(crate) fn take(&mut self, front: &[u8], mut piece: &[u8]) -> bool {
+        let chunk = self.header.bytes_per_checksum as usize;
+        while !piece.is_empty() {
+            let missing = chunk - self.taken % chunk;
+            let (now, rest) = piece.split_at(missing.min(piece.len()));
+            self.begun.update(now);
+            self.taken += now.len();
+            if now.len() == missing && !self.ends(front) {
+                return false;
+            }
+            piece = rest;
+        }
+        true
+    }
+
+    /// Whether that was all of a segment whose content is so long.
+    pub(crate) fn are_all(mut self, front: &[u8], len: usize) -> bool {
+        let whole = self
+            .taken
+            .is_multiple_of(self.header.bytes_per_checksum as usize);
+        len == HEADER_LEN + self.header.body_len() && (whole || self.ends(front))
+    }
+
+    /// Whether the chunk that ends here has its checksum.
+    fn ends(&mut self, front: &[u8]) -> bool {
+        let chunk = (self.taken - 1) / self.header.bytes_per_checksum as usize;
+        let sums = &front[HEADER_LEN..HEADER_LEN + self.header.checksums_len()];
+        let sum = sums.as_chunks::<4>().0.get(chunk).copied();
+        let is = self.begun.finalize_reset();
+        sum.is_some_and(|sum| is == u64::from(u32::from_be_bytes(sum)))
+    }
 }
 
 /// The checksum of one chunk, for tests that write block files.

@@ -261,6 +261,6 @@ fn closing_the_node_wakes_everybody() {
         assert!(started.elapsed() < PATIENCE / 4);
     });
     let late: Result<(), NativeError> =
-        producer.publish(0, 1, ChecksumType::Null, false, |_| Ok(()));
+        producer.publish(0, 1, ChecksumType::Null, false, |_, _| Ok(()));
     assert!(late.is_err());
 }

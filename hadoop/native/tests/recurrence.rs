@@ -8,8 +8,8 @@ use std::thread;
 use common::replicas::{Files, Resolver, random, write};
 use common::*;
 use trunkline_native::{
-    BlockMetadata, BlockSource, ChecksumType, HEADER_LEN, NamedNode, NativeError, Pull,
-    PullSettings, SegmentDigest, SegmentHeader, StreamProducer,
+    BlockMetadata, BlockSource, HEADER_LEN, NamedNode, NativeError, Pull, PullSettings,
+    SegmentDigest, SegmentHeader, StreamProducer,
 };
 
 const COUNT: u64 = 40;
@@ -27,17 +27,7 @@ fn digest(write: u64, n: u64) -> SegmentDigest {
 
 fn publish_all(producer: &StreamProducer, write: u64) {
     for n in 0..COUNT {
-        let done: Result<(), NativeError> = producer.publish(
-            n,
-            HEADER_LEN + BODY,
-            ChecksumType::Crc32c,
-            false,
-            |content| {
-                fill_as(write, n, content);
-                Ok(())
-            },
-        );
-        done.expect("published");
+        publish_content(producer, n, &content(write, n)).expect("published");
     }
 }
 

@@ -12,8 +12,8 @@ use ndn_forwarder::FaceScope;
 use ndn_io::{App, FaceConfig, FaceUri, Node, NodeConfig};
 use ndn_packet::{Data, Name, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
-    ChecksumType, HEADER_LEN, KEY_ID_LEN, NamedNode, NativeError, Pull, PullSettings, Retain,
-    SegmentDigest, StreamKind, StreamProducer, WriteKey,
+    HEADER_LEN, KEY_ID_LEN, NamedNode, NativeError, Pull, PullSettings, Retain, SegmentDigest,
+    StreamKind, StreamProducer, WriteKey,
 };
 
 const COUNT: u64 = 24;
@@ -216,16 +216,7 @@ fn a_number_is_sealed_once() {
     publish(&producer, 0);
     publish(&producer, 4);
     for again in [4, 2] {
-        let refused: Result<(), NativeError> = producer.publish(
-            again,
-            HEADER_LEN + BODY,
-            ChecksumType::Crc32c,
-            false,
-            |content| {
-                fill(again, content);
-                Ok(())
-            },
-        );
+        let refused = publish_content(&producer, again, &[1; HEADER_LEN + BODY]);
         assert!(refused.is_err(), "segment {again}");
     }
     check(4, &producer.kept(4).expect("the first one is kept"));

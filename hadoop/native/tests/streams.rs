@@ -197,7 +197,7 @@ fn a_closed_producer_lingers_for_stragglers() {
     }
     producer.close(Duration::from_secs(1));
     let again: Result<(), NativeError> =
-        producer.publish(10, 1, ChecksumType::Null, false, |_| Ok(()));
+        producer.publish(10, 1, ChecksumType::Null, false, |_, _| Ok(()));
     assert!(matches!(again, Err(NativeError::Closed { .. })));
     let pull = datanode.open_pull(&prefix, live(8)).expect("a pull");
     take_all(&pull, 10);

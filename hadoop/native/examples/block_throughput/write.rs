@@ -100,17 +100,12 @@ pub fn client(gigabytes: f64, kind: &str) -> Outcome {
             data_len: DEFAULT_SEGMENT_BYTES,
             offset_in_block: n * SEGMENT,
         };
-        producer.publish(
-            n,
-            HEADER_LEN + body.len(),
-            header.checksum,
-            false,
-            |content| {
-                content[..HEADER_LEN].copy_from_slice(&header.encode());
-                content[HEADER_LEN..].copy_from_slice(&body);
-                Ok::<(), NativeError>(())
-            },
-        )?;
+        let len = HEADER_LEN + body.len();
+        producer.publish(n, len, header.checksum, false, |_, content| {
+            content[..HEADER_LEN].copy_from_slice(&header.encode());
+            content[HEADER_LEN..].copy_from_slice(&body);
+            Ok::<(), NativeError>(())
+        })?;
     }
     wait_until_behind(count + AHEAD - ACK_EVERY);
     meter.print(

@@ -1,5 +1,6 @@
 //! From a replica whose files are open to the packet that answers.
 
+use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -26,6 +27,11 @@ use crate::wire;
 
 /// Said of block files that do not read, which may be asked for without end.
 static UNREADABLE: RateLimit = RateLimit::new();
+
+thread_local! {
+    /// Where a worker has a segment before it is sealed.
+    static OPEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Says that nobody here has what was asked, or that there is too much to do.
 pub(super) fn refuse(
@@ -188,12 +194,15 @@ fn make(shared: &Shared, served: &Served, asked: &Asked, name: &Name) -> io::Res
             let Some(header) = replica.header(segment) else {
                 return Ok(None);
             };
-            let made = Data::builder(name)
-                .final_block_id(ComponentBuf::segment(replica.last_segment()))
-                .content_with(sealed_len(&header), |content| {
-                    served.read_sealed(seal, name, (segment, &header), content)
-                })
-                .sign(&SigningKey::Null)?;
+            let len = sealed_len(&header);
+            let made = OPEN.with_borrow_mut(|room| {
+                Data::builder(name)
+                    .final_block_id(ComponentBuf::segment(replica.last_segment()))
+                    .content_with(len, |to| {
+                        served.read_sealed(seal, name, (segment, &header), room, to)
+                    })
+                    .sign_in(&SigningKey::Null, shared.buffer(len))
+            })?;
             served_segment(shared, &header);
             Ok(Some(made))
         }

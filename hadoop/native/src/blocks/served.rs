@@ -9,7 +9,7 @@ use ndn_packet::{Name, sha256};
 
 use super::replica::Replica;
 use crate::content_key::{GATE_LEN, KeyId, Secret};
-use crate::seal::{KEY_ID_LEN, Opener, SEAL_LEN, StreamKind, WriteKey};
+use crate::seal::{self, KEY_ID_LEN, Opener, StreamKind, WriteKey};
 use crate::segment::{DIGEST_LEN, HEADER_LEN, SegmentDigest, SegmentHeader};
 use crate::verify::checksums_match;
 
@@ -168,8 +168,8 @@ impl Served {
         }))
     }
 
-    /// Reads a segment, verifies it and seals it. `content` has the segment's
-    /// length and [`SEAL_LEN`].
+    /// Reads a segment, verifies it and seals it into `to`, which has
+    /// [`sealed_len`]. Until it is sealed it lies in `room`, which nobody else sees.
     ///
     /// # Errors
     /// When the files do not read, or are not what they were written as.
@@ -178,15 +178,15 @@ impl Served {
         seal: &Seal,
         name: &Name,
         (number, header): (u64, &SegmentHeader),
-        content: &mut [u8],
+        room: &mut Vec<u8>,
+        to: &mut [u8],
     ) -> io::Result<()> {
-        let at = content.len().saturating_sub(SEAL_LEN);
-        let (plain, _) = content.split_at_mut(at);
-        self.replica.read(header, plain)?;
-        if checksums_match(plain) != Some(true) {
+        room.resize(open_len(header), 0);
+        self.replica.read(header, room)?;
+        if checksums_match(room) != Some(true) {
             return Err(io::Error::other("its data does not match its checksums"));
         }
-        let digest = SegmentDigest::of(plain).map(|digest| digest.0);
+        let digest = SegmentDigest::of(room).map(|digest| digest.0);
         let bound = usize::try_from(number)
             .ok()
             .and_then(|n| seal.manifest.as_chunks::<DIGEST_LEN>().0.get(n));
@@ -194,14 +194,18 @@ impl Served {
             return Err(io::Error::other("its checksums are not those it had"));
         }
         seal.opener
-            .seal(name.value(), number, content)
+            .seal(name.value(), number, to, seal::from(room))
             .map_err(io::Error::other)
     }
 }
 
+fn open_len(header: &SegmentHeader) -> usize {
+    HEADER_LEN + header.body_len()
+}
+
 /// Length of a sealed segment's content.
 pub fn sealed_len(header: &SegmentHeader) -> usize {
-    HEADER_LEN + header.body_len() + SEAL_LEN
+    seal::sealed_len(open_len(header))
 }
 
 #[cfg(test)]
@@ -260,7 +264,13 @@ mod tests {
         let name = name(seal.id, segment);
         let header = served.replica().header(segment).unwrap();
         let mut content = vec![0; sealed_len(&header)];
-        served.read_sealed(seal, &name, (segment, &header), &mut content)?;
+        served.read_sealed(
+            seal,
+            &name,
+            (segment, &header),
+            &mut Vec::new(),
+            &mut content,
+        )?;
         Ok((name, content))
     }
 
@@ -274,13 +284,12 @@ mod tests {
         let (one, two) = (Files::write("one", &data), Files::write("two", &data));
         let (first, second) = (one.served(secret()), two.served(secret()));
         for segment in 0..3 {
-            let (name, mut content) = sealed(&first, segment).unwrap();
+            let (name, content) = sealed(&first, segment).unwrap();
             assert_eq!(sealed(&second, segment).unwrap().1, content);
             let key = &first.seal().unwrap().unwrap().key;
             let opened = key.opener(StreamKind::Block);
-            let length = content.len() - SEAL_LEN;
-            let opened = opened.open(name.value(), segment, &mut content).unwrap();
-            assert_eq!(opened.len(), length);
+            let opened = opened.open(name.value(), segment, &content).unwrap();
+            assert_eq!(checksums_match(&opened), Some(true));
         }
         let mut other = data;
         other[2400] ^= 1;

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::own::testing::Writable;
-use crate::seal::{SEAL_LEN, StreamKind, WriteKey};
+use crate::seal::{self, StreamKind, WriteKey, sealed_len};
 use crate::segment::ChecksumType;
-use crate::verify::segment;
+use crate::verify::{checksums_match, segment};
 use ndn_packet::SigningKey;
 
 const SEGMENT: u64 = 7;
@@ -26,10 +26,11 @@ fn packet(content: &[u8], key: &SigningKey) -> Vec<u8> {
 
 fn sealed(key: &WriteKey, plain: &[u8]) -> Vec<u8> {
     let name = prefix().append_segment(SEGMENT);
-    let mut sealed = plain.to_vec();
-    sealed.extend([0; SEAL_LEN]);
+    let mut sealed = vec![0; sealed_len(plain.len())];
     let sealer = key.sealer(StreamKind::Block);
-    sealer.seal(name.value(), SEGMENT, &mut sealed).unwrap();
+    sealer
+        .seal(name.value(), SEGMENT, &mut sealed, seal::from(plain))
+        .unwrap();
     packet(&sealed, &SigningKey::Null)
 }
 
@@ -243,14 +244,66 @@ fn refusals_are_told_apart() {
 #[test]
 fn nothing_unverified_of_a_sealed_segment_is_put() {
     let key = WriteKey::draw().unwrap();
-    let mut wire = sealed(&key, &content(ChecksumType::Crc32c, 512, 9000));
-    let at = wire.len() / 2;
-    wire[at] ^= 1;
-    let packet = Data::parse(wire.into()).unwrap();
-    let delivered = Taker::sealed(&key).deliver(&packet, |_, _| -> Result<(), ()> {
-        panic!("it does not open");
-    });
-    assert_eq!(delivered, Err(Refusal::Forged.into()));
+    let content = content(ChecksumType::Crc32c, 512, 30_000);
+    let wire = sealed(&key, &content);
+    let inside = Data::parse(wire.clone().into()).unwrap().content();
+    let start = wire
+        .windows(inside.len())
+        .position(|w| w == inside)
+        .unwrap();
+    for at in [
+        0,
+        100,
+        7000,
+        15_000,
+        29_999,
+        content.len(),
+        inside.len() - 1,
+    ] {
+        let mut wire = wire.clone();
+        wire[start + at] ^= 1;
+        let packet = Data::parse(wire.into()).unwrap();
+        let mut put = Vec::new();
+        let delivered = Taker::sealed(&key).deliver(&packet, |_, piece| {
+            put.extend_from_slice(piece);
+            Ok::<(), ()>(())
+        });
+        assert_eq!(delivered, Err(Refusal::Forged.into()), "byte {at}");
+        assert!(content.starts_with(&put), "byte {at}");
+        assert!(put.len() <= at || at >= content.len(), "byte {at}");
+    }
+}
+
+/// Whoever has the key can seal what does not match its checksums, or is no segment as its header has it.
+#[test]
+fn every_turned_byte_that_was_sealed_is_judged_as_if_it_was_open() {
+    let key = WriteKey::draw().unwrap();
+    for checksum in ALL {
+        let content = content(checksum, 500, 7000);
+        let end = content.len();
+        for at in (0..100).chain(6000..6300).chain(end - 100..end) {
+            let mut turned = content.clone();
+            turned[at] ^= 0x10;
+            let expected = match checksums_match(&turned) {
+                Some(false) => Err(Refusal::Damaged),
+                _ => Ok(turned.clone()),
+            };
+            let taken = Taker::sealed(&key).take(sealed(&key, &turned));
+            assert!(taken == expected, "byte {at}, {checksum:?}");
+        }
+        for other in [
+            &content[..HEADER_LEN + 3],
+            &content[..end - 1],
+            &[&content[..], &[0]].concat(),
+        ] {
+            let expected = match checksums_match(other) {
+                Some(false) => Err(Refusal::Damaged),
+                _ => Ok(other.to_vec()),
+            };
+            let taken = Taker::sealed(&key).take(sealed(&key, other));
+            assert!(taken == expected, "{} bytes, {checksum:?}", other.len());
+        }
+    }
 }
 
 /// Between verification and delivery of each piece, all of the packet changes.
@@ -275,13 +328,17 @@ fn a_packet_that_changes_is_not_delivered_otherwise_than_verified() {
                 if pieces > moment + 1 {
                     panic!("{way}: a piece of the changed packet was put");
                 }
+                let refusal = match taker.key {
+                    Some(_) => Refusal::Forged,
+                    None => Refusal::Damaged,
+                };
                 if taken.len() < content.len() {
-                    assert_eq!(delivered, Err(Refusal::Damaged.into()), "{way}");
+                    assert_eq!(delivered, Err(refusal.into()), "{way}");
                     continue;
                 }
                 // It changed with the last piece, when all was copied: the name says so, where no digest says that it is
                 // right all the same.
-                let is_told_by_name = pieces > 1 && taker.digest.is_none();
+                let is_told_by_name = pieces > 1 && taker.digest.is_none() && taker.key.is_none();
                 let expected = match is_told_by_name {
                     true => Err(Refusal::Another.into()),
                     false => Ok(content.len()),

@@ -1,14 +1,17 @@
 //! Where in Java the content of a segment goes.
 
+use std::ops::Range;
+
 use jni::Env;
 use jni::objects::JByteArray;
+use jni::sys::jint;
 
 use super::Failure;
-use super::arrays::{Part, signed};
+use super::arrays::{Part, signed, signed_mut};
 use crate::segment::HEADER_LEN;
 
-/// Takes the content of a segment, piece by piece: the header stays here until
-/// all has come, the body goes into parts of a Java array, one after the other.
+/// The content of a segment, piece by piece: the header is here, the body in parts
+/// of a Java array, one after the other.
 pub(super) struct Places<'a, 'local, const N: usize> {
     pub(super) header: [u8; HEADER_LEN],
     array: &'a JByteArray<'local>,
@@ -32,17 +35,33 @@ impl<'a, 'local, const N: usize> Places<'a, 'local, N> {
             let here = header.len().min(piece.len());
             header[..here].copy_from_slice(&piece[..here]);
         }
-        let mut begins = HEADER_LEN;
-        for part in &self.parts {
-            let from = at.max(begins);
-            let to = (at + piece.len()).min(begins + part.len);
-            if from < to {
-                let here = signed(&piece[from - at..to - at]);
-                let index = part.at + (from - begins) as i32;
-                self.array.set_region(env, index, here)?;
-            }
-            begins += part.len;
+        for (index, here) in self.of(at, piece.len()) {
+            self.array.set_region(env, index, signed(&piece[here]))?;
         }
         Ok(())
+    }
+
+    /// Gets the piece that begins at `at` in the content, which has all of it.
+    pub(super) fn get(&self, env: &Env<'_>, at: usize, piece: &mut [u8]) -> Result<(), Failure> {
+        if let Some(header) = self.header.get(at..) {
+            let here = header.len().min(piece.len());
+            piece[..here].copy_from_slice(&header[..here]);
+        }
+        for (index, here) in self.of(at, piece.len()) {
+            self.array
+                .get_region(env, index, signed_mut(&mut piece[here]))?;
+        }
+        Ok(())
+    }
+
+    /// Where in the array those bytes of the piece at `at` are that the parts hold.
+    fn of(&self, at: usize, len: usize) -> impl Iterator<Item = (jint, Range<usize>)> {
+        let mut begins = HEADER_LEN;
+        self.parts.iter().filter_map(move |part| {
+            let (from, to) = (at.max(begins), (at + len).min(begins + part.len));
+            let index = part.at + from.saturating_sub(begins) as jint;
+            begins += part.len;
+            (from < to).then(|| (index, from - at..to - at))
+        })
     }
 }

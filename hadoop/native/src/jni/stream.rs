@@ -77,24 +77,22 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_producerPublish<'loca
         if !digests.is_null() {
             part(env, &digests, digest_at, DIGEST_LEN as jint)?;
         }
-        let mut digest = None;
-        let mut head = [0; HEADER_LEN];
-        header.get_region(env, 0, signed_mut(&mut head))?;
-        let checksum = SegmentHeader::decode(&head)
+        let len = HEADER_LEN + sums.len + data.len;
+        let sums_len = sums.len;
+        let mut places = Places::new(&body, [sums, data]);
+        header.get_region(env, 0, signed_mut(&mut places.header))?;
+        let checksum = SegmentHeader::decode(&places.header)
             .map_err(|e| NativeError::Argument(e.to_string()))?
             .checksum;
-        let len = HEADER_LEN + sums.len + data.len;
-        producer.publish(segment, len, checksum, more, |content| {
-            let (first, rest) = content.split_at_mut(HEADER_LEN);
-            let (to_sums, to_data) = rest.split_at_mut(sums.len);
-            first.copy_from_slice(&head);
-            body.get_region(env, sums.at, signed_mut(to_sums))?;
-            body.get_region(env, data.at, signed_mut(to_data))?;
-            digest = SegmentDigest::of(content);
-            Ok::<(), Failure>(())
+        producer.publish(segment, len, checksum, more, |at, piece| {
+            places.get(env, at, piece)
         })?;
-        if let Some(digest) = digest.filter(|_| !digests.is_null()) {
-            digests.set_region(env, digest_at, signed(&digest.0))?;
+        if !digests.is_null() {
+            let mut front = vec![0; HEADER_LEN + sums_len];
+            places.get(env, 0, &mut front)?;
+            if let Some(digest) = SegmentDigest::of(&front) {
+                digests.set_region(env, digest_at, signed(&digest.0))?;
+            }
         }
         Ok(())
     })

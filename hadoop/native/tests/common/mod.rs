@@ -146,17 +146,21 @@ pub fn live(window: usize) -> PullSettings {
 
 /// Publishes segment `n` as [`fill`] makes it.
 pub fn publish(producer: &StreamProducer, n: u64) {
-    let done: Result<(), NativeError> = producer.publish(
-        n,
-        HEADER_LEN + BODY,
-        ChecksumType::Crc32c,
-        false,
-        |content| {
-            fill(n, content);
-            Ok(())
-        },
-    );
-    done.expect("published");
+    let mut content = vec![0; HEADER_LEN + BODY];
+    fill(n, &mut content);
+    publish_content(producer, n, &content).expect("published");
+}
+
+/// Publishes this as segment `n`.
+pub fn publish_content(
+    producer: &StreamProducer,
+    n: u64,
+    content: &[u8],
+) -> Result<(), NativeError> {
+    producer.publish(n, content.len(), ChecksumType::Crc32c, false, |at, part| {
+        part.copy_from_slice(&content[at..at + part.len()]);
+        Ok(())
+    })
 }
 
 /// Takes segments 0 to `count` and checks their bytes.
