@@ -22,7 +22,7 @@ PROGRAM = paths.LAB / "hdfs" / "SmallOperations.java"
 REPLICATION = DATANODES = 3
 BYTES = 100
 COUNTS = {"hflush": 4000, "file": 100, "pread": 1000}
-WARM_UPS = 2  # not counted; the DataNodes compile in them
+WARM_UPS = 6  # not counted; the DataNodes compile in them
 _LINE = re.compile(r"^micros (\w+) (\d+) (\d+)$", re.M)
 
 

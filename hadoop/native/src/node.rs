@@ -11,7 +11,7 @@ use ndn_forwarder::{FaceScope, StrategyKind};
 use ndn_io::{
     App, AppHandle, FaceConfig, FaceUri, Lend, LinkOptions, ListenConfig, Node, NodeConfig,
 };
-use ndn_packet::{MAX_JUMBO_PACKET, Name};
+use ndn_packet::Name;
 
 use crate::blocks::BlockSource;
 use crate::budget::Budget;
@@ -41,8 +41,16 @@ const FACE_WAIT: Duration = Duration::from_secs(1);
 const KEY_TRIES: usize = 3;
 /// Memory for segments that the router is lent: those that wait to be read by it, and the newest that are retained.
 const MADE_PACKETS_BYTES: usize = 32 << 20;
-/// A pull has at least this window, or is refused.
+/// A pull of segments of default size has at least this window, or is refused.
 const MIN_WINDOW: usize = 4;
+
+/// The least window of a pull of packets of at most so many bytes: as many bytes as with segments of default size.
+const fn least_window(packet_bytes_at_most: usize) -> usize {
+    let window = MIN_WINDOW * packet_bytes(DEFAULT_SEGMENT_BYTES as usize) / packet_bytes_at_most;
+    if window < 1 { 1 } else { window }
+}
+
+const _: () = assert!(least_window(packet_bytes(DEFAULT_SEGMENT_BYTES as usize)) == MIN_WINDOW);
 
 /// A running node. Dropping it closes it.
 pub struct NamedNode {
@@ -232,7 +240,7 @@ impl NamedNode {
         opener: Option<Opener>,
     ) -> Result<Arc<Pull>> {
         let packet = packet_bytes(settings.segment_bytes);
-        let least = (MIN_WINDOW * MAX_JUMBO_PACKET / packet).max(1);
+        let least = least_window(packet);
         let bytes = |window: usize| (window * BUFFERED_WINDOWS * packet) as u64;
         let share = self
             .pulled

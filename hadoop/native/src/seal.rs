@@ -115,7 +115,7 @@ impl WriteKey {
 
     /// What names tell the key by; says nothing of it.
     pub fn id(&self) -> [u8; KEY_ID_LEN] {
-        self.derive(b"trunkline write, key id 1")
+        self.derive(b"trunkline write, key id 2")
     }
 
     /// What opens segments of one of the write's streams.
