@@ -56,9 +56,17 @@ fn take_all_bound(pull: &Pull) {
     }
 }
 
+/// By the Unix socket segments are sealed in memory that the router is lent.
 #[test]
 fn a_pipeline_opens_what_its_writer_sealed() {
-    let router = router("tcp://127.0.0.1:0");
+    let socket = std::env::temp_dir().join(format!("trunkline-sealed-{}.sock", std::process::id()));
+    for listen in ["tcp://127.0.0.1:0", &format!("unix://{}", socket.display())] {
+        pipeline(listen);
+    }
+}
+
+fn pipeline(listen: &str) {
+    let router = router(listen);
     let face = address(&router);
     let key = WriteKey::draw().expect("a key");
     let nodes = ["d1", "d2", "d3"].map(|called| node(&face, called));
