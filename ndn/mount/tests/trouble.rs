@@ -8,12 +8,20 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::{Mounted, can_mount, mounted, name, noise, open, words};
 use ndn_mount::MountOptions;
 use ndn_packet::Name;
 use rustix::fs::{FallocateFlags, fallocate};
+
+/// Held by each test: a command that another one starts closes, as it begins, what this process has open, and a mount
+/// publishes what is closed. What is written to it after that is a version of its own, which needs room for both.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn run(command: &str, arguments: &[&str]) {
     let done = Command::new(command).args(arguments).output();
@@ -32,6 +40,21 @@ impl SmallDisk {
         let path_text = path.display().to_string();
         run("mount", &["-t", "tmpfs", "-o", &size, "none", &path_text]);
         SmallDisk(path.to_owned())
+    }
+}
+
+impl SmallDisk {
+    /// What lies on it, and what is free, for a test that fails.
+    fn listing(&self) -> String {
+        let (free, path) = ("df --output=avail -B1", self.0.display());
+        let found = Command::new("sh")
+            .arg("-c")
+            .arg(format!(
+                "{free} {path}; find {path} -type f -printf '%b x 512, %s bytes %p\\n'"
+            ))
+            .output()
+            .expect("run");
+        String::from_utf8_lossy(&found.stdout).into_owned()
     }
 }
 
@@ -60,6 +83,7 @@ fn mounted_small() -> Option<(Mounted, SmallDisk)> {
 
 #[test]
 fn room_that_a_program_has_reserved_is_there_on_a_full_disk() {
+    let _alone = alone();
     const LEN: usize = 3 << 20;
     let content = noise(LEN, 6);
     for flags in [FallocateFlags::empty(), FallocateFlags::KEEP_SIZE] {
@@ -75,7 +99,7 @@ fn room_that_a_program_has_reserved_is_there_on_a_full_disk() {
         assert_eq!(full.raw_os_error(), Some(libc::ENOSPC));
         for (n, part) in content.chunks(100_000).enumerate() {
             file.write_all_at(part, n as u64 * 100_000)
-                .expect("its own");
+                .unwrap_or_else(|e| panic!("part {n}, {flags:?}: {e}; {}", disk.listing()));
         }
         fs::remove_file(filler).expect("removed");
         drop(file);
@@ -85,6 +109,7 @@ fn room_that_a_program_has_reserved_is_there_on_a_full_disk() {
 
 #[test]
 fn what_a_full_disk_has_taken_of_a_write_is_told() {
+    let _alone = alone();
     let content = noise(20 << 20, 7);
     for in_order in [true, false] {
         let Some((m, disk)) = mounted_small() else {
@@ -115,7 +140,8 @@ fn what_a_full_disk_has_taken_of_a_write_is_told() {
 
 #[test]
 fn a_full_disk_loses_nothing() {
-    let Some((m, _disk)) = mounted_small() else {
+    let _alone = alone();
+    let Some((m, disk)) = mounted_small() else {
         return;
     };
     let kept = noise(5_000_000, 1);
@@ -149,7 +175,7 @@ fn a_full_disk_loses_nothing() {
         // Its room comes back by the next sync.
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(at, end);
+    assert_eq!(at, end, "{}", disk.listing());
     drop(file);
     assert!(m.published("/grows").expect("there") == content[..at]);
     assert!(m.published("/kept").expect("there") == kept);
@@ -157,6 +183,7 @@ fn a_full_disk_loses_nothing() {
 
 #[test]
 fn what_the_disk_has_changed_is_never_read() {
+    let _alone = alone();
     let Some(m) = mounted() else { return };
     let content = noise(1_000_000, 4);
     fs::write(m.path("f"), &content).expect("written");
@@ -215,6 +242,7 @@ fn rot(m: &Mounted, content: u64) {
 
 #[test]
 fn unmounted_under_load() {
+    let _alone = alone();
     let Some(mut m) = mounted() else { return };
     let device = fs::metadata(m.root()).expect("there").dev();
     let stop = AtomicBool::new(false);
@@ -269,6 +297,7 @@ fn unmounted_under_load() {
 
 #[test]
 fn taken_away_by_somebody_else() {
+    let _alone = alone();
     let Some(mut m) = mounted() else { return };
     let mut open = File::create(m.path("f")).expect("made");
     open.write_all(b"written").expect("written");
@@ -290,6 +319,7 @@ fn taken_away_by_somebody_else() {
 
 #[test]
 fn many_small_files() {
+    let _alone = alone();
     const FILES: usize = 3000;
     let Some(mut m) = mounted() else { return };
     fs::create_dir(m.path("many")).expect("made");
