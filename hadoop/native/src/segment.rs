@@ -29,19 +29,26 @@ pub const DEFAULT_SEGMENT_BYTES: u32 = 64_512;
 /// most, or what is left of 64 KiB. As `SegmentHeader.maxBodyBytes` of the plug-in.
 pub const fn packet_bytes(segment_bytes: usize) -> usize {
     let body = segment_bytes.saturating_add(segment_bytes / 64);
-    let body = if body < 65_536 { 65_536 } else { body };
+    let body = if body < SMALLER_BODY_BYTES {
+        SMALLER_BODY_BYTES
+    } else {
+        body
+    };
     let body = if body < MAX_BODY_BYTES {
         body
     } else {
         MAX_BODY_BYTES
     };
-    sealed_len(HEADER_LEN + body) + PACKET_OVERHEAD
+    sealed_len(body) - sealed_len(SMALLER_BODY_BYTES) + SMALLER_BODY_BYTES + PACKET_OVERHEAD
 }
 
 /// Most bytes of checksums and data of a segment; as `SegmentHeader.MAX_BODY_BYTES` of the plug-in.
 const MAX_BODY_BYTES: usize = MAX_STREAM_PACKET - 4096;
 
-/// More than what a packet of a segment has beside its content, in bytes.
+/// Bodies of smaller segments take no more, in bytes.
+const SMALLER_BODY_BYTES: usize = 65_536;
+
+/// More than what a packet of a segment has beside its content, in bytes; or beside a body of 64 KiB, sealed or not.
 pub(crate) const PACKET_OVERHEAD: usize = 1024;
 
 /// Length of a [`SegmentDigest`] in bytes.
@@ -192,6 +199,21 @@ mod tests {
         assert_eq!(bytes[12..16], [0, 0, 0xfc, 0]);
         assert_eq!(bytes[16..], [0, 0, 0, 0, 0, 4, 0xec, 0]);
         assert_eq!(SegmentHeader::decode(&bytes), Ok(FULL));
+    }
+
+    #[test]
+    fn every_segment_has_room_in_its_packet() {
+        use ndn_packet::MAX_JUMBO_PACKET;
+        assert_eq!(
+            packet_bytes(64_512),
+            MAX_JUMBO_PACKET,
+            "a UDP face takes it"
+        );
+        for (data, sums) in [(1, 4), (64_512, 504), (516_096, 4032), (1_032_192, 8064)] {
+            let sealed = sealed_len(HEADER_LEN + sums + data);
+            assert!(sealed + 700 <= packet_bytes(data), "{data} bytes of data");
+            assert!(packet_bytes(data) <= MAX_STREAM_PACKET);
+        }
     }
 
     #[test]
