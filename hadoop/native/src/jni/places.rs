@@ -58,10 +58,10 @@ impl<'a, 'local, const N: usize> Places<'a, 'local, N> {
     fn of(&self, at: usize, len: usize) -> impl Iterator<Item = (jint, Range<usize>)> {
         let mut begins = HEADER_LEN;
         self.parts.iter().filter_map(move |part| {
-            let (from, to) = (at.max(begins), (at + len).min(begins + part.len));
-            let index = part.at + from.saturating_sub(begins) as jint;
+            let start = begins;
             begins += part.len;
-            (from < to).then(|| (index, from - at..to - at))
+            let (from, to) = (at.max(start), (at + len).min(begins));
+            (from < to).then(|| (part.at + (from - start) as jint, from - at..to - at))
         })
     }
 }
