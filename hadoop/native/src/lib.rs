@@ -28,6 +28,7 @@ mod fetch;
 mod fixed;
 mod handle;
 mod jni;
+mod low_water;
 mod manifest;
 mod metadata;
 mod node;

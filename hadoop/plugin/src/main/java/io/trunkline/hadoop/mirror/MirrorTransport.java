@@ -2,6 +2,7 @@ package io.trunkline.hadoop.mirror;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
+import io.trunkline.hadoop.ndn.NativeLibrary;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.tap.TapChannel;
 import io.trunkline.hadoop.transport.Dial;
@@ -11,6 +12,8 @@ import io.trunkline.hadoop.transport.XceiverStarter;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Mirrored replication (TCP-MR): stock TCP to the stock port, whose segments switches copy to all
@@ -19,6 +22,8 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
  * stock TCP and no more.
  */
 public final class MirrorTransport implements Transport {
+  private static final Logger LOG = LoggerFactory.getLogger(MirrorTransport.class);
+
   private final Settings settings;
 
   /**
@@ -37,7 +42,7 @@ public final class MirrorTransport implements Transport {
 
   @Override
   public SocketChannel open(Dial dial) throws NotServed, IOException {
-    Ends upstream = Upstream.ofThisThread();
+    Upstream upstream = Upstream.ofThisThread();
     if (upstream == null) {
       return dial.tcp(dial.dataNode(), dial.timeoutMs());
     }
@@ -59,6 +64,16 @@ public final class MirrorTransport implements Transport {
   public AutoCloseable serve(DataNode dataNode, XceiverStarter xceivers) throws IOException {
     Upstream.check();
     Reports.of(settings);
+    loadLibrary();
     return () -> {};
+  }
+
+  /** Without it blocks are mirrored all the same. */
+  private void loadLibrary() {
+    try {
+      NativeLibrary.load(settings.nativeLibrary());
+    } catch (IOException e) {
+      LOG.warn("mirror: blocks are not read by whole packets, which takes more of processors", e);
+    }
   }
 }

@@ -11,10 +11,11 @@ import java.util.List;
 
 /**
  * Has a DataNode's connection to the next of a pipeline reported, and that of the client by the
- * first DataNode: a client needs no plug-in. All bytes pass as they are, at once.
+ * first DataNode: a client needs no plug-in. All bytes pass as they are, at once; what comes in of
+ * the block is waited for by packets.
  */
 final class MirrorWrites implements TapListener {
-  private final Ends upstream;
+  private final Upstream upstream;
   private final Reports reports;
 
   /**
@@ -23,7 +24,7 @@ final class MirrorWrites implements TapListener {
    * @param upstream the connection on which the block comes to this DataNode
    * @param reports report what is mirrored
    */
-  MirrorWrites(Ends upstream, Reports reports) {
+  MirrorWrites(Upstream upstream, Reports reports) {
     this.upstream = upstream;
     this.reports = reports;
   }
@@ -38,13 +39,28 @@ final class MirrorWrites implements TapListener {
     int next = op.position() + 1;
     Hop onward = Hop.of(op, next, new Ends(connection.local(), connection.remote()));
     PassThrough report =
-        reports.take(next == 2 ? List.of(Hop.of(op, 1, upstream), onward) : List.of(onward));
+        reports.take(next == 2 ? List.of(Hop.of(op, 1, upstream.ends()), onward) : List.of(onward));
+    WholePackets packets = WholePackets.on(upstream.in());
     Reports.held(System.nanoTime() - began);
-    return report;
+    return packets == null ? report : new Relay(report, packets);
   }
 
   @Override
   public void other(TapConnection connection) {
     // not to be mirrored
+  }
+
+  /** While a block is passed on it is reported, and read by whole packets. */
+  private record Relay(PassThrough report, WholePackets packets) implements PassThrough {
+    @Override
+    public void headerSent() {
+      report.headerSent();
+    }
+
+    @Override
+    public void close() {
+      packets.end();
+      report.close();
+    }
   }
 }

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.mirror;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.reflect.Field;
 import java.util.Set;
 import org.apache.hadoop.hdfs.net.Peer;
@@ -12,8 +13,11 @@ import org.slf4j.LoggerFactory;
  * The connection on which a DataNode receives what it passes on. Stock code reads it, opens the
  * next one and writes there on one thread, that of its DataXceiver; only private fields of that
  * know of it, which are the same in Hadoop 3.3, 3.4 and 3.5.
+ *
+ * @param ends its ends
+ * @param in what stock code reads it from
  */
-final class Upstream {
+record Upstream(Ends ends, InputStream in) {
   private static final Logger LOG = LoggerFactory.getLogger(Upstream.class);
   private static final String DATA_XCEIVER = "org.apache.hadoop.hdfs.server.datanode.DataXceiver";
 
@@ -22,8 +26,6 @@ final class Upstream {
       Set.of("org.apache.hadoop.hdfs.net.BasicInetPeer", "org.apache.hadoop.hdfs.net.NioInetPeer");
 
   private static final Fields FIELDS = Fields.find();
-
-  private Upstream() {}
 
   /** Of DataXceiver; {@code lack} says which could not be had, null when all are there. */
   private record Fields(Field peer, Field out, Field remote, Field local, String lack) {
@@ -67,7 +69,7 @@ final class Upstream {
    *
    * @return the connection, null where there is none such
    */
-  static Ends ofThisThread() {
+  static Upstream ofThisThread() {
     if (FIELDS.lack() != null || !(Thread.currentThread() instanceof Daemon daemon)) {
       return null;
     }
@@ -77,7 +79,7 @@ final class Upstream {
         : of(xceiver);
   }
 
-  private static Ends of(Object xceiver) {
+  private static Upstream of(Object xceiver) {
     try {
       Peer peer = (Peer) FIELDS.peer().get(xceiver);
       if (peer == null
@@ -85,9 +87,11 @@ final class Upstream {
           || FIELDS.out().get(xceiver) != peer.getOutputStream()) {
         return null;
       }
-      return new Ends(
-          Ends.parse((String) FIELDS.remote().get(xceiver)),
-          Ends.parse((String) FIELDS.local().get(xceiver)));
+      Ends ends =
+          new Ends(
+              Ends.parse((String) FIELDS.remote().get(xceiver)),
+              Ends.parse((String) FIELDS.local().get(xceiver)));
+      return new Upstream(ends, peer.getInputStream());
     } catch (IllegalAccessException | IOException e) {
       LOG.debug("mirror: a connection is not reported", e);
       return null;

@@ -19,6 +19,7 @@ import io.trunkline.hadoop.tap.PassThrough;
 import io.trunkline.hadoop.tap.TapListener;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -106,8 +107,10 @@ class ReportsTest {
     return Reports.of(settings("http://" + controller.address()));
   }
 
-  private static Ends upstream() throws IOException {
-    return new Ends(Ends.parse("/192.0.2.1:40000"), Ends.parse("/192.0.2.2:9866"));
+  private static Upstream upstream() throws IOException {
+    return new Upstream(
+        new Ends(Ends.parse("/192.0.2.1:40000"), Ends.parse("/192.0.2.2:9866")),
+        InputStream.nullInputStream());
   }
 
   private TapListener listener() throws IOException {
@@ -557,7 +560,7 @@ class ReportsTest {
     CountDownLatch latch = held(4);
     Reports reports = reports();
     List<Hop> hops =
-        List.of(new Hop("pool", 1, 1, 3, "client", "PIPELINE_SETUP_CREATE", 3, upstream()));
+        List.of(new Hop("pool", 1, 1, 3, "client", "PIPELINE_SETUP_CREATE", 3, upstream().ends()));
     List<PassThrough> taken = new ArrayList<>();
     for (int i = 0; i < Reports.MAX_WAITING; i++) {
       taken.add(reports.take(hops));

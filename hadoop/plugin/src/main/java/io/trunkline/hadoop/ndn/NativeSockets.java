@@ -1,0 +1,41 @@
+package io.trunkline.hadoop.ndn;
+
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+
+/**
+ * The face of the native library's view of sockets: what Java cannot do with them. Handles are as
+ * {@link Native}'s.
+ */
+public final class NativeSockets {
+  private NativeSockets() {}
+
+  /**
+   * Gets at the low-water mark of a connection ({@code SO_RCVLOWAT} of socket(7)): its reader, and
+   * whoever selects it, is woken once so many bytes have come. The connection stays until this is
+   * closed, too. If the channel is closed meanwhile, the handle may be of another one's connection:
+   * ask {@link SocketChannel#isOpen} before it is used.
+   *
+   * @param channel a connection of the JVM's own
+   * @return the handle; close it with {@link #lowWaterClose}
+   * @throws IOException when the JVM's channels do not tell their descriptor, or it is closed
+   */
+  public static native long lowWaterOpen(SocketChannel channel) throws IOException;
+
+  /**
+   * Sets the mark.
+   *
+   * @param lowWater the handle
+   * @param bytes from 1, which is where a connection begins; the kernel takes half of the receive
+   *     buffer at most
+   * @throws IOException when the handle is closed, or is of no socket
+   */
+  public static native void lowWaterSet(long lowWater, int bytes) throws IOException;
+
+  /**
+   * Lets go of the connection, whose mark stays.
+   *
+   * @param lowWater the handle
+   */
+  public static native void lowWaterClose(long lowWater);
+}
