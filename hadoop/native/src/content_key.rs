@@ -34,7 +34,7 @@ pub const MAX_IDENTIFIER: usize = 4096;
 pub const NONCE_LEN: usize = 16;
 
 /// Of the request, the answer, and how what the key is for is sealed.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const MAC_LEN: usize = 32;
 const MAC_LABEL: &[u8] = b"trunkline content key, request mac 1";
 const ANSWER_LABEL: &[u8] = b"trunkline content key, answer 1";

@@ -2,9 +2,10 @@
 //! be read, and made, by those alone who were given the write's key.
 //!
 //! The writer draws a key for each write, and it is passed down the pipeline on
-//! secure control connections. Content is sealed with AES-128-GCM, in pieces
-//! ([`pieces`]): a segment opens in no place but its own. A number is sealed
-//! once under a key; [`Sealer`] sees to that.
+//! secure control connections. Content is sealed with AEGIS-128X4
+//! (draft-irtf-cfrg-aegis-aead), in pieces ([`pieces`]): a segment opens in no
+//! place but its own. A number is sealed once under a key; [`Sealer`] sees to
+//! that.
 
 mod pieces;
 
@@ -12,7 +13,6 @@ use std::fmt;
 
 pub(crate) use pieces::{Forged, from};
 pub use pieces::{Opener, Sealer, sealed_len};
-use ring::aead::{AES_128_GCM, LessSafeKey, UnboundKey};
 use ring::hkdf;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -23,11 +23,11 @@ use crate::error::{NativeError, Result};
 pub const WRITE_KEY_LEN: usize = 16;
 /// Length of a key's id in bytes.
 pub const KEY_ID_LEN: usize = 8;
-/// What AES-128-GCM makes longer what it seals by, in bytes.
+/// What makes a piece longer when it is sealed, in bytes: its tag.
 pub const TAG_LEN: usize = 16;
 
 /// The key of one write. It has no text form, so that no log has it, and is wiped
-/// when it is let go of. What ring makes of it stays in ring's hands.
+/// when it is let go of.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WriteKey([u8; WRITE_KEY_LEN]);
 
@@ -115,14 +115,13 @@ impl WriteKey {
 
     /// What names tell the key by; says nothing of it.
     pub fn id(&self) -> [u8; KEY_ID_LEN] {
-        self.derive(b"trunkline write, key id 2")
+        self.derive(b"trunkline write, key id 3")
     }
 
     /// What opens segments of one of the write's streams.
     pub fn opener(&self, kind: StreamKind) -> Opener {
-        let key = Zeroizing::new(self.derive::<16>(b"trunkline write, segment key 2"));
-        let key = UnboundKey::new(&AES_128_GCM, &*key).expect("16 bytes are a key of AES-128");
-        Opener::new(LessSafeKey::new(key), kind)
+        let key = self.derive(b"trunkline write, segment key 3");
+        Opener::new(Zeroizing::new(key), kind)
     }
 
     /// What seals segments of one of the write's streams. There is to be one of each kind.

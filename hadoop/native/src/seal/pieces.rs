@@ -8,25 +8,25 @@
 //!  0   the pieces, sealed, as long as they were
 //!  n   a tag of 16 bytes for each piece; one where n is 0
 //! ```
-//! A piece's nonce is the kind of stream (1 byte), the piece's number (3) and the
+//! A piece's nonce is the kind of stream (4 bytes), the piece's number (4) and the
 //! segment's number (8, all big-endian); its associated data the segment's name
 //! and n. So pieces of one segment open together or not at all: none of them can
 //! be left out, come from another segment or stand in another place.
 
 use std::sync::{Mutex, PoisonError};
 
-use ring::aead::{Aad, LessSafeKey, Nonce, Tag};
+use aegis::aegis128x4::{Aegis128X4, Key, Nonce};
+use zeroize::Zeroizing;
 
 use super::{StreamKind, TAG_LEN};
 use crate::error::{NativeError, Result};
 use crate::own;
 
-/// Bytes of a piece: copied in, sealed and copied out they take 0.14 ns a byte.
-/// With 2 KiB it is 0.18, since each piece begins anew; with 16 KiB 0.16, since
-/// they leave the nearest cache.
+/// Bytes of a piece: copied in, sealed and copied out they take 0.056 ns a byte,
+/// and 0.139 by AES-GCM. With 16 KiB it is 0.076, as they leave the nearest cache.
 const PIECE_LEN: usize = 6144;
 
-/// Most bytes of content: as many pieces as a nonce can tell.
+/// Most bytes of content, so that a nonce can tell each piece.
 const MAX_LEN: usize = PIECE_LEN << 24;
 
 /// Length of the content of a sealed segment, of `len` bytes before.
@@ -69,28 +69,28 @@ impl Place {
     }
 
     fn nonce(&self, piece: usize) -> Nonce {
-        let mut nonce = [0; 12];
-        let first = (self.kind as u32) << 24 | piece as u32;
-        nonce[..4].copy_from_slice(&first.to_be_bytes());
-        nonce[4..].copy_from_slice(&self.segment.to_be_bytes());
-        Nonce::assume_unique_for_key(nonce)
-    }
-
-    fn aad(&self) -> Aad<&[u8]> {
-        Aad::from(&self.bound)
+        let mut nonce = [0; 16];
+        nonce[..4].copy_from_slice(&(self.kind as u32).to_be_bytes());
+        nonce[4..8].copy_from_slice(&(piece as u32).to_be_bytes());
+        nonce[8..].copy_from_slice(&self.segment.to_be_bytes());
+        nonce
     }
 }
 
 /// Opens the segments of one stream; for replicas, which hold one content for
 /// ever, it seals them as well.
 pub struct Opener {
-    key: LessSafeKey,
+    key: Zeroizing<Key>,
     kind: StreamKind,
 }
 
 impl Opener {
-    pub(super) fn new(key: LessSafeKey, kind: StreamKind) -> Self {
+    pub(super) fn new(key: Zeroizing<Key>, kind: StreamKind) -> Self {
         Opener { key, kind }
+    }
+
+    fn cipher(&self, place: &Place, piece: usize) -> Aegis128X4<TAG_LEN> {
+        Aegis128X4::new(&self.key, &place.nonce(piece))
     }
 
     /// Opens segment `segment`, whose whole name is `name` (the value of its TLV),
@@ -115,11 +115,10 @@ impl Opener {
             let at = n * PIECE_LEN;
             let piece = &pieces[at..len.min(at + PIECE_LEN)];
             let own = own::copied(piece, &mut room[..piece.len()]);
-            let content = self
-                .key
-                .open_in_place_separate_tag(place.nonce(n), place.aad(), Tag::from(*tag), own, 0..)
+            self.cipher(&place, n)
+                .decrypt_in_place(own, tag, &place.bound)
                 .map_err(|_| Forged)?;
-            put(at, content)?;
+            put(at, own)?;
         }
         Ok(len)
     }
@@ -163,12 +162,8 @@ impl Opener {
             let piece = &mut pieces[at..len.min(at + PIECE_LEN)];
             let own = &mut room[..piece.len()];
             fill(at, own)?;
-            let tag = self
-                .key
-                .seal_in_place_separate_tag(place.nonce(n), place.aad(), own)
-                .expect("a piece is no more than AES-GCM seals");
+            *to_tag = self.cipher(&place, n).encrypt_in_place(own, &place.bound);
             piece.copy_from_slice(own);
-            to_tag.copy_from_slice(tag.as_ref());
         }
         Ok(())
     }

@@ -26,6 +26,15 @@ fn some(len: usize) -> Vec<u8> {
     (0..len).map(|n| ((n * 31) >> 2) as u8).collect()
 }
 
+/// The tag of nothing in draft-irtf-cfrg-aegis-aead, "AEGIS-128X4 Test Vectors".
+#[test]
+fn the_cipher_is_that_of_its_draft() {
+    let key: Key = std::array::from_fn(|n| n as u8);
+    let nonce: Nonce = std::array::from_fn(|n| 16 + n as u8);
+    let tag = Aegis128X4::<TAG_LEN>::new(&key, &nonce).encrypt_in_place(&mut [], &[]);
+    assert_eq!(u128::from_be_bytes(tag), 0x5bef762d0947c00455b97bb3af30dfa3);
+}
+
 #[test]
 fn only_the_same_key_kind_name_and_number_open() {
     let key = WriteKey::draw().unwrap();

@@ -31,7 +31,7 @@ public record Preamble(String name, long nonce, int segmentBytes, WriteKey key) 
    * Of this layout, of {@link ControlRecord} and of {@link AnswerFrame}: who speaks another one is
    * not understood. A DataNode's record says which one it speaks.
    */
-  public static final byte VERSION = 6;
+  public static final byte VERSION = 7;
 
   /** A key follows. */
   private static final byte SEALED = 1;
