@@ -1,8 +1,8 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. By name it is done twice: by the Unix socket of the host's router, as clusters are set up, and by TCP to the
-router, as if each process had a host of its own and none a router ("by tcp"). What is got has just been put, so that
-the router's cache and the DataNodes' page caches may have it. Then a folder of small files
+cluster. By name it is done twice: by the Unix socket of the host's router, with a segment for a packet (operate.md,
+"Larger segments"), and by TCP to a router elsewhere ("by tcp"). What is got has just been put, so that the router's
+cache and the DataNodes' page caches may have it. Then a folder of small files
 is read by name, protected and not: each block costs an exchange of its own before its first byte.
 """
 

@@ -21,8 +21,8 @@ impl LowWater {
         borrowed.try_clone_to_owned().map(LowWater)
     }
 
-    /// The reader is woken when this many bytes have come, or no more can; the kernel takes half of
-    /// the receive buffer at most.
+    /// The reader is woken when this many bytes have come, or no more can. The kernel takes no more
+    /// than it can hold: half of the receive buffer where its size is fixed, else of tcp_rmem's most.
     pub fn set(&self, bytes: i32) -> io::Result<()> {
         // SAFETY: the descriptor is open while `self` is; the kernel reads an int of that length.
         let done = unsafe {

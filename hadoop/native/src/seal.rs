@@ -120,8 +120,8 @@ impl WriteKey {
 
     /// What opens segments of one of the write's streams.
     pub fn opener(&self, kind: StreamKind) -> Opener {
-        let key = self.derive(b"trunkline write, segment key 3");
-        Opener::new(Zeroizing::new(key), kind)
+        let key = Zeroizing::new(self.derive(b"trunkline write, segment key 3"));
+        Opener::new(key, kind)
     }
 
     /// What seals segments of one of the write's streams. There is to be one of each kind.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bytes::Bytes;
-use ndn_packet::{Interest, Name, NameRef, PitToken};
+use ndn_packet::{Component, ComponentBuf, Interest, Name, NameRef, PitToken};
 
 use crate::content_key::{self, KeyId, KeyRequest};
 
@@ -134,7 +134,8 @@ pub struct Wanted {
 /// and `<pool>/<block>/32=metadata`; one of `guarded` replicas
 /// `<pool>/<block>/v=<gs>/32=<key id>/seg=<n>` and
 /// `<pool>/<block>/v=<gs>/32=content-key/params-sha256=…`. `None` for all else,
-/// such as the streams of a write, which only its client has.
+/// such as the streams of a write, which only its client has, and for a number in
+/// more bytes than it needs.
 pub fn parse(prefix: &Name, guarded: bool, interest: &Interest) -> Option<(BlockKey, Asked)> {
     let name = interest.name();
     let (key, rest) = block(prefix, name)?;
@@ -142,12 +143,12 @@ pub fn parse(prefix: &Name, guarded: bool, interest: &Interest) -> Option<(Block
     let asked = match (guarded, rest) {
         (false, 3) if at(2)?.as_keyword()? == b"metadata" => Asked::Metadata,
         (false, 4) => Asked::Segment {
-            genstamp: at(2)?.as_version()?,
-            segment: at(3)?.as_segment()?,
+            genstamp: version(at(2)?)?,
+            segment: segment(at(3)?)?,
         },
         (false, 5) if at(3)?.as_keyword()? == b"manifest" => Asked::Manifest {
-            genstamp: at(2)?.as_version()?,
-            packet: at(4)?.as_segment()?,
+            genstamp: version(at(2)?)?,
+            packet: segment(at(4)?)?,
         },
         (true, 5) if at(4)?.is_params_digest() => {
             let keyword = at(3)?.as_keyword()?;
@@ -157,18 +158,32 @@ pub fn parse(prefix: &Name, guarded: bool, interest: &Interest) -> Option<(Block
                 return None;
             }
             Asked::ContentKey {
-                genstamp: at(2)?.as_version()?,
+                genstamp: version(at(2)?)?,
                 request: KeyRequest::decode(interest.application_parameters()?)?,
             }
         }
         (true, 5) => Asked::Sealed {
-            genstamp: at(2)?.as_version()?,
+            genstamp: version(at(2)?)?,
             id: KeyId::from_bytes(at(3)?.as_keyword()?)?,
-            segment: at(4)?.as_segment()?,
+            segment: segment(at(4)?)?,
         },
         _ => return None,
     };
     Some((key, asked))
+}
+
+/// The number of a version, written as we write it.
+fn version(component: Component<'_>) -> Option<u64> {
+    let number = component.as_version()?;
+    (ComponentBuf::version(number).as_component() == component).then_some(number)
+}
+
+/// The number of a segment, written as we write it. It may be written longer, and
+/// then stands in another name: content sealed for that by the same number, key
+/// and nonce would be told apart by its name alone.
+fn segment(component: Component<'_>) -> Option<u64> {
+    let number = component.as_segment()?;
+    (ComponentBuf::segment(number).as_component() == component).then_some(number)
 }
 
 /// The block of a name below `prefix`, and how many components lie below that.
@@ -253,6 +268,8 @@ fn bytes_of(hex: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use ndn_packet::tlv::types;
+
     use super::*;
     use crate::content_key::Asking;
 
@@ -294,6 +311,32 @@ mod tests {
             .application_parameters(asking.parameters())
             .build();
         Interest::parse(wire).unwrap()
+    }
+
+    /// Each number of a name, written in more bytes than it needs.
+    #[test]
+    fn numbers_are_taken_in_one_form() {
+        let prefix: Name = "/hadoop/blocks".parse().unwrap();
+        let id = ComponentBuf::keyword(b"12345678");
+        let name = |version: &[u8], segment: &[u8]| {
+            let block: Name = "/hadoop/blocks/BP-1-10.0.0.1-9/1073741825".parse().unwrap();
+            let version = ComponentBuf::new(types::VERSION_COMPONENT, version);
+            let segment = ComponentBuf::new(types::SEGMENT_COMPONENT, segment);
+            block.append(&version).append(&id).append(&segment)
+        };
+        let taken = |version: &[u8], segment: &[u8]| {
+            let name = name(version, segment);
+            let interest = Interest::parse(Interest::builder(&name).nonce(1).build()).unwrap();
+            parse(&prefix, true, &interest).is_some()
+        };
+        let version = 1001u16.to_be_bytes();
+        assert!(taken(&version, &[5]));
+        for len in [2, 4, 8] {
+            assert!(!taken(&version, &5u64.to_be_bytes()[8 - len..]), "{len}");
+        }
+        for len in [4, 8] {
+            assert!(!taken(&1001u64.to_be_bytes()[8 - len..], &[5]), "{len}");
+        }
     }
 
     #[test]

@@ -57,9 +57,12 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterSet<'l
 /// `void lowWaterClose(long lowWater)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterClose<'local>(
-    _env: EnvUnowned<'local>,
+    env: EnvUnowned<'local>,
     _class: JClass<'local>,
     handle: jlong,
 ) {
-    drop(LOW_WATERS.remove(handle));
+    call(env, |_| {
+        drop(LOW_WATERS.remove(handle));
+        Ok(())
+    })
 }

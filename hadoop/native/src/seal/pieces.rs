@@ -22,11 +22,13 @@ use super::{StreamKind, TAG_LEN};
 use crate::error::{NativeError, Result};
 use crate::own;
 
-/// Bytes of a piece: copied in, sealed and copied out they take 0.056 ns a byte,
-/// and 0.139 by AES-GCM. With 16 KiB it is 0.076, as they leave the nearest cache.
+/// Bytes of a piece: copied in, sealed and copied out they take 0.056 ns a byte on
+/// an AMD EPYC with AVX-512 (0.139 by AES-GCM). With 16 KiB it is 0.076, as they
+/// leave the nearest cache.
 const PIECE_LEN: usize = 6144;
 
-/// Most bytes of content, so that a nonce can tell each piece.
+/// Most bytes of content: 96 GiB, far above any packet, and a nonce can tell each
+/// of its pieces.
 const MAX_LEN: usize = PIECE_LEN << 24;
 
 /// Length of the content of a sealed segment, of `len` bytes before.

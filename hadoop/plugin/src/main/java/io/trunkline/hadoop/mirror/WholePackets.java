@@ -32,7 +32,10 @@ final class WholePackets implements ReadableByteChannel {
 
   private static final String CHANNEL = "channel";
 
-  /** On a slow link each part of a large packet tells stock code that the sender lives. */
+  /**
+   * On a slow link each part of a large packet tells stock code that the sender lives, whose time
+   * begins anew with it: 60 s by default for this much.
+   */
   private static final int MOST = 64 << 10;
 
   private final SocketChannel real;
@@ -79,7 +82,12 @@ final class WholePackets implements ReadableByteChannel {
         return null;
       }
       WholePackets packets = new WholePackets(reader, real);
-      channel.set(reader, packets);
+      try {
+        channel.set(reader, packets);
+      } catch (ReflectiveOperationException | RuntimeException e) {
+        packets.release();
+        throw e;
+      }
       return packets;
     } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
       LOG.debug("mirror: a connection is read as stock code does", e);
@@ -96,10 +104,18 @@ final class WholePackets implements ReadableByteChannel {
   @Override
   public int read(ByteBuffer to) throws IOException {
     int from = to.position();
-    int count = real.read(to);
+    int count;
+    try {
+      count = real.read(to);
+    } catch (IOException e) {
+      release(); // the connection may have been closed, which is to be seen at its other end
+      throw e;
+    }
     if (count > 0) {
       follow(to.duplicate().flip().position(from));
-    } else if (count == 0 && to.hasRemaining()) {
+    } else if (count < 0) {
+      release();
+    } else if (to.hasRemaining()) {
       await(); // stock code is going to select
     }
     return count;
@@ -137,6 +153,17 @@ final class WholePackets implements ReadableByteChannel {
       LOG.debug("mirror: a connection is read as stock code does", e);
       NativeSockets.lowWaterClose(lowWater);
       lowWater = 0;
+      if (mark != ANY) {
+        close(real); // rather than that its reader is never woken
+      }
+    }
+  }
+
+  private static void close(SocketChannel channel) {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      LOG.debug("mirror: closed", e);
     }
   }
 

@@ -26,8 +26,8 @@ public final class NativeSockets {
    * Sets the mark.
    *
    * @param lowWater the handle
-   * @param bytes from 1, which is where a connection begins; the kernel takes half of the receive
-   *     buffer at most
+   * @param bytes from 1, which is where a connection begins; the kernel takes no more than it can
+   *     hold
    * @throws IOException when the handle is closed, or is of no socket
    */
   public static native void lowWaterSet(long lowWater, int bytes) throws IOException;
