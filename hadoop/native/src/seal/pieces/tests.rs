@@ -35,6 +35,24 @@ fn the_cipher_is_that_of_its_draft() {
     assert_eq!(u128::from_be_bytes(tag), 0x5bef762d0947c00455b97bb3af30dfa3);
 }
 
+/// Content of two pieces, by the checksum of what it is sealed: where that changes,
+/// older hosts must be told by another version of the preamble.
+#[test]
+fn the_format_is_that_of_its_version() {
+    let key = WriteKey::new(&std::array::from_fn(|n| n as u8));
+    let content = sealed(
+        &key.sealer(StreamKind::Stream),
+        b"name",
+        7,
+        &some(PIECE_LEN + 3),
+    );
+    let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &content);
+    assert_eq!(
+        (content.len(), sum),
+        (PIECE_LEN + 3 + 2 * TAG_LEN, 0x640f_0b8a)
+    );
+}
+
 #[test]
 fn only_the_same_key_kind_name_and_number_open() {
     let key = WriteKey::draw().unwrap();
