@@ -1,7 +1,7 @@
-//! The exported functions of `io.trunkline.hadoop.ndn.Native`,
-//! `NativeSecurity` and `NativeSockets`: they turn arguments into Rust, call
-//! the room behind, and turn results and errors into Java. Nothing else
-//! happens here.
+//! The exported functions of `io.trunkline.hadoop.ndn.Native` and
+//! `NativeSecurity`, and of `io.trunkline.hadoop.library.NativeSockets`: they
+//! turn arguments into Rust, call the room behind, and turn results and errors
+//! into Java. Nothing else happens here.
 //!
 //! No function dereferences anything that came from Java: handles go through
 //! the [`Registry`], arrays through JNI's checked copies. A panic becomes an

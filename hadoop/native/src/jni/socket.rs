@@ -19,7 +19,7 @@ fn failed(what: &str, error: &std::io::Error) -> NativeError {
 
 /// `long lowWaterOpen(SocketChannel channel)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterOpen<'local>(
+pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterOpen<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     channel: JObject<'local>,
@@ -37,7 +37,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterOpen<'
 
 /// `void lowWaterSet(long lowWater, int bytes)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterSet<'local>(
+pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterSet<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -56,7 +56,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterSet<'l
 
 /// `void lowWaterClose(long lowWater)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_trunkline_hadoop_ndn_NativeSockets_lowWaterClose<'local>(
+pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterClose<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -2,7 +2,7 @@ package io.trunkline.hadoop.mirror;
 
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TransportNames;
-import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.tap.TapChannel;
 import io.trunkline.hadoop.transport.Dial;

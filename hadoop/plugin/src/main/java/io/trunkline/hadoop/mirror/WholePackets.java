@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.mirror;
 
-import io.trunkline.hadoop.ndn.NativeSockets;
+import io.trunkline.hadoop.library.NativeSockets;
 import io.trunkline.hadoop.wire.HeadReader;
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn;
 
+import io.trunkline.hadoop.library.NativeLibrary;
 import java.io.IOException;
 
 /**

@@ -3,6 +3,7 @@ package io.trunkline.hadoop.ndn;
 import io.trunkline.hadoop.conf.JsonText;
 import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.conf.TrafficCategory;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.Discovery;

@@ -1,8 +1,8 @@
 package io.trunkline.hadoop.cluster;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.Native;
-import io.trunkline.hadoop.ndn.NativeLibrary;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Json;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.wire.SegmentHeader;
 import java.io.IOException;
 import java.nio.ByteBuffer;

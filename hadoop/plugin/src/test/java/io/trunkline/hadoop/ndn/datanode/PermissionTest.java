@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.NativeSecurity;
 import io.trunkline.hadoop.ndn.secure.SecureSession;
 import io.trunkline.hadoop.ndn.wire.ControlRecord;

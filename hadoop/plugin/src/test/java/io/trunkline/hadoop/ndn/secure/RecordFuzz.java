@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.trunkline.hadoop.Fuzzing;
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.conf.Settings;
-import io.trunkline.hadoop.ndn.NativeLibrary;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.tap.PassThrough;
 import io.trunkline.hadoop.tap.TapChannel;

@@ -1,11 +1,12 @@
-package io.trunkline.hadoop.ndn;
+package io.trunkline.hadoop.library;
 
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 
 /**
- * The face of the native library's view of sockets: what Java cannot do with them. Handles are as
- * {@link Native}'s.
+ * What the native library does with sockets and Java cannot. Nothing here may be called before
+ * {@link NativeLibrary#load}. Handles are opaque non-zero longs; one that was closed, or never
+ * given out, is refused.
  */
 public final class NativeSockets {
   private NativeSockets() {}

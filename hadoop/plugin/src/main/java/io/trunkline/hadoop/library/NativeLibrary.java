@@ -1,7 +1,6 @@
-package io.trunkline.hadoop.ndn;
+package io.trunkline.hadoop.library;
 
 import io.trunkline.hadoop.conf.Setting;
-import io.trunkline.hadoop.library.BundledLibrary;
 import java.io.IOException;
 
 /** Loads the native library once a JVM: out of the jar, or from the path that a setting names. */
@@ -9,7 +8,7 @@ public final class NativeLibrary {
   private static final String RESOURCE = "/native/linux-x86_64/libtrunkline_native.so";
 
   private static boolean loaded;
-  private static NdnException failure;
+  private static IOException failure;
 
   private NativeLibrary() {}
 
@@ -17,14 +16,14 @@ public final class NativeLibrary {
    * Loads the library unless it is loaded.
    *
    * @param path the library's file, or empty for the one in the jar
-   * @throws NdnException when it cannot be loaded; the same failure is thrown again later
+   * @throws IOException when it cannot be loaded; the same failure is thrown again later
    */
-  public static synchronized void load(String path) throws NdnException {
+  public static synchronized void load(String path) throws IOException {
     if (loaded) {
       return;
     }
     if (failure != null) {
-      throw new NdnException(failure.getMessage(), failure);
+      throw new IOException(failure.getMessage(), failure);
     }
     try {
       if (path.isEmpty()) {
@@ -35,7 +34,7 @@ public final class NativeLibrary {
       loaded = true;
     } catch (IOException | UnsatisfiedLinkError | SecurityException e) {
       failure =
-          new NdnException(
+          new IOException(
               "native library "
                   + (path.isEmpty() ? "in the jar" : path)
                   + ": "
