@@ -2,10 +2,15 @@
 //! be read, and made, by those alone who were given the write's key.
 //!
 //! The writer draws a key for each write, and it is passed down the pipeline on
-//! secure control connections. Content is sealed with AEGIS-128X4
+//! secure control connections. Content is sealed with AEGIS-128X2
 //! (draft-irtf-cfrg-aegis-aead), in pieces ([`pieces`]): a segment opens in no
 //! place but its own. A number is sealed once under a key; [`Sealer`] sees to
 //! that.
+//!
+//! Of the variants of AEGIS-128 that of two lanes is quick everywhere: copies
+//! included it takes 0.07 ns a byte where a processor has VAES, with AVX-512 or
+//! without, and 0.16 by AES-NI alone; one lane takes 0.11 on all of them, four
+//! take 0.06, 0.11 and 0.21.
 
 mod pieces;
 

@@ -26,13 +26,13 @@ fn some(len: usize) -> Vec<u8> {
     (0..len).map(|n| ((n * 31) >> 2) as u8).collect()
 }
 
-/// The tag of nothing in draft-irtf-cfrg-aegis-aead, "AEGIS-128X4 Test Vectors".
+/// The tag of nothing in draft-irtf-cfrg-aegis-aead, "AEGIS-128X2 Test Vectors".
 #[test]
 fn the_cipher_is_that_of_its_draft() {
     let key: Key = std::array::from_fn(|n| n as u8);
     let nonce: Nonce = std::array::from_fn(|n| 16 + n as u8);
-    let tag = Aegis128X4::<TAG_LEN>::new(&key, &nonce).encrypt_in_place(&mut [], &[]);
-    assert_eq!(u128::from_be_bytes(tag), 0x5bef762d0947c00455b97bb3af30dfa3);
+    let tag = Aegis128X2::<TAG_LEN>::new(&key, &nonce).encrypt_in_place(&mut [], &[]);
+    assert_eq!(u128::from_be_bytes(tag), 0x63117dc57756e402819a82e13eca8379);
 }
 
 /// Content of two pieces, by the checksum of what it is sealed: where that changes,
@@ -49,7 +49,7 @@ fn the_format_is_that_of_its_version() {
     let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &content);
     assert_eq!(
         (content.len(), sum),
-        (PIECE_LEN + 3 + 2 * TAG_LEN, 0x640f_0b8a)
+        (PIECE_LEN + 3 + 2 * TAG_LEN, 0xb0f1_c73d)
     );
 }
 
