@@ -13,12 +13,13 @@ use crate::server::{Answer, Asked, Server, problem};
 #[test]
 fn a_controller_that_is_not_there_is_told_with_the_way_out() {
     let bench = bench();
-    let port = TcpListener::bind("127.0.0.1:0")
+    // Servers of other tests are at 127.0.0.1, and could have the port as soon as it is free.
+    let port = TcpListener::bind("127.0.0.9:0")
         .expect("a port")
         .local_addr()
         .expect("an address")
         .port();
-    let url = format!("http://127.0.0.1:{port}");
+    let url = format!("http://127.0.0.9:{port}");
     for verb in [
         &["check", "policy.yaml"][..],
         &["apply", "policy.yaml"],
