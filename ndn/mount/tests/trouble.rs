@@ -41,9 +41,7 @@ impl SmallDisk {
         run("mount", &["-t", "tmpfs", "-o", &size, "none", &path_text]);
         SmallDisk(path.to_owned())
     }
-}
 
-impl SmallDisk {
     /// What lies on it, and what is free, for a test that fails.
     fn listing(&self) -> String {
         let (free, path) = ("df --output=avail -B1", self.0.display());
