@@ -76,6 +76,22 @@ fn hadoop_properties_in_three_forms() {
         said.contains("nowhere") && said.contains("unix:///path"),
         "{said}"
     );
+    let large = |face| {
+        [
+            "hadoop",
+            "conf",
+            "ndn",
+            "--large-segments",
+            "--json",
+            "--face",
+            face,
+        ]
+    };
+    let facts = bench.json(&large("unix:///run/trunkline/router.sock"));
+    assert_eq!(facts["trunkline.ndn.segment.bytes"], "516096");
+    let (code, said) = bench.fails(&large("udp://192.0.2.1"));
+    assert_eq!(code, 2);
+    assert!(said.contains("--large-segments"), "{said}");
     let url = "http://192.0.2.1:8181";
     let facts = bench.json(&["hadoop", "conf", "mirror", "--controller", url, "--json"]);
     assert_eq!(facts["trunkline.mirror.controller"], url);

@@ -58,10 +58,6 @@ def ndn(router: Router, directory: Path, extra: Properties | None = None) -> Pla
     return named(lambda _host: router.face, directory, extra=extra)
 
 
-# A segment for each packet of what is pasted, as docs/operate.md has it for routers that JVMs reach by Unix sockets.
-ONE_SEGMENT: Properties = {"trunkline.ndn.segment.bytes": "516096"}
-
-
 def named(face_of: Callable[[str], str], directory: Path, port: int = 0, *, extra: Properties | None = None) -> Plane:
     """The same where each host has a router of its own to go to; `port` is the DataNodes' for control connections."""
     more = extra or {}
@@ -117,7 +113,7 @@ def set_up(
     if name in ("ndn", NDN_LOCAL):
         router = LoopbackRouter(stage, directory, loopback, cache_bytes, local=name == NDN_LOCAL)
         router.start()
-        return ndn(router, directory, ONE_SEGMENT if name == NDN_LOCAL else {}), router
+        return ndn(router, directory, large_segments() if name == NDN_LOCAL else {}), router
     if name not in NAMES:
         raise ValueError(f"no plane {name!r}; there are {', '.join(NAMES)}")
     return (ucx(directory) if name == "ucx" else tcp()), None
@@ -162,17 +158,27 @@ def tuned_alike(plane: str) -> Properties:
     return {key: value for key, value in pasted(plane).items() if key in TUNED}
 
 
+def large_segments() -> Properties:
+    """A segment for each packet, for JVMs that reach their host's router by its Unix socket."""
+    key = "trunkline.ndn.segment.bytes"
+    return {key: _shown("ndn", "--large-segments")[key]}
+
+
 def pasted(plane: str, face: str = "") -> Properties:
     """What `trunkline hadoop conf PLANE` tells an operator to paste; ndn with no face: every JVM is on its own."""
+    properties = _shown(plane, *(["--face", face] if face else []))
+    return {**properties, "trunkline.ndn.face": face} if plane == "ndn" else properties
+
+
+def _shown(plane: str, *options: str) -> Properties:
     shown = subprocess.run(
-        [str(paths.built(paths.TRUNKLINE)), "hadoop", "conf", plane, "--json", *(["--face", face] if face else [])],
+        [str(paths.built(paths.TRUNKLINE)), "hadoop", "conf", plane, "--json", *options],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
     )
-    properties = {str(k): str(v) for k, v in json.loads(shown.stdout).items()}
-    return {**properties, "trunkline.ndn.face": face} if plane == "ndn" else properties
+    return {str(k): str(v) for k, v in json.loads(shown.stdout).items()}
 
 
 def stats_file(directory: Path, host: str) -> Path:

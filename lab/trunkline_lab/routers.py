@@ -13,6 +13,20 @@ from . import paths
 from .procs import Process, Stage, wait_until
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """What a router shows to others by TLS, as `trunkline keygen` leaves it in a folder."""
+
+    folder: Path
+    name: str
+    peers: str = ""  # names of the certificates that may announce /hadoop; empty: all may, without one too
+
+    def toml(self) -> str:
+        own = f'certificate = "{self.folder}/{self.name}.crt"\nkey = "{self.folder}/{self.name}.key"'
+        rule = f'[[authorize]]\ncertificate = "{self.peers}"\nprefixes = ["/hadoop"]\n\n' if self.peers else ""
+        return f'[tls]\n{own}\nca = "{self.folder}/ca.crt"\n\n{rule}'
+
+
 @dataclass
 class Router:
     """One forwarder: `listen` and `connect` are faces to other hosts, `control` a Unix socket for its own host.
@@ -30,6 +44,7 @@ class Router:
     local_apps: Path | None = None
     cache_bytes: int = 0
     cache_policy: str = "lru"
+    credentials: Credentials | None = None
     process: Process | None = None
 
     @property
@@ -71,7 +86,8 @@ class Router:
             faces.append(f'listen = "unix://{self.local_apps}"\nscope = "non-local"\ndiscovery = true')
         faces += [f'connect = "{uri}"\nscope = "non-local"' for uri in self.connect]
         return (
-            "".join(f"[[face]]\n{face}\n\n" for face in faces)
+            (self.credentials.toml() if self.credentials else "")
+            + "".join(f"[[face]]\n{face}\n\n" for face in faces)
             # No routes: the first Interest for a block goes to all hosts, the others where its Data came from.
             + '[[strategy]]\nprefix = "/hadoop"\nname = "self-learning"\ngroup = 4\n\n'
             + f'[content_store]\ncapacity = {self.cache_bytes}\npolicy = "{self.cache_policy}"\n'

@@ -273,6 +273,9 @@ pub enum ConfPlane {
         /// For a cluster with SASL or dfs.encrypt.data.transfer
         #[arg(long)]
         secure: bool,
+        /// A segment for each HDFS packet: where each host has a router of its own, and links are of 10 Gbit/s or more
+        #[arg(long)]
+        large_segments: bool,
         /// In what form
         #[command(flatten)]
         form: ConfForm,

@@ -25,6 +25,8 @@ const DATANODE_PLUGIN: (&str, &str) = (
     "org.apache.hadoop.hdfs.server.datanode.TrunklineDataNodePlugin",
 );
 const PACKET_SIZE: &str = "dfs.client-write-packet-size";
+/// The data of a packet of [`NDN_PACKET_BYTES`].
+const LARGE_SEGMENT_BYTES: &str = "516096";
 /// 1,008 chunks of 516 bytes with their checksums, and the 33 bytes that HDFS reserves for a packet's header: eight
 /// segments of default size, or one of 516,096 bytes. Each record, acknowledgement and wake-up then serves eight.
 const NDN_PACKET_BYTES: &str = "520161";
@@ -80,7 +82,16 @@ fn secure_property() -> Property {
     )
 }
 
-fn ndn_properties(face: &str, secure: bool) -> Vec<Property> {
+/// One segment for each packet, for hosts with routers of their own.
+fn large_segments() -> Property {
+    property(
+        "trunkline.ndn.segment.bytes",
+        LARGE_SEGMENT_BYTES,
+        "All: data bytes of a segment, here those of a packet; for links of 10 Gbit/s or more, not for HBase nor over UDP.",
+    )
+}
+
+fn ndn_properties(face: &str, secure: bool, large: bool) -> Vec<Property> {
     let mut properties = vec![
         property(
             SOCKET_FACTORY.0,
@@ -120,6 +131,9 @@ fn ndn_properties(face: &str, secure: bool) -> Vec<Property> {
         packets_in_flight(),
         buffer_size(NDN_BUFFER_BYTES),
     ];
+    if large {
+        properties.push(large_segments());
+    }
     if secure {
         properties.push(secure_property());
     }
@@ -186,8 +200,13 @@ fn mirror_properties(controller: &str) -> Vec<Property> {
 /// Prints the properties for named data.
 ///
 /// # Errors
-/// A usage error for a face URI that is none.
-pub fn ndn(face: Option<&str>, secure: bool, format: ConfFormat) -> Result<(), CliError> {
+/// A usage error for a face URI that is none, or by which no large segments go.
+pub fn ndn(
+    face: Option<&str>,
+    secure: bool,
+    large: bool,
+    format: ConfFormat,
+) -> Result<(), CliError> {
     if let Some(face) = face {
         let uri =
             FaceUri::parse(face).map_err(|e| crate::forwarder::bad_uri("--face", face, &e))?;
@@ -198,9 +217,16 @@ pub fn ndn(face: Option<&str>, secure: bool, format: ConfFormat) -> Result<(), C
             )
             .or("run a router on each host: give its unix:// or tcp:// address here, and have it connect by tls:// (docs/tls.md)"));
         }
+        if large && uri.face_type() == "udp" {
+            return Err(CliError::usage(
+                format!("--face {uri} with --large-segments"),
+                "UDP carries packets of 64 KiB at most",
+            )
+            .or("reach the router by unix:// or tcp://"));
+        }
     }
     print(
-        &ndn_properties(face.unwrap_or(EXAMPLE_FACE), secure),
+        &ndn_properties(face.unwrap_or(EXAMPLE_FACE), secure, large),
         format,
     );
     Ok(())
@@ -282,7 +308,7 @@ mod tests {
 
     #[test]
     fn each_property_has_a_comment_of_one_line() {
-        for p in ndn_properties(EXAMPLE_FACE, true)
+        for p in ndn_properties(EXAMPLE_FACE, true, true)
             .into_iter()
             .chain(ucx_properties())
             .chain(mirror_properties(EXAMPLE_CONTROLLER))
@@ -297,7 +323,7 @@ mod tests {
 
     #[test]
     fn forms_carry_the_face() {
-        let list = ndn_properties("tcp://10.0.0.1:6363", false);
+        let list = ndn_properties("tcp://10.0.0.1:6363", false, false);
         assert!(xml(&list).contains("<value>tcp://10.0.0.1:6363</value>"));
         assert!(plain(&list).contains("\ntrunkline.ndn.face=tcp://10.0.0.1:6363\n"));
         let parsed: Value = serde_json::from_str(&json(&list)).expect("JSON");
@@ -306,7 +332,8 @@ mod tests {
 
     #[test]
     fn the_resolver_is_for_clusters_that_need_it() {
-        let has = |secure| json(&ndn_properties(EXAMPLE_FACE, secure)).contains("TrustedChannel");
+        let has =
+            |secure| json(&ndn_properties(EXAMPLE_FACE, secure, false)).contains("TrustedChannel");
         assert!(has(true));
         assert!(!has(false));
     }

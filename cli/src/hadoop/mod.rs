@@ -12,7 +12,12 @@ use crate::error::CliError;
 pub fn run(command: HadoopCommand) -> Result<(), CliError> {
     let HadoopCommand::Conf(plane) = command;
     match plane {
-        ConfPlane::Ndn { face, secure, form } => conf::ndn(face.as_deref(), secure, form.chosen()),
+        ConfPlane::Ndn {
+            face,
+            secure,
+            large_segments,
+            form,
+        } => conf::ndn(face.as_deref(), secure, large_segments, form.chosen()),
         ConfPlane::Ucx { form } => {
             conf::ucx(form.chosen());
             Ok(())

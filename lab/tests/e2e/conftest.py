@@ -259,6 +259,7 @@ def a_bed(
     datanodes: int = 4,
     hadoop: str = stock.NEWEST,
     jvm: tuple[str, ...] = (),
+    set_up: Callable[..., tuple[Plane, Router | None]] = planes.set_up,
 ) -> Iterator[Bed]:
     """A cluster with `extra` properties; the DataNodes numbered in `without_plugin` are stock ones.
 
@@ -270,7 +271,7 @@ def a_bed(
     try:
         with Stage(directory / "logs") as stage:
             loopback = pick_loopback()
-            plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
+            plane, router = set_up(plane_name, stage, directory, loopback, cache_bytes=64 * MIB)
             properties = {**QUICK_TO_NOTICE, **(extra or {})}
             jars = stock.classpath(hadoop=hadoop)
             site = loopback.site(datanodes)
