@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import select
 import shutil
 import subprocess
 import urllib.parse
@@ -213,14 +214,16 @@ class FlushingWriter:
         self.process = cluster.start_client(str(source), path, name="flushing-writer", **streams)
         self._length = 0
 
-    def flush(self, piece: bytes) -> None:
-        """Returns when `piece` is written and hflushed."""
+    def flush(self, piece: bytes, timeout_s: float = 120) -> None:
+        """Returns when `piece` is written and hflushed, which no fault may take longer than HDFS's own deadlines."""
         popen = self.process.popen
         assert popen.stdin is not None
         assert popen.stdout is not None
         popen.stdin.write(len(piece).to_bytes(4, "big") + piece)
         popen.stdin.flush()
         self._length += len(piece)
+        ready, _, _ = select.select([popen.stdout], [], [], timeout_s)
+        assert ready, f"{self._length} bytes are not written after {timeout_s:.0f} s"
         said = popen.stdout.readline()
         assert said == f"{self._length}\n".encode(), self.process.log.read_text(errors="replace")[-4000:]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from conftest import MIB
 from mirrored import TOPOLOGY, Mirrored, Writer, a_bed
 
+from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.net import openvswitch
 
 pytestmark = pytest.mark.matrix
@@ -55,7 +60,11 @@ def test_a_datanode_is_killed_in_mid_block(bed: Mirrored, data: bytes, tmp_path:
     bed.lose(share)
     bed.pipeline_of(file.path)[victim - 1].process.kill()
     file.goes_on()
+    # What is left of the pipeline is mirrored again.
+    bed.armed(file.path)
+    virtual = bed.count("virtual_bytes")
     file.ends(tmp_path)
+    assert bed.count("virtual_bytes") > virtual
     bed.assert_all_ends()
 
 
@@ -75,6 +84,97 @@ def test_all_copies_are_lost_for_a_while(bed: Mirrored, data: bytes, tmp_path: P
     file.goes_on()
     bed.lose(0)
     file.ends(tmp_path)
+
+
+def test_the_first_copies_are_lost(bed: Mirrored, data: bytes, tmp_path: Path):
+    """Where each replica's stream begins is known from the connections' own set-up."""
+    bed.lose(1)
+    mirrored = bed.count("mirrored")
+    file = Thirds(bed, "/first", data)
+    virtual = bed.count("virtual_bytes")
+    assert bed.count("mirrored") == mirrored
+    bed.lose(0)
+    file.goes_on()
+    file.ends(tmp_path)
+    assert bed.count("virtual_bytes") > virtual
+
+
+@contextmanager
+def late_copies(bed: Mirrored) -> Iterator[list[int]]:
+    """Every tenth copy leaves the switch twice, the second time 3 ms late; their number is known at the end."""
+    program = Path(__file__).with_name("late_copies.py")
+    devices = [f"to-{host}" for host in bed.center.topology.roles.datanodes]
+    command = [sys.executable, str(program), "10", "3", *devices]
+    process = bed.stage.start("late-copies", "s1", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    sent: list[int] = []
+    yield sent
+    assert process.popen.stdin is not None
+    assert process.popen.stdout is not None
+    process.popen.stdin.close()
+    sent.append(int(process.popen.stdout.readline()))
+    assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05], ids=["twice", "out-of-order"])
+def test_copies_come_late(bed: Mirrored, data: bytes, tmp_path: Path, lost: float):
+    """Twice; and where the first one of two is lost, behind those that were sent after it."""
+    file = Thirds(bed, f"/late-{lost}", data)
+    virtual, stale = bed.count("virtual_bytes"), bed.count("mirror_stale")
+    with late_copies(bed) as sent:
+        bed.lose(lost)
+        file.goes_on()
+        bed.lose(0)
+    file.ends(tmp_path)
+    assert sent[0] > 20
+    assert bed.count("mirror_stale") > stale
+    assert bed.count("virtual_bytes") > virtual
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_a_replicas_link_takes_smaller_packets(bed: Mirrored, data: bytes, tmp_path: Path, place: int):
+    """Copies of full size do not fit there, so that the replica before it sends what its connection has agreed on."""
+    wanted = bed.cluster.datanodes[place].host
+    link = ["ip", "link", "set", "dev", "eth0", "mtu"]
+    bed.stage.run("mtu", wanted, [*link, "1300"], timeout_s=10)
+    try:
+        real = bed.count("real_bytes")
+        path, number = "", 0
+        while not path:  # until that host has its place in a pipeline
+            number += 1
+            writer = Writer(bed, f"/mtu-{place}-{number}", data[:FIRST])
+            if bed.pipeline_of(f"/mtu-{place}-{number}")[place - 1].host == wanted:
+                path = f"/mtu-{place}-{number}"
+                writer.flush(data[FIRST:THIRD])
+            writer.finish()
+        bed.assert_whole(path, data[:THIRD], tmp_path)
+        assert bed.count("real_bytes") - real > THIRD / 2
+    finally:
+        bed.stage.run("mtu", wanted, [*link, "1500"], timeout_s=10)
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_a_replica_reads_slowly(bed: Mirrored, data: bytes, tmp_path: Path, place: int):
+    """It runs for a fifth of the time: the client is held back, and nothing is lost."""
+    file = Thirds(bed, f"/slow-{place}", data)
+    process = bed.pipeline_of(file.path)[place - 1].process
+    done = threading.Event()
+
+    def slow_down() -> None:
+        while not done.is_set():
+            process.signal(signal.SIGSTOP)
+            done.wait(0.2)
+            process.signal(signal.SIGCONT)
+            done.wait(0.05)
+
+    slowing = threading.Thread(target=slow_down)
+    slowing.start()
+    try:
+        file.goes_on()
+    finally:
+        done.set()
+        slowing.join()
+    file.ends(tmp_path)
+    bed.assert_all_ends()
 
 
 def test_the_controller_is_killed_and_returns(bed: Mirrored, data: bytes, tmp_path: Path):
@@ -134,24 +234,75 @@ def test_a_datanode_stands_still(bed: Mirrored, data: bytes, tmp_path: Path, pla
     file.ends(tmp_path)
 
 
-def test_eight_at_once(bed: Mirrored, data: bytes, tmp_path: Path):
-    virtual = bed.count("virtual_bytes")
-    bed.write_at_once(data, tmp_path)
+def test_twenty_pipelines_at_once(bed: Mirrored, data: bytes, tmp_path: Path):
+    folder, back = tmp_path / "twenty", tmp_path / "back"
+    folder.mkdir()
+    pieces = {f"{n:02d}": data[n * MIB : (n + 4) * MIB] for n in range(20)}
+    for name, piece in pieces.items():
+        (folder / name).write_bytes(piece)
+    virtual, most = bed.count("virtual_bytes"), 0
+    controller = bed.center.controller
+    assert controller is not None
+    put = bed.cluster.start_client(FSSHELL, "-D", "dfs.replication=3", "-put", "-t", "20", str(folder), "/", name="put")
+    while put.running():
+        most = max(most, len(controller.mirrors()))
+    assert put.wait(1) == 0, put.log.read_text(errors="replace")
+    assert most > 10
+    bed.cluster.client(FSSHELL, "-get", "/twenty", str(back), name="get-twenty")
+    for name, piece in pieces.items():
+        assert (back / name).read_bytes() == piece
+        bed.assert_replicas(f"/twenty/{name}", piece)
     assert bed.count("virtual_bytes") > virtual
     bed.assert_all_ends()
 
 
+# Of a host: `count` frames to the Ethernet address `to`, from one that is marked, with TCP's beginning in them.
+FORGE = """
+import socket, sys
+to, number, port = bytes.fromhex(sys.argv[1].replace(":", "")), int(sys.argv[2]), int(sys.argv[3])
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+link.bind(("eth0", 0))
+ip = bytes.fromhex("4500003c000040004006000000000000") + bytes(4)
+tcp = port.to_bytes(2, "big") * 2 + bytes(8) + bytes.fromhex("5010ffff00000000") + b"forged forged forged"
+for _ in range(number):
+    link.send(to + bytes.fromhex("024d52f0f0f0") + bytes.fromhex("0800") + ip + tcp)
+"""
+# Of another: how many marked frames have come, those from that address and all others, until standard input ends.
+LOOK = """
+import select, socket, sys
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+link.bind(("eth0", 3))
+print("looks", flush=True)
+forged = others = 0
+while True:
+    ready, _, _ = select.select([link, sys.stdin], [], [])
+    if link in ready:
+        source = link.recv(64)[6:12]
+        forged += source == bytes.fromhex("024d52f0f0f0")
+        others += source[:3] == bytes.fromhex("024d52") and source != bytes.fromhex("024d52f0f0f0")
+    elif sys.stdin in ready:
+        break
+print(forged, others, flush=True)
+"""
+
+
 def test_strangers_marks_are_dropped(bed: Mirrored, data: bytes, tmp_path: Path):
-    """A host that sends marked frames of its own: no replica takes any."""
+    """A host that sends marked frames of its own: none comes to a replica, those of the switch all the while."""
     file = Thirds(bed, "/forged", data)
     target = bed.pipeline_of(file.path)[1].host
-    code = (
-        "import socket; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(('eth0', 0))\n"
-        "frame = bytes.fromhex('ffffffffffff024d520000020800') + bytes.fromhex('45000028') + bytes(60)\n"
-        "[s.send(frame) for _ in range(100)]"
+    shown = bed.stage.start("address", target, ["cat", "/sys/class/net/eth0/address"], stdout=subprocess.PIPE)
+    assert shown.popen.stdout is not None
+    address = shown.popen.stdout.read().decode().strip()
+    looking = bed.stage.start(
+        "look", target, [sys.executable, "-c", LOOK], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    unknown = bed.agents.counters([target]).get("mirror_unknown", 0)
-    bed.stage.run("forger", "h6", ["python3", "-c", code], timeout_s=30)
+    assert looking.popen.stdin is not None
+    assert looking.popen.stdout is not None
+    assert looking.popen.stdout.readline() == b"looks\n"
+    bed.stage.run("forger", "h6", [sys.executable, "-c", FORGE, address, "100", "9866"], timeout_s=30)
     file.goes_on()
-    assert bed.agents.counters([target]).get("mirror_unknown", 0) == unknown
+    looking.popen.stdin.close()
+    forged, others = map(int, looking.popen.stdout.readline().split())
+    assert forged == 0
+    assert others > 0
     file.ends(tmp_path)

@@ -33,6 +33,8 @@ pub struct Segment {
     pub sack: Vec<(u32, u32)>,
     /// Options besides, as they are.
     pub other_options: Vec<u8>,
+    /// IPv4's header has options.
+    pub ip_options: bool,
     pub payload: Vec<u8>,
     /// The frame bears the mark of a mirrored copy.
     pub marked: bool,
@@ -57,6 +59,7 @@ impl Segment {
             ts: Some((0x1111_1111, 0x2222_2222)),
             sack: Vec::new(),
             other_options: Vec::new(),
+            ip_options: false,
             payload: Vec::new(),
             marked: false,
             claimed: None,
@@ -149,6 +152,10 @@ impl Segment {
         ip.tcp_header(tcp)
             .write(&mut frame, &self.payload)
             .expect("a frame");
+        if self.ip_options {
+            frame[ETHERNET] += 1;
+            frame.splice(ETHERNET + 20..ETHERNET + 20, [1, 1, 1, 0]);
+        }
         let l4 = start_of_tcp(&frame);
         frame[l4 + 13] = self.flags;
         if self.step {
@@ -161,7 +168,7 @@ impl Segment {
             frame[ETHERNET + 1] |= if self.congested { 0x30 } else { 0 };
         } else {
             frame[ETHERNET + 2..ETHERNET + 4]
-                .copy_from_slice(&((length + 20) as u16).to_be_bytes());
+                .copy_from_slice(&((l4 - ETHERNET + length) as u16).to_be_bytes());
             frame[ETHERNET + 1] |= if self.congested { 3 } else { 0 };
             frame[ETHERNET + 10..ETHERNET + 12].fill(0);
             let sum = !fold(add(&frame[ETHERNET..l4]));

@@ -129,6 +129,24 @@ fn a_copy_is_moved_into_a_connection_over_ipv6() {
 }
 
 #[test]
+fn a_copy_with_options_of_ip_is_moved() {
+    let mut r = receiver(bench_or_skip!(), false, Numbers::default());
+    let copy = Segment {
+        ip_options: true,
+        ..r.copy(0, 100)
+    };
+    let out = r.bench.in_segment(&copy);
+    assert_eq!((out.verdict, out.seen().seq), (OK, ZERO));
+    assert!(out.seen().ip_sum && out.seen().whole_sum);
+    let ack = Segment {
+        ip_options: true,
+        ..r.we_send().ack(ZERO + 100)
+    };
+    let seen = r.bench.out_segment(&ack).seen();
+    assert!(seen.step && seen.ip_sum && seen.whole_sum);
+}
+
+#[test]
 fn a_copy_without_timestamps_is_moved() {
     let mut r = receiver(bench_or_skip!(), false, Numbers::default());
     let copy = Segment {

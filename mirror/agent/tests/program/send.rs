@@ -137,14 +137,19 @@ fn switched_off_nothing_new_is_virtual() {
 }
 
 /// The ACK that was held comes to our stack from D_j, for just what has been sent.
-fn released(v6: bool, partial: bool) {
+fn released(v6: bool, partial: bool, ip_options: bool) {
     let numbers = Numbers {
         snd_wnd: 10_000,
         scales: (4, 7),
         ..Numbers::default()
     };
     let mut s = confirmed(bench_or_skip!(), v6, numbers);
-    let held = s.hear(s.ack(5_000).step().window(10_000)).seen();
+    let ack = Segment {
+        ip_options,
+        ..s.ack(5_000).step().window(10_000)
+    };
+    let held = s.hear(ack).seen();
+    assert!(held.ip_sum && held.whole_sum);
     assert_eq!(held.ack, s.number(0));
     assert_eq!(
         u32::from(held.window),
@@ -156,6 +161,7 @@ fn released(v6: bool, partial: bool) {
 
     let segment = Segment {
         partial,
+        ip_options,
         ..s.data(0, 1_400)
     };
     let out = s.bench.out_segment(&segment);
@@ -190,18 +196,24 @@ fn released(v6: bool, partial: bool) {
 
 #[test]
 fn an_early_ack_is_held_and_released() {
-    released(false, true);
+    released(false, true, false);
+}
+
+#[test]
+fn an_early_ack_is_held_and_released_with_options_of_ip() {
+    released(false, true, true);
+    released(false, false, true);
 }
 
 #[test]
 fn an_early_ack_is_held_and_released_over_ipv6() {
-    released(true, true);
+    released(true, true, false);
 }
 
 #[test]
 fn an_early_ack_is_held_and_released_where_sums_are_whole() {
-    released(false, false);
-    released(true, false);
+    released(false, false, false);
+    released(true, false, false);
 }
 
 #[test]
