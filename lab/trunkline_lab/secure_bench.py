@@ -1,9 +1,8 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. By name it is done twice: by the Unix socket of the host's own router, as docs/security.md sets a protected
-cluster up, and by TCP to a router elsewhere ("by tcp"). What is got has just been put, so that the router's cache and
-the DataNodes' page caches may have it. Then a folder of small files is read by name, protected and not: each block
-costs an exchange of its own before its first byte.
+cluster. By name it is done twice: by TCP to the router, as between hosts, and by its Unix socket ("local"). What is got
+has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files
+is read by name, protected and not: each block costs an exchange of its own before its first byte.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class Case:
 
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
-SEALED_BY_TCP, OPEN_BY_TCP = Case("sealed by tcp", "sealed-by-tcp"), Case("open by tcp", "open-by-tcp")
-OURS = {SEALED: OPEN, SEALED_BY_TCP: OPEN_BY_TCP}  # what is protected, and the same in an open cluster
+SEALED_LOCAL, OPEN_LOCAL = Case("sealed local", "sealed-local"), Case("open local", "open-local")
+OURS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
-    "sealed": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
-    "open": (planes.NDN_LOCAL, {}),
-    "sealed-by-tcp": ("ndn", ENCRYPTED | planes.RESOLVER),
-    "open-by-tcp": ("ndn", {}),
+    "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
+    "open": ("ndn", {}),
+    "sealed-local": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
+    "open-local": (planes.NDN_LOCAL, {}),
 }
 
 

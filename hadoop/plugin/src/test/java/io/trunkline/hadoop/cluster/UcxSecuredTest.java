@@ -17,6 +17,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Secured clusters over UCX, which protects nothing itself: SASL and encryption of stock code go
@@ -92,13 +94,14 @@ class UcxSecuredTest {
     }
   }
 
-  @Test
-  void privacyOfSasl() throws Exception {
+  @ParameterizedTest
+  @CsvSource({"authentication, true", "integrity, true", "privacy, false"})
+  void sasl(String qop, boolean seen) throws Exception {
     try (TestKdc kdc = new TestKdc()) {
       Configuration conf = overUcx(SecuredClustersTest.tokens());
-      kdc.secure(conf, "privacy");
+      kdc.secure(conf, qop);
       try (TestCluster cluster = new TestCluster(conf, 3)) {
-        putAndGet(cluster, false);
+        putAndGet(cluster, seen);
       }
     }
   }
