@@ -27,6 +27,8 @@ pub struct FetchSettings {
     pub must_be_fresh: bool,
     /// A longer name will do.
     pub can_be_prefix: bool,
+    /// The last answer was not genuine: routers are to ask past whoever it came from.
+    pub rejected: bool,
     /// How long to wait.
     pub timeout: Duration,
 }
@@ -134,6 +136,7 @@ impl Fetches {
         let config = ExchangeConfig {
             can_be_prefix: settings.can_be_prefix,
             must_be_fresh: settings.must_be_fresh,
+            rejected: settings.rejected,
             lifetime: settings.timeout.clamp(ASK_AGAIN, Duration::from_secs(4)),
             retry_after: ASK_AGAIN,
             timeout: settings.timeout,

@@ -22,8 +22,8 @@ pub(crate) fn packet_bytes(segment_bytes: u64) -> usize {
     (segment_bytes as usize / DIGEST_LEN).max(1) * DIGEST_LEN
 }
 
-/// Fetches the manifest that the metadata tells of, past the caches if they hold
-/// another. `None` when nobody has it, or the block is too long.
+/// Fetches the manifest that the metadata tells of, past the caches, and whoever
+/// answered, if they have another. `None` when nobody has it, or the block is too long.
 pub(crate) fn fetch(
     fetches: &Fetches,
     block: &Name,
@@ -38,10 +38,11 @@ pub(crate) fn fetch(
         .append_version(facts.genstamp)
         .append_keyword("manifest");
     let len = segments as usize * DIGEST_LEN;
-    for must_be_fresh in [false, true] {
+    for rejected in [false, true] {
         let settings = FetchSettings {
-            must_be_fresh,
+            must_be_fresh: rejected,
             can_be_prefix: false,
+            rejected,
             timeout,
         };
         let Some(manifest) = collect(fetches, &name, len, facts.segment_bytes, settings)? else {

@@ -300,6 +300,7 @@ impl NamedNode {
         let settings = FetchSettings {
             must_be_fresh: true,
             can_be_prefix: true,
+            rejected: false,
             timeout,
         };
         let content = self.fetch(name, settings)?;
@@ -335,13 +336,15 @@ impl NamedNode {
         (identifier, password): (&[u8], &[u8]),
         timeout: Duration,
     ) -> Result<Option<Granted>> {
-        let settings = FetchSettings {
-            must_be_fresh: true,
-            can_be_prefix: false,
-            timeout,
-        };
-        for _ in 0..KEY_TRIES {
-            let asking = Asking::new(version, identifier, password)?;
+        let asking = Asking::new(version, identifier, password)?;
+        for tries in 0..KEY_TRIES {
+            // The same request once more, as routers know by its name whose answer was none.
+            let settings = FetchSettings {
+                must_be_fresh: true,
+                can_be_prefix: false,
+                rejected: tries > 0,
+                timeout,
+            };
             let found = self.fetch_with(asking.name(), asking.parameters(), settings)?;
             let Some(content) = found else {
                 return Ok(None);

@@ -141,6 +141,7 @@ fn a_block_that_nobody_has_is_refused_at_once() {
     let settings = FetchSettings {
         must_be_fresh: false,
         can_be_prefix: false,
+        rejected: false,
         timeout: PATIENCE,
     };
     assert!(
@@ -177,6 +178,7 @@ fn an_append_makes_another_generation() {
     let settings = FetchSettings {
         must_be_fresh: false,
         can_be_prefix: false,
+        rejected: false,
         timeout: PATIENCE,
     };
     assert!(node.fetch(&old, settings).expect("no failure").is_none());
@@ -204,6 +206,7 @@ fn a_newer_generation_is_looked_up_without_invalidation() {
     let settings = FetchSettings {
         must_be_fresh: false,
         can_be_prefix: false,
+        rejected: false,
         timeout: PATIENCE,
     };
     let content = node
@@ -238,6 +241,7 @@ fn files_that_are_gone_are_no_replica() {
     let settings = FetchSettings {
         must_be_fresh: false,
         can_be_prefix: false,
+        rejected: false,
         timeout: PATIENCE,
     };
     assert!(

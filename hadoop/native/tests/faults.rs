@@ -248,6 +248,7 @@ fn closing_the_node_wakes_everybody() {
             let settings = FetchSettings {
                 must_be_fresh: true,
                 can_be_prefix: true,
+                rejected: false,
                 timeout: PATIENCE,
             };
             node.fetch(&name("/hadoop/blocks/BP-1/402/32=metadata"), settings)

@@ -12,7 +12,7 @@ use common::replicas::{Files, random, write};
 use common::*;
 use ndn_forwarder::FaceScope;
 use ndn_io::{App, FaceConfig, FaceUri, Node, NodeConfig};
-use ndn_packet::{Interest, Name, NetPacket};
+use ndn_packet::{Data, Interest, Name, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
     Answer, Asking, BlockSource, FetchSettings, Granted, HEADER_LEN, KeyId, NamedNode, NativeError,
     NodeSettings, PullSettings, SealedByWrite, Secret, Secrets, SegmentHeader, StreamKind,
@@ -270,6 +270,7 @@ fn who_has_no_token_gets_nothing() {
     let settings = FetchSettings {
         must_be_fresh: false,
         can_be_prefix: true,
+        rejected: false,
         timeout: PATIENCE,
     };
     let block = name("/hadoop/blocks/BP-1/7");
@@ -398,6 +399,7 @@ fn a_replayed_request_gets_nothing_usable() {
     let settings = FetchSettings {
         must_be_fresh: true,
         can_be_prefix: false,
+        rejected: false,
         timeout: PATIENCE,
     };
     let content = replayer
@@ -413,4 +415,53 @@ fn a_replayed_request_gets_nothing_usable() {
     let later = Asking::new(&version(), TOKEN.0, TOKEN.1).expect("a request");
     assert_eq!(later.open(&content), None, "of another request");
     assert_eq!(guarded.source.stats().content_keys, 1);
+}
+
+/// Answers every Interest at once, with what nobody can open.
+struct Liar;
+
+impl App for Liar {
+    fn on_packet(&mut self, _: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
+        if let NetKind::Interest(interest) = packet.packet {
+            let name = interest.name().to_name();
+            let wire = Data::builder(&name)
+                .content(b"the key of all keys, says a stranger")
+                .freshness(Duration::from_secs(60))
+                .sign(&SigningKey::DigestSha256);
+            out.push(NetPacket::data(Data::parse(wire).expect("a Data")));
+        }
+    }
+}
+
+/// Who is first to answer, and has no token's password, is asked past, and shown to who runs the router.
+#[test]
+fn a_liar_keeps_nobody_from_a_key() {
+    let router = router("tcp://127.0.0.1:0");
+    let face = address(&router);
+    let reader = node(&face, "reader");
+    let mut link = FaceConfig::new(FaceUri::parse(&face).expect("a URI"));
+    link.link.scope = Some(FaceScope::NonLocal);
+    let liar = Node::start(NodeConfig {
+        thread_name: "liar".into(),
+        faces: vec![link],
+        ..NodeConfig::default()
+    })
+    .expect("the liar starts");
+    let handle = liar.attach(Box::new(Liar), "liar").expect("attached");
+    handle.register(&name("/hadoop/blocks")).expect("a route");
+    // While it is alone the router learns that it has all of the block.
+    wait_for("the liar to be believed", || {
+        reader
+            .content_key(&version(), TOKEN, Duration::from_secs(1))
+            .is_err()
+    });
+    let datanode = node(&face, "d1");
+    let files = write("lied", 1001, random(20_000));
+    let _guarded = Guarded::open(&datanode, &files);
+    wait_for("a key", || {
+        let found = reader.content_key(&version(), TOKEN, Duration::from_secs(5));
+        found.is_ok_and(|granted| granted.is_some())
+    });
+    let faces = router.status().expect("running").faces;
+    assert!(faces.iter().any(|face| face.packets.rejected > 0));
 }

@@ -10,6 +10,7 @@ use trunkline_native::{FetchSettings, NamedNode, NodeSettings};
 const SETTINGS: FetchSettings = FetchSettings {
     must_be_fresh: true,
     can_be_prefix: false,
+    rejected: false,
     timeout: PATIENCE,
 };
 
@@ -151,4 +152,32 @@ fn two_nodes_without_a_router() {
         .fetch(&name("/hadoop/datanodes/a/1"), SETTINGS)
         .expect("no failure");
     assert_eq!(found.as_deref(), Some(&b"here"[..]));
+}
+
+/// Who finds an answer to be none asks past whoever gave it, caches included.
+#[test]
+fn another_answer_is_had_past_the_first() {
+    let router = router("tcp://127.0.0.1:0");
+    let face = address(&router);
+    let what = name("/hadoop/datanodes/10.0.0.5/9866");
+    let (liar, reader) = (node(&face, "liar"), node(&face, "reader"));
+    let minute = Duration::from_secs(60);
+    let _forged = liar
+        .publish_fixed(&what, b"forged", minute)
+        .expect("published");
+    let ask = |rejected| {
+        let settings = FetchSettings {
+            rejected,
+            ..SETTINGS
+        };
+        reader.fetch(&what, settings).expect("no failure")
+    };
+    wait_for("the liar", || ask(false).is_some());
+    let honest = node(&face, "honest");
+    let _true = honest
+        .publish_fixed(&what, b"genuine", minute)
+        .expect("published");
+    wait_for("the honest one", || {
+        ask(true).is_some_and(|said| said[..] == b"genuine"[..])
+    });
 }

@@ -15,6 +15,9 @@ pub struct ExchangeConfig {
     pub can_be_prefix: bool,
     /// Whether stale Data in caches is no answer. Default false.
     pub must_be_fresh: bool,
+    /// The last answer was not genuine: routers are told so, and ask past whoever it came from
+    /// ([`NetPacket::rejected`]). Goes with `must_be_fresh`, for those that don't know it. Default false.
+    pub rejected: bool,
     /// ApplicationParameters, if any.
     pub parameters: Option<Bytes>,
     /// Lifetime of each Interest. Default 4 s.
@@ -38,6 +41,7 @@ impl ExchangeConfig {
             name,
             can_be_prefix: false,
             must_be_fresh: false,
+            rejected: false,
             parameters: None,
             lifetime: Duration::from_secs(4),
             retry_after: Duration::from_millis(500),
@@ -129,14 +133,18 @@ impl Exchange {
         self.wait *= 2;
         let interest = Interest::builder(&self.config.name)
             .can_be_prefix(self.config.can_be_prefix)
-            .must_be_fresh(self.config.must_be_fresh)
+            .must_be_fresh(self.config.must_be_fresh || self.config.rejected)
             .nonce(self.nonce)
             .lifetime(self.config.lifetime);
         let wire = match &self.config.parameters {
             Some(parameters) => interest.application_parameters(parameters.clone()).build(),
             None => interest.build(),
         };
-        Interest::parse(wire).ok().map(NetPacket::interest)
+        let interest = Interest::parse(wire).ok()?;
+        Some(NetPacket {
+            rejected: self.config.rejected,
+            ..NetPacket::interest(interest)
+        })
     }
 
     /// Takes a Data; false when it answers something else.

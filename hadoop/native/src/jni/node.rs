@@ -88,7 +88,8 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_scalars<'local>(
     })
 }
 
-/// `byte[] fetch(long node, String name, boolean mustBeFresh, boolean canBePrefix, int timeoutMs)`
+/// `byte[] fetch(long node, String name, boolean mustBeFresh, boolean canBePrefix, boolean rejected,
+/// int timeoutMs)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
     env: EnvUnowned<'local>,
@@ -97,6 +98,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
     uri: JString<'local>,
     must_be_fresh: jboolean,
     can_be_prefix: jboolean,
+    rejected: jboolean,
     timeout_ms: jint,
 ) -> JByteArray<'local> {
     call(env, |env| {
@@ -105,6 +107,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_ndn_Native_fetch<'local>(
         let settings = FetchSettings {
             must_be_fresh,
             can_be_prefix,
+            rejected,
             timeout,
         };
         match node(handle)?.fetch(&name, settings)? {

@@ -269,12 +269,18 @@ public final class Native {
    * @param name URI of the name
    * @param mustBeFresh whether a stale answer out of a cache will not do
    * @param canBePrefix whether a longer name will do
+   * @param rejected whether what came last was not genuine: routers ask past whoever it came from
    * @param timeoutMs how long to wait, in milliseconds
    * @return the content, or null when nobody answered in time or a Nack came
    * @throws IOException when the name is no name or the node is closed
    */
   public static native byte[] fetch(
-      long node, String name, boolean mustBeFresh, boolean canBePrefix, int timeoutMs)
+      long node,
+      String name,
+      boolean mustBeFresh,
+      boolean canBePrefix,
+      boolean rejected,
+      int timeoutMs)
       throws IOException;
 
   /**

@@ -33,6 +33,10 @@ import org.slf4j.LoggerFactory;
 public final class NdnNode implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NdnNode.class);
   private static final long IDLE_SECONDS = 30;
+
+  /** How long another answer than a doubtful one is waited for: mostly there is none. */
+  private static final int PAST_MS = 250;
+
   private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** Guarded by itself, as are the users of every node in it. */
@@ -85,7 +89,7 @@ public final class NdnNode implements AutoCloseable {
     this.names = new Names(settings.root());
     NativeLibrary.load(settings.nativeLibrary());
     this.handle = Native.nodeOpen(configuration(key));
-    this.discovery = new Discovery(this::ask, Preamble.VERSION, System::nanoTime);
+    this.discovery = new Discovery(new Question(), Preamble.VERSION, System::nanoTime);
     LOG.info(
         "named data: forwarder for {}{} started, router: {}",
         settings.root(),
@@ -115,16 +119,35 @@ public final class NdnNode implements AutoCloseable {
     }
   }
 
-  private DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
-    List<String> known = names.dataNode(dataNode);
-    int timeoutMs = Math.max(1, settings.discoveryTimeoutMs() / known.size());
-    for (String name : known) {
-      byte[] record = Native.fetch(handle, name, true, false, timeoutMs);
-      if (record != null) {
-        return DataNodeRecord.decode(record, NdnNode::scalars);
+  /** Asks the named network for a DataNode's record, by its address and then by its name. */
+  private final class Question implements Discovery.Question {
+    @Override
+    public DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
+      List<String> known = names.dataNode(dataNode);
+      DataNodeRecord found = ask(known, false, settings.discoveryTimeoutMs());
+      if (found == null) {
+        throw new IOException("no answer under " + String.join(" or ", known));
       }
+      return found;
     }
-    throw new IOException("no answer under " + String.join(" or ", known));
+
+    @Override
+    public DataNodeRecord askPast(InetSocketAddress dataNode) throws IOException {
+      int timeoutMs = Math.min(PAST_MS, settings.discoveryTimeoutMs());
+      return ask(names.dataNode(dataNode), true, timeoutMs);
+    }
+
+    private DataNodeRecord ask(List<String> known, boolean rejected, int timeoutMs)
+        throws IOException {
+      int eachMs = Math.max(1, timeoutMs / known.size());
+      for (String name : known) {
+        byte[] record = Native.fetch(handle, name, true, false, rejected, eachMs);
+        if (record != null) {
+          return DataNodeRecord.decode(record, NdnNode::scalars);
+        }
+      }
+      return null;
+    }
   }
 
   /**

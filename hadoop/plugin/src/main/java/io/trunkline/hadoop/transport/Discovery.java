@@ -26,6 +26,18 @@ public final class Discovery {
      *     asked
      */
     DataNodeRecord ask(InetSocketAddress dataNode) throws IOException;
+
+    /**
+     * Asks once more, past whoever has answered, as the answer leads nowhere: somebody else may
+     * have given it.
+     *
+     * @param dataNode the DataNode's stock data-transfer address
+     * @return what another says, null when there is none
+     * @throws IOException when that makes no sense
+     */
+    default DataNodeRecord askPast(InetSocketAddress dataNode) throws IOException {
+      return null;
+    }
   }
 
   /** What is known of a DataNode. */
@@ -58,9 +70,13 @@ public final class Discovery {
     }
   }
 
-  /** Guarded by itself, but for {@code misses}, which may be reset while somebody asks. */
+  /** Guarded by itself, but for what may be reset while somebody asks. */
   private static final class Entry {
     private Route route;
+
+    /** Where no plug-in was, the last time; null when it was there. */
+    private volatile InetSocketAddress failed;
+
     private long expiresNanos;
     private volatile int misses;
   }
@@ -117,7 +133,10 @@ public final class Discovery {
     Entry entry = entries.get(transfer);
     if (entry != null) {
       synchronized (entry) {
-        entry.route = null;
+        if (entry.route != null) {
+          entry.failed = entry.route.plugin();
+          entry.route = null;
+        }
       }
     }
   }
@@ -132,6 +151,7 @@ public final class Discovery {
     Entry entry = entries.get(transfer);
     if (entry != null) {
       entry.misses = 0;
+      entry.failed = null;
     }
   }
 
@@ -157,25 +177,42 @@ public final class Discovery {
   }
 
   private void ask(InetSocketAddress transfer, Entry entry) {
-    DataNodeRecord record;
+    Route route;
     try {
-      record = question.ask(transfer);
+      route = route(question.ask(transfer), transfer);
     } catch (IOException e) {
       missed(entry, Outcome.SILENT, e.getMessage());
       return;
     }
-    if (record.served() && !sameHost(record.address(), transfer.getAddress())) {
-      String who = transfer.getAddress().getHostAddress();
-      missed(entry, Outcome.OTHER_HOST, record.address() + " for the DataNode at " + who);
+    if (route.plugin() == null || route.plugin().equals(entry.failed)) {
+      route = past(transfer, route);
+    }
+    if (route.outcome() == Outcome.OTHER_HOST) {
+      missed(entry, route.outcome(), route.reason());
       return;
     }
-    entry.route = route(record, transfer);
+    entry.route = route;
     entry.expiresNanos = nanoClock.getAsLong() + FOUND_NANOS;
+  }
+
+  /** Where another answer leads, if it leads to a plug-in, or else where the doubtful one does. */
+  private Route past(InetSocketAddress transfer, Route doubtful) {
+    try {
+      DataNodeRecord other = question.askPast(transfer);
+      Route route = other == null ? doubtful : route(other, transfer);
+      return route.plugin() == null ? doubtful : route;
+    } catch (IOException e) {
+      return doubtful;
+    }
   }
 
   private Route route(DataNodeRecord record, InetSocketAddress transfer) {
     if (!record.served()) {
       return Route.none(Outcome.REFUSED, record.reason());
+    }
+    if (!sameHost(record.address(), transfer.getAddress())) {
+      String who = transfer.getAddress().getHostAddress();
+      return Route.none(Outcome.OTHER_HOST, record.address() + " for the DataNode at " + who);
     }
     if (record.version() != version) {
       return Route.none(

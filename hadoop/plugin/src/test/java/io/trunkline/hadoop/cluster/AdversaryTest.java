@@ -108,7 +108,7 @@ class AdversaryTest {
 
   private static InetSocketAddress plugin(NdnNode node, DataNode dataNode) throws IOException {
     String name = node.names().dataNode(dataNode.getXferAddress()).get(0);
-    byte[] record = Native.fetch(node.handle(), name, true, true, LIMIT_MS);
+    byte[] record = Native.fetch(node.handle(), name, true, true, false, LIMIT_MS);
     return new InetSocketAddress(
         InetAddress.getLoopbackAddress(), DataNodeRecord.decode(record).port());
   }

@@ -29,7 +29,7 @@ class HostileNamesTest {
       cluster.write("/file", data);
       for (String pool : new String[] {"..%2F..", "BP-nobody", "a%20b", "%00"}) {
         String name = node.names().blocks() + '/' + pool + "/1073741825/32=metadata";
-        assertNull(Native.fetch(node.handle(), name, true, true, 2000), name);
+        assertNull(Native.fetch(node.handle(), name, true, true, false, 2000), name);
       }
       for (Object name : locks(dataNode)) {
         assertFalse(

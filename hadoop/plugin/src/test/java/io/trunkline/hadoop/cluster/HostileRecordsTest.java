@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.TrunklineTrustedChannelResolver;
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.mirror.TestController;
 import io.trunkline.hadoop.ndn.Native;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Preamble;
@@ -102,12 +103,22 @@ class HostileRecordsTest {
     return cluster;
   }
 
+  /** What strangers connect to: the client's own forwarder, or what that connects to. */
+  private String router() {
+    return conf.get("trunkline.ndn.face", conf.get("trunkline.ndn.listen"));
+  }
+
   /** They answer for each DataNode, all with the same record. */
   private void strangers(TestCluster cluster, String address, int port) throws IOException {
     strangers(cluster, new DataNodeRecord(Preamble.VERSION, true, address, port, ""));
   }
 
   private void strangers(TestCluster cluster, DataNodeRecord says) throws IOException {
+    strangers(cluster, says, STRANGERS);
+  }
+
+  private NdnNode strangers(TestCluster cluster, DataNodeRecord says, int count)
+      throws IOException {
     NdnNode client = NdnNode.acquire(Settings.from(conf), null);
     opened.add(client);
     byte[] record = says.encode();
@@ -116,9 +127,9 @@ class HostileRecordsTest {
       InetSocketAddress transfer = dataNode.getXferAddress();
       names.addAll(client.names().dataNode(transfer));
     }
-    for (int i = 0; i < STRANGERS; i++) {
+    for (int i = 0; i < count; i++) {
       Configuration own = new Configuration(false);
-      own.set("trunkline.ndn.face", conf.get("trunkline.ndn.listen"));
+      own.set("trunkline.ndn.face", router());
       own.setInt("trunkline.ndn.window.segments", 1 + i);
       NdnNode stranger = NdnNode.acquire(Settings.from(own), null);
       opened.add(stranger);
@@ -127,8 +138,42 @@ class HostileRecordsTest {
       }
     }
     for (String name : names) {
-      assertArrayEquals(record, Native.fetch(client.handle(), name, true, false, 20_000), name);
+      assertArrayEquals(
+          record, Native.fetch(client.handle(), name, true, false, false, 20_000), name);
     }
+    return client;
+  }
+
+  /** A stranger was first, and its answer is in the caches: the DataNode is found all the same. */
+  @ParameterizedTest
+  @ValueSource(strings = {"refusal", "version", "host"})
+  void aStrangerThatIsFirstKeepsNobodyFromADataNode(String lie) throws Exception {
+    DataNodeRecord forged =
+        switch (lie) {
+          case "refusal" -> new DataNodeRecord(Preamble.VERSION, false, "", 0, "none here");
+          case "version" -> new DataNodeRecord(Preamble.VERSION + 1, true, "", 1, "");
+          default -> new DataNodeRecord(Preamble.VERSION, true, "192.0.2.1", 1, "");
+        };
+    TestRouter router = new TestRouter();
+    opened.add(router);
+    conf.unset("trunkline.ndn.listen");
+    conf.set("trunkline.ndn.face", router.face());
+    TestCluster cluster = cluster();
+    NdnNode client = strangers(cluster, forged, 1);
+    InetSocketAddress transfer = cluster.mini().getDataNodes().get(0).getXferAddress();
+    Configuration own = new Configuration(false);
+    own.set("trunkline.ndn.face", router());
+    own.setInt("trunkline.ndn.window.segments", 99);
+    NdnNode genuine = NdnNode.acquire(Settings.from(own), null);
+    opened.add(genuine);
+    byte[] record =
+        new DataNodeRecord(Preamble.VERSION, true, "", lure.getLocalPort(), "").encode();
+    for (String name : client.names().dataNode(transfer)) {
+      Native.publishStatic(genuine.handle(), name, record, 60_000);
+    }
+    TestController.await(genuine::routerUp, "its way to the router");
+    InetSocketAddress plugin = client.discovery().route(transfer).plugin();
+    assertEquals(lure.getLocalPort(), plugin == null ? -1 : plugin.getPort());
   }
 
   private static byte[] bytesOf(ByteBuffer buffer) {

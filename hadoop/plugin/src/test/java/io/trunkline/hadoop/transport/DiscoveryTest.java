@@ -21,14 +21,23 @@ class DiscoveryTest {
   private final AtomicLong clock = new AtomicLong(Long.MAX_VALUE - 1000);
   private final List<InetSocketAddress> asked = new ArrayList<>();
   private final AtomicReference<byte[]> answer = new AtomicReference<>();
+  private final AtomicReference<byte[]> past = new AtomicReference<>();
   private final Discovery discovery =
       new Discovery(
-          dataNode -> {
-            asked.add(dataNode);
-            if (answer.get() == null) {
-              throw new IOException("no answer");
+          new Discovery.Question() {
+            @Override
+            public DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
+              asked.add(dataNode);
+              if (answer.get() == null) {
+                throw new IOException("no answer");
+              }
+              return DataNodeRecord.decode(answer.get());
             }
-            return DataNodeRecord.decode(answer.get());
+
+            @Override
+            public DataNodeRecord askPast(InetSocketAddress dataNode) throws IOException {
+              return past.get() == null ? null : DataNodeRecord.decode(past.get());
+            }
           },
           1,
           clock::get);
@@ -68,6 +77,43 @@ class DiscoveryTest {
     pass(TimeUnit.HOURS.toMillis(1));
     answer.set(new DataNodeRecord(1, true, "10.0.0.5", 4567, "").encode());
     assertEquals(new InetSocketAddress("10.0.0.5", 4567), discovery.route(transfer).plugin());
+  }
+
+  /** Whoever is first to answer for a DataNode does not keep its data off the plug-in. */
+  @Test
+  void whatLeadsNowhereIsAskedPast() {
+    past.set(new DataNodeRecord(1, true, "", 4567, "").encode());
+    for (DataNodeRecord forged :
+        List.of(
+            new DataNodeRecord(1, false, "", 0, "none here"),
+            new DataNodeRecord(2, true, "", 4567, ""),
+            new DataNodeRecord(1, true, "10.0.0.66", 4567, ""))) {
+      pass(TimeUnit.HOURS.toMillis(1));
+      answer.set(forged.encode());
+      assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome(), forged.toString());
+    }
+    // A port at which nobody is, told again when it is asked for again.
+    pass(TimeUnit.HOURS.toMillis(1));
+    answer.set(new DataNodeRecord(1, true, "", 6666, "").encode());
+    assertEquals(6666, discovery.route(TRANSFER).plugin().getPort());
+    discovery.forget(TRANSFER);
+    assertEquals(4567, discovery.route(TRANSFER).plugin().getPort());
+    // Once it has been reached there it is believed, and nobody else is asked.
+    discovery.reached(TRANSFER);
+    pass(TimeUnit.HOURS.toMillis(1));
+    assertEquals(6666, discovery.route(TRANSFER).plugin().getPort());
+  }
+
+  @Test
+  void aRefusalThatNobodyContradictsHolds() {
+    answer.set(new DataNodeRecord(1, false, "", 0, "none here").encode());
+    for (byte[] other : new byte[][] {null, answer.get(), "no record".getBytes()}) {
+      past.set(other);
+      Discovery.Route route = discovery.route(TRANSFER);
+      assertEquals(Outcome.REFUSED, route.outcome());
+      assertEquals("none here", route.reason());
+      pass(31_000);
+    }
   }
 
   @Test
