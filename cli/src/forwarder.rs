@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::FaceArg;
 use crate::error::{CliError, Exit, io_cause};
+use crate::keys::SignSpec;
 
 /// How long a forwarder may take to say whether it takes jumbo packets; others than ours never do.
 const HELLO_PATIENCE: Duration = Duration::from_secs(1);
@@ -107,6 +108,8 @@ pub struct Target {
     pub uri: FaceUri,
     /// Settings of a face to it.
     pub link: LinkOptions,
+    /// Signs commands to it.
+    pub command_key: SignSpec,
 }
 
 impl Target {
@@ -118,7 +121,12 @@ impl Target {
         let uri = find_forwarder(face.face.as_deref());
         let uri = uri.map_err(|e| CliError::usage("forwarder", e))?;
         let link = face.tls.link(&uri)?;
-        Ok(Self { uri, link })
+        let command_key = face.command_key.clone().unwrap_or(SignSpec::Digest);
+        Ok(Self {
+            uri,
+            link,
+            command_key,
+        })
     }
 
     /// Connects to it.
@@ -130,7 +138,11 @@ impl Target {
             link: self.link.clone(),
             ..ClientOptions::default()
         };
-        Client::connect(&self.uri, &options).map_err(|e| client_error(&self.uri, &e))
+        let key = self.command_key.load()?;
+        let connected = Client::connect(&self.uri, &options);
+        let mut client = connected.map_err(|e| client_error(&self.uri, &e))?;
+        client.sign_commands(key);
+        Ok(client)
     }
 }
 

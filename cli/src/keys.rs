@@ -117,14 +117,20 @@ impl VerifySpec {
             VerifySpec::Hmac(path) => Ok(VerifyPolicy::Signed(Verifier::hmac_sha256(
                 &read_secret(path)?,
             ))),
-            VerifySpec::Public(path) => Verifier::from_spki(&read_pem(path, "PUBLIC KEY")?)
-                .map(VerifyPolicy::Signed)
-                .map_err(|e| {
-                    CliError::usage(path.display().to_string(), e)
-                        .or("give the public half that trunkline keygen wrote")
-                }),
+            VerifySpec::Public(path) => Ok(VerifyPolicy::Signed(public_key(path)?)),
         }
     }
+}
+
+/// What a public key verifies.
+///
+/// # Errors
+/// The file and what is wrong with it.
+pub fn public_key(path: &Path) -> Result<Verifier, CliError> {
+    Verifier::from_spki(&read_pem(path, "PUBLIC KEY")?).map_err(|e| {
+        CliError::usage(path.display().to_string(), e)
+            .or("give the public half that trunkline keygen wrote")
+    })
 }
 
 fn read_text(path: &Path) -> Result<String, CliError> {

@@ -448,3 +448,50 @@ fn a_listener_that_is_taken_is_named() {
     assert!(said.contains(&bench.face()), "{said}");
     bench.ok(&["fwd", "status"]);
 }
+
+#[test]
+fn who_has_the_management_key_commands_and_nobody_else() {
+    let mut bench = Bench::start("");
+    bench.ok(&["keygen", "ed25519", "admin"]);
+    bench.ok(&["keygen", "ed25519", "mallory"]);
+    let config = std::fs::read_to_string(bench.path("fwd.toml")).expect("a configuration");
+    let config = format!("{config}\n[management]\nkey = \"admin.pub\"\n");
+    std::fs::write(bench.path("fwd.toml"), config).expect("written");
+    bench.restart();
+    let add = ["fwd", "cs", "config", "--capacity", "1MiB"];
+    for wrong in [&[][..], &["--command-key", "ed25519:mallory"]] {
+        let (code, said) = bench.fails(&[&add[..], wrong].concat());
+        assert_eq!(code, 1);
+        assert!(
+            said.contains("403") && said.contains("--command-key"),
+            "{said}"
+        );
+    }
+    bench.ok(&[&add[..], &["--command-key", "ed25519:admin"]].concat());
+    assert_eq!(
+        bench.json(&["fwd", "cs", "info", "--json"])["capacity"],
+        1 << 20,
+        "anybody reads"
+    );
+
+    // Programs of this host register by the key as well.
+    bench.file("source", 1000);
+    let (_, said) = bench.fails(&["put", "/t/object", "source"]);
+    assert!(said.contains("403"), "{said}");
+    let (_put, _) = bench.serve(&[
+        "put",
+        "/t/object",
+        "source",
+        "--command-key",
+        "ed25519:admin",
+    ]);
+    bench.ok(&["get", "/t/object", "-o", "copy"]);
+
+    std::fs::remove_file(bench.path("admin.pub")).expect("removed");
+    let (code, said) = bench.fails(&["fwd", "run", "--check", "--config", "fwd.toml"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("management.key") && said.contains("admin.pub"),
+        "{said}"
+    );
+}

@@ -111,6 +111,9 @@ pub struct FaceArg {
     /// [default: what TRUNKLINE_FACE or NFD's client.conf says, else unix:///run/nfd/nfd.sock]
     #[arg(long, value_name = "URI")]
     pub face: Option<String>,
+    /// How commands to it are signed: digest, hmac:FILE, ecdsa:FILE or ed25519:FILE [default: digest]
+    #[arg(long, value_name = "KEY", env = "TRUNKLINE_COMMAND_KEY")]
+    pub command_key: Option<SignSpec>,
     /// What a tls:// face needs
     #[command(flatten)]
     pub tls: TlsArgs,

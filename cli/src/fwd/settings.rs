@@ -722,6 +722,13 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "management",
+        key: "key",
+        kind: Kind::Path,
+        default: None,
+        help: "Public key, as trunkline keygen writes it, of who alone may command this router and register prefixes at it, as --command-key signs. Anybody who may open its Unix socket where it is not given.",
+    },
+    Setting {
+        section: "management",
         key: "max_age",
         kind: Kind::Time {
             min_ms: 1_000,

@@ -12,12 +12,13 @@ use ndn_packet::{DecodeError, SigningKey};
 use super::exchange;
 use crate::args::FaceArg;
 use crate::error::CliError;
-use crate::forwarder;
+use crate::forwarder::{self, Target};
 
 /// Asks one forwarder. Its answers are taken unverified: it is on this host, at an address that
 /// only it may listen on, and signs with a key of its own making.
 pub struct Manager {
     client: RefCell<Client>,
+    key: SigningKey,
 }
 
 impl Manager {
@@ -26,8 +27,10 @@ impl Manager {
     /// # Errors
     /// There is no forwarder.
     pub fn new(face: &FaceArg) -> Result<Self, CliError> {
+        let target = Target::find(face)?;
         Ok(Manager {
-            client: forwarder::connect(face)?.into(),
+            key: target.command_key.load()?,
+            client: target.connect()?.into(),
         })
     }
 
@@ -43,7 +46,7 @@ impl Manager {
     ) -> Result<ControlResponse, CliError> {
         let mut client = self.client.borrow_mut();
         client
-            .command(module, verb, parameters, &SigningKey::DigestSha256)
+            .command(module, verb, parameters, &self.key)
             .map_err(|e| forwarder::client_error(client.uri(), &e))
     }
 
@@ -135,10 +138,15 @@ pub fn accepted(response: ControlResponse, about: &str) -> Result<ControlParamet
 
 /// The refusal of `about` in words.
 pub fn refusal(response: &ControlResponse, about: &str) -> CliError {
-    CliError::failed(
+    let refused = CliError::failed(
         about,
         format!("the forwarder refused: {} {}", response.code, response.text),
-    )
+    );
+    match response.code {
+        403 => refused
+            .or("where it obeys one key alone (management.key), give that with --command-key"),
+        _ => refused,
+    }
 }
 
 fn strange(asked: &str, error: &DecodeError) -> CliError {

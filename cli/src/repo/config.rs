@@ -138,6 +138,7 @@ impl RepoConfig {
             key: repo.key("key")?,
             face: FaceArg {
                 face: face.map(|uri| uri.to_string()),
+                command_key: repo.key("command_key")?,
                 tls,
             },
             options,

@@ -72,6 +72,13 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         section: "repo",
+        key: "command_key",
+        kind: Kind::Key,
+        default: None,
+        help: "How commands to that forwarder are signed, where it obeys one key alone (its management.key). By digest where it is not given.",
+    },
+    Setting {
+        section: "repo",
         key: "name",
         kind: Kind::Name,
         default: None,

@@ -91,7 +91,7 @@ class Mirrored(Bed):
         """The DataNodes of the newest block of `path`, first to last."""
         return replicas.blocks(self.cluster, path)[-1].pipeline
 
-    def armed(self, path: str) -> None:
+    def armed(self, path: str, timeout_s: float = LIMIT_S) -> None:
         """Waits until switches copy what is written to `path`, and its relays' programs know of it."""
         assert self.center.controller is not None
         controller, block = self.center.controller, replicas.blocks(self.cluster, path)[-1]
@@ -105,7 +105,7 @@ class Mirrored(Bed):
             flows = [self.agents.status(host)["flows"] for host in relays]
             return all(any(flow["side"] == "send" for flow in of_host) for of_host in flows)
 
-        wait_until(f"the mirror of {path}", all_there, LIMIT_S)
+        wait_until(f"the mirror of {path}", all_there, timeout_s)
 
     def count(self, name: str) -> int:
         """A counter of all agents' flows."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import MIB
-from mirrored import TOPOLOGY, Mirrored, Writer, a_bed
+from mirrored import LIMIT_S, TOPOLOGY, Mirrored, Writer, a_bed
 
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.net import openvswitch
@@ -60,8 +60,8 @@ def test_a_datanode_is_killed_in_mid_block(bed: Mirrored, data: bytes, tmp_path:
     bed.lose(share)
     bed.pipeline_of(file.path)[victim - 1].process.kill()
     file.goes_on()
-    # What is left of the pipeline is mirrored again.
-    bed.armed(file.path)
+    # What is left of the pipeline is mirrored again; where agents are slow, when it is reported again.
+    bed.armed(file.path, timeout_s=3 * LIMIT_S)
     virtual = bed.count("virtual_bytes")
     file.ends(tmp_path)
     assert bed.count("virtual_bytes") > virtual

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ndn_forwarder::{CreateFaceError, FaceId, FacePersistency, FaceSpec};
-use ndn_packet::NetPacket;
+use ndn_packet::{NetPacket, SigningKey};
 
 use crate::app::App;
 use crate::app_handle::AppWaker;
@@ -57,6 +57,8 @@ pub struct Client {
     enough_queued: usize,
     outgoing: Vec<NetPacket>,
     woken: Arc<AtomicBool>,
+    /// Signs what it asks the forwarder itself.
+    pub(crate) signer: Arc<SigningKey>,
 }
 
 /// What the loop has for the application: packets, and how its face stands.
@@ -163,6 +165,7 @@ impl Client {
             enough_queued: options.link.send_queue_bytes / 2,
             outgoing: Vec::new(),
             woken: Arc::default(),
+            signer: Arc::new(SigningKey::DigestSha256),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Asking a forwarder's management, above all to lead Interests here.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ndn_forwarder::mgmt::{ControlParameters, ControlResponse, Scope, command, command_name};
@@ -155,6 +156,12 @@ impl Client {
         ))
     }
 
+    /// Signs from now on what [`register`](Self::register) and [`unregister`](Self::unregister) ask, by
+    /// this key in the place of DigestSha256.
+    pub fn sign_commands(&mut self, key: SigningKey) {
+        self.signer = Arc::new(key);
+    }
+
     /// Has the forwarder lead Interests under `prefix` to this client (`rib/register`), with a
     /// command signed by digest, as forwarders accept it on local faces. A forwarder that takes
     /// this client for another host's is asked as a neighbour (`/localhop`), if it allows that.
@@ -183,8 +190,8 @@ impl Client {
         } else {
             Scope::Localhop
         };
-        let key = SigningKey::DigestSha256;
-        let response = self.command_in(scope, "rib", verb, &parameters, &key)?;
+        let key = self.signer.clone();
+        let response = self.command_in(scope, "rib", verb, &parameters, &*key)?;
         if response.code == 200 {
             return Ok(());
         }

@@ -11,6 +11,7 @@ use ndn_packet::Name;
 
 use super::{SCHEMA, strategy};
 use crate::error::CliError;
+use crate::keys::public_key;
 use crate::settings::{Document, Table};
 use crate::tls;
 
@@ -347,6 +348,10 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
     };
     config.commands.localhop_rib = localhop.then_some(Trust::Any);
     config.prefix_rules = rules.map(Into::into);
+    if let Some(file) = management.path("key")? {
+        let key = public_key(&file).map_err(|error| management.error_at("key", error))?;
+        config.commands.local = Trust::Keys(vec![key]);
+    }
     set(&mut config.commands.max_age, management.time("max_age")?);
     config.version = concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned();
     Ok(config)
