@@ -455,19 +455,19 @@ fn who_has_the_management_key_commands_and_nobody_else() {
     bench.ok(&["keygen", "ed25519", "admin"]);
     bench.ok(&["keygen", "ed25519", "mallory"]);
     let config = std::fs::read_to_string(bench.path("fwd.toml")).expect("a configuration");
-    let config = format!("{config}\n[management]\nkey = \"admin.pub\"\n");
+    let config = format!("{config}\n[management]\nkey = \"admin.pub\"\nlocalhop = true\n");
     std::fs::write(bench.path("fwd.toml"), config).expect("written");
     bench.restart();
-    let add = ["fwd", "cs", "config", "--capacity", "1MiB"];
+    let change = ["fwd", "cs", "config", "--capacity", "1MiB"];
     for wrong in [&[][..], &["--command-key", "ed25519:mallory"]] {
-        let (code, said) = bench.fails(&[&add[..], wrong].concat());
+        let (code, said) = bench.fails(&[&change[..], wrong].concat());
         assert_eq!(code, 1);
         assert!(
             said.contains("403") && said.contains("--command-key"),
             "{said}"
         );
     }
-    bench.ok(&[&add[..], &["--command-key", "ed25519:admin"]].concat());
+    bench.ok(&[&change[..], &["--command-key", "ed25519:admin"]].concat());
     assert_eq!(
         bench.json(&["fwd", "cs", "info", "--json"])["capacity"],
         1 << 20,

@@ -725,7 +725,7 @@ const SETTINGS: &[Setting] = &[
         key: "key",
         kind: Kind::Path,
         default: None,
-        help: "Public key, as trunkline keygen writes it, of who alone may command this router and register prefixes at it, as --command-key signs. Anybody who may open its Unix socket where it is not given.",
+        help: "Public key, as trunkline keygen writes it, of who alone on this host may command this router and register prefixes at it, as --command-key signs. Anybody who may open its Unix socket where it is not given. What other hosts may register is for localhop and [[authorize]].",
     },
     Setting {
         section: "management",

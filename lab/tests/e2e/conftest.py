@@ -215,7 +215,7 @@ class FlushingWriter:
         self._length = 0
 
     def flush(self, piece: bytes, timeout_s: float = 120) -> None:
-        """Returns when `piece` is written and hflushed, which no fault may take longer than HDFS's own deadlines."""
+        """Returns when `piece` is written and hflushed; fails where that takes longer than HDFS's own deadlines."""
         popen = self.process.popen
         assert popen.stdin is not None
         assert popen.stdout is not None

@@ -1,9 +1,9 @@
-"""Sends copies of mirrored replication that leave by a switch's ports once more, late, until standard input ends.
+"""Sends copies of mirrored replication that leave by a switch's ports a second time, late, until standard input ends.
 
     late_copies.py EVERY DELAY_MS DEVICE...
 
-Every so-manieth of them; at the end it prints how many. Where the first one is lost on its host, the late one has
-changed places with those sent meanwhile; else there are two of it.
+One in EVERY copies is sent so; it prints a line when it is ready, and at the end how many those were. Where the host
+loses the first of two, the late one comes behind copies that were sent after it; else the host gets it twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 
 MARK = bytes.fromhex("024d52")  # the first octets of a copy's source (docs/mirror.md)
 ALL, OUTGOING = 3, 4  # ETH_P_ALL, PACKET_OUTGOING
-# What a super-segment is, stands before a frame (struct virtio_net_hdr).
+# Before each frame stands whether and how it is a super-segment (struct virtio_net_hdr).
 SOL_PACKET, PACKET_VNET_HDR, HEADER = 263, 15, 10
 SOURCE = slice(HEADER + 6, HEADER + 9)
 
@@ -32,6 +32,7 @@ def main(every: int, delay_s: float, devices: list[str]) -> int:
     ports = [port(device) for device in devices]
     waiting: collections.deque[tuple[float, socket.socket, bytes]] = collections.deque()
     seen = sent = 0
+    print("ready", flush=True)
     while True:
         pause = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         ready, _, _ = select.select([*ports, sys.stdin], [], [], pause)

@@ -91,8 +91,17 @@ class Mirrored(Bed):
         """The DataNodes of the newest block of `path`, first to last."""
         return replicas.blocks(self.cluster, path)[-1].pipeline
 
-    def armed(self, path: str, timeout_s: float = LIMIT_S) -> None:
-        """Waits until switches copy what is written to `path`, and its relays' programs know of it."""
+    def generation(self, path: str) -> int:
+        """The newest generation stamp of the newest block of `path` that DataNodes have reported; 0 without any."""
+        assert self.center.controller is not None
+        number = int(replicas.blocks(self.cluster, path)[-1].name.removeprefix("blk_"))
+        found = [row["generation"] for row in self.center.controller.mirrors() if row["block"] == number]
+        return max(found, default=0)
+
+    def armed(self, path: str, timeout_s: float = LIMIT_S, since: int = 0) -> None:
+        """Waits until switches copy what is written to `path`, of generation stamp `since` or later, and its relays'
+        programs know of it.
+        """
         assert self.center.controller is not None
         controller, block = self.center.controller, replicas.blocks(self.cluster, path)[-1]
         number = int(block.name.removeprefix("blk_"))
@@ -100,7 +109,8 @@ class Mirrored(Bed):
 
         def all_there() -> bool:
             rows = [row for row in controller.mirrors() if row["block"] == number]
-            if not rows or rows[-1]["state"] != "armed" or rows[-1]["head"] is None:
+            newest = max(rows, key=lambda row: row["generation"], default=None)
+            if newest is None or newest["state"] != "armed" or newest["head"] is None or newest["generation"] < since:
                 return False
             flows = [self.agents.status(host)["flows"] for host in relays]
             return all(any(flow["side"] == "send" for flow in of_host) for of_host in flows)

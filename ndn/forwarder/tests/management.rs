@@ -114,6 +114,27 @@ fn only_trusted_keys_command_when_the_policy_says_so() {
     assert_eq!(c.answer_to(packet).unwrap().code, 200);
 }
 
+/// Neighbours may register; an application of this host does not get past the key as one.
+#[test]
+fn nobody_on_this_host_commands_as_a_neighbour() {
+    let mut c = Client::new();
+    c.w = World::new(|config| {
+        config.commands.local = Trust::Keys(vec![Verifier::hmac_sha256(b"secret")]);
+        config.commands.localhop_rib = Some(Trust::Any);
+    });
+    c.face = c.w.local();
+    let peer = c.w.remote();
+    c.w.sent();
+    let name = command_name(Scope::Localhop, "rib", "register", &named("/app"));
+    let packet = c.signed(&name, &SigningKey::DigestSha256);
+    assert_eq!(c.answer_to(packet).unwrap().code, 403);
+    let packet = c.signed(&name, &SigningKey::hmac_sha256(b"secret"));
+    assert_eq!(c.answer_to(packet).unwrap().code, 200);
+    let packet = c.signed(&name, &SigningKey::DigestSha256);
+    let sent = c.w.receive(peer, packet);
+    assert_eq!(response_in(&sent).unwrap().code, 200, "a neighbour");
+}
+
 /// The form of signed Interests before Packet Format 0.3, as old clients send it.
 #[test]
 fn the_older_form_of_commands_is_understood() {

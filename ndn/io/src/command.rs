@@ -163,7 +163,8 @@ impl Client {
     }
 
     /// Has the forwarder lead Interests under `prefix` to this client (`rib/register`), with a
-    /// command signed by digest, as forwarders accept it on local faces. A forwarder that takes
+    /// command signed by digest, as forwarders accept it on local faces, or by the key of
+    /// [`sign_commands`](Self::sign_commands). A forwarder that takes
     /// this client for another host's is asked as a neighbour (`/localhop`), if it allows that.
     ///
     /// # Errors

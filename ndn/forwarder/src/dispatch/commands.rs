@@ -170,7 +170,7 @@ impl Forwarder {
     }
 
     /// Whether a command comes from another host.
-    fn is_of_a_peer(&self, request: &Request) -> bool {
+    pub(super) fn is_of_a_peer(&self, request: &Request) -> bool {
         let face = self.state.faces.by_id(request.face);
         request.localhop && !face.is_some_and(Face::is_local)
     }

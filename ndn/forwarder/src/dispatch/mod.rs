@@ -92,7 +92,8 @@ impl Forwarder {
             let wire = wire.clone();
             return self.answer(wire, request.token);
         }
-        if let Err(refusal) = self.manager.authorize(request, self.state.now) {
+        let (is_of_a_peer, now) = (self.is_of_a_peer(request), self.state.now);
+        if let Err(refusal) = self.manager.authorize(request, is_of_a_peer, now) {
             return self.respond(request, ControlResponse::error(403, refusal));
         }
         if let Some(response) = self.execute(request) {

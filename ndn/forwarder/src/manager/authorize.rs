@@ -11,12 +11,18 @@ use std::time::Duration;
 const OLD_FORM: usize = 4;
 
 impl Manager {
-    /// `Err` says why not.
-    pub(crate) fn authorize(&self, request: &Request, now: u64) -> Result<(), &'static str> {
-        let trust = if request.localhop {
-            self.policy.localhop_rib.as_ref()
-        } else {
-            Some(&self.policy.local)
+    /// `Err` says why not. An application of this host has to have the key for it, however it asks.
+    pub(crate) fn authorize(
+        &self,
+        request: &Request,
+        is_of_a_peer: bool,
+        now: u64,
+    ) -> Result<(), &'static str> {
+        let peers = self.policy.localhop_rib.as_ref();
+        let trust = match request.localhop {
+            true if is_of_a_peer => peers,
+            true => peers.map(|_| &self.policy.local),
+            false => Some(&self.policy.local),
         };
         let trust = trust.ok_or("nobody may command this forwarder from here")?;
         match request.interest.signature_info() {

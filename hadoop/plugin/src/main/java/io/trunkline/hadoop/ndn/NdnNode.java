@@ -124,7 +124,16 @@ public final class NdnNode implements AutoCloseable {
     @Override
     public DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
       List<String> known = names.dataNode(dataNode);
-      DataNodeRecord found = ask(known, false, settings.discoveryTimeoutMs());
+      DataNodeRecord found;
+      try {
+        found = ask(known, false, settings.discoveryTimeoutMs());
+      } catch (IOException noRecord) {
+        DataNodeRecord other = askPast(dataNode);
+        if (other == null) {
+          throw noRecord;
+        }
+        return other;
+      }
       if (found == null) {
         throw new IOException("no answer under " + String.join(" or ", known));
       }

@@ -74,8 +74,10 @@ public final class Discovery {
   private static final class Entry {
     private Route route;
 
-    /** Where no plug-in was, the last time; null when it was there. */
-    private volatile InetSocketAddress failed;
+    /**
+     * What led nowhere the last time, to be asked past; null once something has led to a plug-in.
+     */
+    private volatile Route doubtful;
 
     private long expiresNanos;
     private volatile int misses;
@@ -125,20 +127,44 @@ public final class Discovery {
   }
 
   /**
-   * A DataNode's plug-in did not answer where it was said to listen: it is asked anew.
+   * A DataNode's plug-in did not answer where it was said to listen: it is asked anew, and past
+   * whoever answered if that is the same answer.
    *
    * @param transfer the DataNode's stock data-transfer address
+   * @param doubtful what led nowhere
    */
-  public void forget(InetSocketAddress transfer) {
+  public void forget(InetSocketAddress transfer, Route doubtful) {
     Entry entry = entries.get(transfer);
     if (entry != null) {
       synchronized (entry) {
-        if (entry.route != null) {
-          entry.failed = entry.route.plugin();
-          entry.route = null;
-        }
+        forget(entry, doubtful);
       }
     }
+  }
+
+  private static void forget(Entry entry, Route doubtful) {
+    entry.doubtful = doubtful;
+    if (doubtful.equals(entry.route)) {
+      entry.route = null;
+    }
+  }
+
+  /**
+   * Where data for a DataNode goes, if what is known of it can't be right, as it does not fit what
+   * the NameNode says: that is asked past, once for as long as an answer is remembered.
+   *
+   * @param transfer the DataNode's stock data-transfer address
+   * @param doubtful what is known of it
+   * @return the route, which may be the doubtful one
+   */
+  public Route insteadOf(InetSocketAddress transfer, Route doubtful) {
+    Entry entry = entries.computeIfAbsent(transfer, a -> new Entry());
+    synchronized (entry) {
+      if (!doubtful.equals(entry.doubtful)) {
+        forget(entry, doubtful);
+      }
+    }
+    return route(transfer);
   }
 
   /**
@@ -151,7 +177,7 @@ public final class Discovery {
     Entry entry = entries.get(transfer);
     if (entry != null) {
       entry.misses = 0;
-      entry.failed = null;
+      entry.doubtful = null;
     }
   }
 
@@ -184,8 +210,8 @@ public final class Discovery {
       missed(entry, Outcome.SILENT, e.getMessage());
       return;
     }
-    if (route.plugin() == null || route.plugin().equals(entry.failed)) {
-      route = past(transfer, route);
+    if (route.plugin() == null || route.equals(entry.doubtful)) {
+      route = past(transfer, route, entry.doubtful);
     }
     if (route.outcome() == Outcome.OTHER_HOST) {
       missed(entry, route.outcome(), route.reason());
@@ -196,11 +222,11 @@ public final class Discovery {
   }
 
   /** Where another answer leads, if it leads to a plug-in, or else where the doubtful one does. */
-  private Route past(InetSocketAddress transfer, Route doubtful) {
+  private Route past(InetSocketAddress transfer, Route doubtful, Route alsoDoubtful) {
     try {
       DataNodeRecord other = question.askPast(transfer);
       Route route = other == null ? doubtful : route(other, transfer);
-      return route.plugin() == null ? doubtful : route;
+      return route.plugin() == null || route.equals(alsoDoubtful) ? doubtful : route;
     } catch (IOException e) {
       return doubtful;
     }

@@ -58,15 +58,15 @@ public final class PluginDialer {
   public SocketChannel connect(Dial dial, Connector connector) throws NotServed, IOException {
     int limitMs = dial.timeoutMs() == 0 ? mostMs : Math.min(dial.timeoutMs(), mostMs);
     long began = nanoTime.getAsLong();
-    InetSocketAddress plugin = find(dial.dataNode());
+    Discovery.Route route = find(dial.dataNode());
     try {
-      return reached(dial, connector.connect(plugin, limitMs));
+      return reached(dial, connector.connect(route.plugin(), limitMs));
     } catch (IOException first) {
       refuseAbandoned(dial, first);
-      discovery.forget(dial.dataNode());
-      InetSocketAddress again = find(dial.dataNode());
+      discovery.forget(dial.dataNode(), route);
+      InetSocketAddress again = find(dial.dataNode()).plugin();
       long leftMs = limitMs - TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - began);
-      if (again.equals(plugin) || leftMs <= 0) {
+      if (again.equals(route.plugin()) || leftMs <= 0) {
         throw unreachable(dial, first);
       }
       try {
@@ -78,7 +78,7 @@ public final class PluginDialer {
     }
   }
 
-  private InetSocketAddress find(InetSocketAddress dataNode) throws NotServed {
+  private Discovery.Route find(InetSocketAddress dataNode) throws NotServed {
     Discovery.Route route = discovery.route(dataNode);
     Fallback reason =
         switch (route.outcome()) {
@@ -92,7 +92,7 @@ public final class PluginDialer {
     if (reason != null) {
       throw new NotServed(reason, route.reason());
     }
-    return route.plugin();
+    return route;
   }
 
   private SocketChannel reached(Dial dial, SocketChannel channel) {

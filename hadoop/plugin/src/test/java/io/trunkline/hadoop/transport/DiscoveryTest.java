@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.transport;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -96,12 +97,31 @@ class DiscoveryTest {
     pass(TimeUnit.HOURS.toMillis(1));
     answer.set(new DataNodeRecord(1, true, "", 6666, "").encode());
     assertEquals(6666, discovery.route(TRANSFER).plugin().getPort());
-    discovery.forget(TRANSFER);
+    discovery.forget(TRANSFER, discovery.route(TRANSFER));
     assertEquals(4567, discovery.route(TRANSFER).plugin().getPort());
     // Once it has been reached there it is believed, and nobody else is asked.
     discovery.reached(TRANSFER);
     pass(TimeUnit.HOURS.toMillis(1));
     assertEquals(6666, discovery.route(TRANSFER).plugin().getPort());
+  }
+
+  /** Who asks with a block token knows that the DataNode takes one. */
+  @Test
+  void whatCanNotBeRightIsAskedPastOnceForAWhile() {
+    answer.set(new DataNodeRecord(1, true, "", 4567, "", false).encode());
+    past.set(new DataNodeRecord(1, true, "", 4567, "", true).encode());
+    Discovery.Route forged = discovery.route(TRANSFER);
+    assertFalse(forged.secured());
+    assertTrue(discovery.insteadOf(TRANSFER, forged).secured());
+    assertTrue(discovery.route(TRANSFER).secured());
+    // It may be right all the same.
+    past.set(null);
+    pass(31_000);
+    for (int i = 0; i < 3; i++) {
+      Discovery.Route route = discovery.route(TRANSFER);
+      assertEquals(forged, discovery.insteadOf(TRANSFER, route));
+    }
+    assertEquals(3, asked.size());
   }
 
   @Test
@@ -129,7 +149,7 @@ class DiscoveryTest {
     Discovery.Route route = discovery.route(TRANSFER);
     assertEquals(Outcome.OTHER_VERSION, route.outcome());
     assertNull(route.plugin());
-    discovery.forget(TRANSFER);
+    discovery.forget(TRANSFER, discovery.route(TRANSFER));
     answer.set("{\"served\":true,\"address\":\"\",\"port\":4567}".getBytes());
     assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome(), "1 where none is said");
   }
@@ -177,7 +197,7 @@ class DiscoveryTest {
   void forgottenOnesAreAskedAgain() {
     answer.set(new DataNodeRecord(1, true, "", 4567, "").encode());
     discovery.route(TRANSFER);
-    discovery.forget(TRANSFER);
+    discovery.forget(TRANSFER, discovery.route(TRANSFER));
     answer.set(new DataNodeRecord(1, true, "", 4568, "").encode());
     assertEquals(4568, discovery.route(TRANSFER).plugin().getPort());
   }
@@ -188,7 +208,7 @@ class DiscoveryTest {
     answer.set(new DataNodeRecord(1, true, "", 4567, "").encode());
     for (int pauseMs = 1000; pauseMs <= 64_000; pauseMs *= 2) {
       assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome());
-      discovery.forget(TRANSFER);
+      discovery.forget(TRANSFER, discovery.route(TRANSFER));
       assertEquals(Outcome.SERVED, discovery.route(TRANSFER).outcome());
       discovery.lost(TRANSFER, "refused");
       pass(pauseMs - 1);
@@ -221,7 +241,7 @@ class DiscoveryTest {
           "", "[]", "{", "{\"served\":true,\"port\":0}", "{\"served\":true,\"port\":70000}"
         }) {
       answer.set(nonsense.getBytes());
-      discovery.forget(TRANSFER);
+      discovery.forget(TRANSFER, discovery.route(TRANSFER));
       Discovery.Route route = discovery.route(TRANSFER);
       assertNull(route.plugin(), nonsense);
       assertEquals(Outcome.SILENT, route.outcome(), nonsense);

@@ -156,7 +156,7 @@ class PluginDialerTest {
     NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.NOT_NAMED, refusal.reason());
     assertEquals("tokens are on", refusal.getMessage());
-    discovery.forget(DATA_NODE);
+    discovery.forget(DATA_NODE, discovery.route(DATA_NODE));
     refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.NO_PLUGIN, refusal.reason());
   }
@@ -166,7 +166,7 @@ class PluginDialerTest {
     answers.add(new DataNodeRecord(1, true, "10.0.0.66", 1, ""));
     NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.OTHER_HOST, refusal.reason());
-    discovery.forget(DATA_NODE);
+    discovery.forget(DATA_NODE, discovery.route(DATA_NODE));
     answers.add(new DataNodeRecord(2, true, "", 1, ""));
     refusal = assertThrows(NotServed.class, () -> dial(0));
     assertEquals(Fallback.OTHER_VERSION, refusal.reason());

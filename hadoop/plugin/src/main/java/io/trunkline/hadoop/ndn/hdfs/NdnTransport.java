@@ -101,7 +101,12 @@ public final class NdnTransport implements Transport {
       if (!node.routerUp()) {
         throw new NotServed(Fallback.ROUTER_DOWN, settings.face());
       }
-      refuseOtherSecurity(node.discovery().route(dial.dataNode()), token);
+      Discovery.Route route = node.discovery().route(dial.dataNode());
+      if (isOtherwiseSecured(route, token)) {
+        // Somebody else may have said so.
+        route = node.discovery().insteadOf(dial.dataNode(), route);
+      }
+      refuseOtherSecurity(route, token);
       AtomicReference<Welcome> welcome = new AtomicReference<>();
       SocketChannel control =
           new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
@@ -115,13 +120,17 @@ public final class NdnTransport implements Transport {
   /** Token and plug-in go together, or the connection goes elsewhere before anything is sent. */
   private static void refuseOtherSecurity(Discovery.Route route, BlockToken token)
       throws NotServed {
-    if (route.outcome() != Discovery.Outcome.SERVED || route.secured() == (token != null)) {
+    if (!isOtherwiseSecured(route, token)) {
       return;
     }
     if (token == null) {
       throw new NotServed(Fallback.SECURED_OTHER, "the DataNode wants a block token");
     }
     throw new NotServed(Fallback.BLOCK_TOKEN, "the DataNode's plug-in takes none");
+  }
+
+  private static boolean isOtherwiseSecured(Discovery.Route route, BlockToken token) {
+    return route.outcome() == Discovery.Outcome.SERVED && route.secured() != (token != null);
   }
 
   private TapChannel plain(Dial dial, NdnNode node, SocketChannel control) {
