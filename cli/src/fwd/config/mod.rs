@@ -1,6 +1,6 @@
 //! The configuration of `trunkline fwd run`: from a TOML file to what a node is started with.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ndn_forwarder::mgmt::Trust;
 use ndn_forwarder::{CachePolicy, FaceScope, PrefixRule, StrategyKind};
@@ -23,6 +23,8 @@ pub struct FwdConfig {
     pub log: String,
     /// Certificate, key and CA, which are yet to be read.
     tls: Option<CredentialFiles>,
+    /// The key of who alone may command it, which is yet to be read, too.
+    management_key: Option<PathBuf>,
 }
 
 /// Reads the file at `path`.
@@ -36,6 +38,12 @@ pub fn load(path: &Path) -> Result<FwdConfig, CliError> {
             .or("write one with a [[face]] that has listen = \"unix:///run/nfd/nfd.sock\"; cli/fwd.sample.toml explains every setting")
     })?;
     let mut config = parse(path, &text)?;
+    if let Some(file) = config.management_key.take() {
+        let key = public_key(&file).map_err(|error| {
+            CliError::usage(format!("{}: management.key", path.display()), error)
+        })?;
+        config.node.forwarder.commands.local = Trust::Keys(vec![key]);
+    }
     if let Some(files) = config.tls.take() {
         let credentials = tls::load(files)?;
         links(&mut config.node).for_each(|link| link.tls = Some(credentials.clone()));
@@ -104,6 +112,7 @@ pub fn parse(path: &Path, text: &str) -> Result<FwdConfig, CliError> {
         node,
         log: filter,
         tls,
+        management_key: document.table("management").path("key")?,
     })
 }
 
@@ -348,10 +357,6 @@ fn forwarder(document: &Document<'_>) -> Result<ndn_forwarder::Config, CliError>
     };
     config.commands.localhop_rib = localhop.then_some(Trust::Any);
     config.prefix_rules = rules.map(Into::into);
-    if let Some(file) = management.path("key")? {
-        let key = public_key(&file).map_err(|error| management.error_at("key", error))?;
-        config.commands.local = Trust::Keys(vec![key]);
-    }
     set(&mut config.commands.max_age, management.time("max_age")?);
     config.version = concat!("trunkline ", env!("CARGO_PKG_VERSION")).to_owned();
     Ok(config)
