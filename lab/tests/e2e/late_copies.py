@@ -9,6 +9,7 @@ loses the first of two, the late one comes behind copies that were sent after it
 from __future__ import annotations
 
 import collections
+import contextlib
 import select
 import socket
 import sys
@@ -46,8 +47,9 @@ def main(every: int, delay_s: float, devices: list[str]) -> int:
                     waiting.append((time.monotonic() + delay_s, each, frame))
         while waiting and waiting[0][0] <= time.monotonic():
             _, to, frame = waiting.popleft()
-            to.send(frame)
-            sent += 1
+            with contextlib.suppress(OSError):  # no room in the port's queue
+                to.send(frame)
+                sent += 1
 
 
 if __name__ == "__main__":
