@@ -6,21 +6,25 @@
 #define MR_AGAIN_H
 
 #include "maps.h"
+#include "plausible.h"
 #include "ranges.h"
 #include "socket.h"
 
 /* To the next replica, of the flow `key`, copies of [from, to) are on their way; `zero` is the stream's start in these
- * numbers. All between the first such range and the last counts, until it is acknowledged. What is lost of these copies our
- * stack says again, and that goes really. */
-static always_inline void snd_again(const struct mr_key *key, __u32 zero, __u32 from, __u32 to) {
+ * numbers. All between the first such range and the last counts, until it is acknowledged or MR_AGAIN_MS have passed since the
+ * first: later D_j would have told of it, and what it lacks was lost. What is lost of these copies meanwhile our stack says
+ * again, and that goes really. */
+static always_inline void snd_again(const struct mr_key *key, __u32 zero, __u32 from, __u32 to, __u32 now_ms) {
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, key);
   if (!s) return;
   bpf_spin_lock(&s->lock);
   from = later(s->zero + (from - zero), s->acked);
   to = earlier(s->zero + (to - zero), s->acked + MR_REACH);
   if (s->have_zero == 1 && s->in_step && after(to, from)) {
-    s->again_from = s->have_again ? earlier(s->again_from, from) : from;
-    s->again_to = s->have_again ? later(s->again_to, to) : to;
+    int more = s->have_again && (__s32)(now_ms - s->again_ms) < MR_AGAIN_MS;
+    s->again_from = more ? earlier(s->again_from, from) : from;
+    s->again_to = more ? later(s->again_to, to) : to;
+    if (!more) s->again_ms = now_ms;
     s->have_again = 1;
   }
   bpf_spin_unlock(&s->lock);
@@ -35,7 +39,7 @@ static always_inline void rcv_again(struct mr_rcv *r, const struct live *live, _
   }
   if (before(from, live->rcv_nxt - MR_WINDOW)) return;
   struct mr_key next = r->next;
-  snd_again(&next, r->zero, from, to);
+  snd_again(&next, r->zero, from, to, ms_of(bpf_ktime_get_coarse_ns()));
 }
 
 /* Whether they did not come for the first time, or something behind them did before. */

@@ -62,11 +62,12 @@ static always_inline __be32 sum_word(__be32 word, __u16 sum) {
   return bpf_htonl((__u32)bpf_ntohs(sum) << 16 | (bpf_ntohl(word) & 0xffff));
 }
 
-/* The sum that a segment must carry once it has become the header `tcp` of `octets` alone, zero behind its end to all of its
- * `words`: partial where it was. */
-static always_inline __be32 sum_alone(const struct packet *p, const __be32 *tcp, __u32 words, __u32 octets) {
+/* The sum that a segment of `octets` must carry once it has become the header `tcp`, zero behind its end to all of its
+ * `words`, and data of the sum `data`: partial where it was. */
+static always_inline __be32 sum_anew(const struct packet *p, const __be32 *tcp, __u32 words, __u32 octets, __u16 data) {
   __u64 sum = pseudo_sum(p, octets);
   if (is_partial(p)) return sum_word(tcp[TCP_SUM], fold(sum));
+  sum += data;
   for (__u32 i = 0; i < words; i++) sum += i == TCP_SUM ? tcp[i] & bpf_htonl(0xffff) : tcp[i];
   return sum_word(tcp[TCP_SUM], ~fold(sum));
 }

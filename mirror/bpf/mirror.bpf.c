@@ -65,6 +65,10 @@ int mr_ingress(struct __sk_buff *skb) {
 
 SEC("classifier")
 int mr_egress(struct __sk_buff *skb) {
+  if (skb->mark == MR_RELEASED) {
+    if (!stands_before()) skb->mark = 0;
+    return TC_ACT_UNSPEC;
+  }
   struct packet p;
   __builtin_memset(&p, 0, sizeof p);
   if (parse(skb, &p)) return TC_ACT_UNSPEC;

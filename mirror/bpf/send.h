@@ -4,6 +4,7 @@
 #define MR_SEND_H
 
 #include "checksum.h"
+#include "instead.h"
 #include "maps.h"
 #include "plausible.h"
 #include "ranges.h"
@@ -32,7 +33,9 @@
  * comes from its ACKs before they are altered for our own stack.
  * Of a long segment with a hole, which may be a hundredth of it, nothing is sent either while D_j is in step: our stack hears
  * of the hole with D_j's next ACK, and says that much again, really. Else a full queue towards D_j that lost one frame would
- * get ten for it, and lose more of them.
+ * get ten for it, and lose more of them. There may be no next ACK, as D_j waits for us while the writer waits for D_j: one
+ * octet goes, which D_j answers. Where D_j lacks a good part of the segment, it goes as it is: our stack would slow down for
+ * each such hole, and so would the writer.
  *
  * In these three, unless switched off, data that goes really has the step bit: D_j takes copies only as long as it does,
  * since without a program here its early ACKs would be thrown away.
@@ -123,38 +126,6 @@ checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
   return 0;
 }
 
-/* What D_j may still be sent beyond `acked`, in its scaled form. */
-static always_inline __u16 window_from(__u32 edge, __u32 acked, __u8 scale) {
-  __s32 left = edge - acked;
-  __u32 window = left < 0 ? 0 : (__u32)left >> (scale & 15);
-  return window > 0xffff ? 0xffff : window;
-}
-
-/* A segment is cut to its header, of these flags, with the number `seq`. 0: done. */
-checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u32 flags) {
-  if (!p) return -1;
-  __u32 octets = p->header;
-  if (octets < 20) return -1;
-  apart(octets);
-  if (octets > 60) return -1;
-  if (bpf_skb_change_tail(skb, p->l4 + octets, 0)) return -1;
-  __be32 tcp[TCP_WORDS];
-  __builtin_memcpy(tcp, p->tcp, sizeof tcp);
-  tcp[TCP_SEQ] = bpf_htonl(seq);
-  tcp[TCP_FLAGS] = flags_word(octets, 0, flags, p->window);
-  tcp[TCP_SUM] = sum_alone(p, tcp, TCP_WORDS, octets);
-  write_ip_length(skb, p, octets);
-  __u32 bounded = p->header; /* once more: the verifier has forgotten */
-  if (bounded < 20) return -1;
-  apart(bounded);
-  if (bounded > 60) return -1;
-  bpf_skb_store_bytes(skb, p->l4, tcp, bounded, 0);
-  return 0;
-}
-
-/* A segment that was cut goes through the device's queue once more, which has counted the whole one so far. */
-static always_inline int go_anew(struct __sk_buff *skb) { return bpf_redirect(skb->ifindex, 0); }
-
 #define SND_GOES_ON (-1)
 
 /* An RST, or a FIN behind what D_j already has from the mirror, with data or without: D_j's stack would ignore either and
@@ -175,19 +146,21 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
   bpf_spin_unlock(&s->lock);
   if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
   count(s->counters, MR_C_ABORTED, 1);
-  if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK))) return TC_ACT_STOLEN;
+  if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK), 0)) return TC_ACT_STOLEN;
   return p->length ? go_anew(skb) : TC_ACT_OK;
 }
 
-/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. */
+/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. So does a longer one of which D_j lacks
+ * one part of MR_HOLE_PARTS or more. */
 #define MR_HOLE_MOST 2920
+#define MR_HOLE_PARTS 4
 
-enum snd_verdict { SND_REAL, SND_HOLE, SND_AGAIN, SND_VIRTUAL, SND_HAS, SND_REPEAT, SND_GAP };
+enum snd_verdict { SND_REAL, SND_HOLE, SND_AGAIN, SND_VIRTUAL, SND_ASKS, SND_HAS, SND_REPEAT, SND_GAP };
 
 /* Whether a hole in [seq, end) tells of a copy that got lost. */
 static always_inline int snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
   __u32 until = end;
-  if (s->have_again) {
+  if (s->have_again && (__s32)(ms_of(s->seen_ns) - s->again_ms) < MR_AGAIN_MS) {
     until = earlier(end, s->again_from & ~(MR_UNIT - 1));
     __u32 from = later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1));
     if (ranges_hole(s, from, end)) return 1;
@@ -224,7 +197,7 @@ static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct p
   if (fresh) {
     if (snd_lost(s, seq, end)) {
       int later = s->in_step && s->state != MR_SND_REAL && !p->off && p->length > MR_HOLE_MOST;
-      return later ? SND_VIRTUAL : SND_HOLE;
+      return later && MR_HOLE_PARTS * MR_UNIT * ranges_lacking(s, seq, end) < p->length ? SND_ASKS : SND_HOLE;
     }
     int copied = s->state == MR_SND_VIRTUAL || (s->state == MR_SND_RECOVERY && s->in_step);
     int unsent = copied && !p->off && !(p->flags & TCP_FIN);
@@ -255,83 +228,6 @@ static always_inline void snd_tell(struct __sk_buff *skb, const struct packet *p
   __be32 was = p->tcp[TCP_FLAGS], is = was | bpf_htonl(MR_STEP_BIT << 24);
   bpf_skb_store_bytes(skb, p->l4 + 4 * TCP_FLAGS, &is, sizeof is, 0);
   bpf_l4_csum_replace(skb, p->l4 + TCP_SUM_AT, was, is, sizeof is);
-}
-
-static always_inline void swap_ends(__u8 *target, __u8 *source) {
-  __u8 was[ETH_ALEN];
-  __builtin_memcpy(was, target, ETH_ALEN);
-  __builtin_memcpy(target, source, ETH_ALEN);
-  __builtin_memcpy(source, was, ETH_ALEN);
-}
-
-/* D_j's ACK in the words of `tcp`. */
-static always_inline void lay_ack(__be32 *tcp, const struct packet *p, __u32 octets, __u32 acked, __be32 ts, __u16 window) {
-  tcp[TCP_PORTS] = bpf_htonl((__u32)bpf_ntohs(p->key.target_port) << 16 | bpf_ntohs(p->key.source_port));
-  tcp[TCP_SEQ] = bpf_htonl(p->acked);
-  tcp[TCP_ACKED] = bpf_htonl(acked);
-  tcp[TCP_FLAGS] = flags_word(octets, 0, TCP_ACK, window);
-  tcp[TCP_SUM] = 0;
-  tcp[TCP_OPTIONS] = p->has_ts ? bpf_htonl(0x0101080a) : 0;
-  tcp[TCP_OPTIONS + 1] = p->has_ts ? ts : 0;
-  tcp[TCP_OPTIONS + 2] = p->has_ts ? p->their_ts : 0;
-  tcp[TCP_SUM] = sum_alone(p, tcp, TCP_STAMPED, octets);
-}
-
-/* Headers over those of the frame: `before` octets, then TCP's. */
-static always_inline int store_ack(struct __sk_buff *skb, const void *headers, __u32 before, __u32 octets) {
-  __u32 all = before + octets;
-  apart(all); /* else older verifiers lose its bounds */
-  if (all < 20 || all > before + 4 * TCP_STAMPED) return TC_ACT_STOLEN;
-  return bpf_skb_store_bytes(skb, 0, headers, all, 0) ? TC_ACT_STOLEN : TC_ACT_OK;
-}
-
-/* A segment that is not sent, turned into D_j's ACK that was held for it, and given to our own stack. Only its headers
- * change: the stack cuts the rest off, as IP's length says. IP's options stay. Apart for either version of IP, as one
- * stack has no room for both. */
-checked_once int snd_turn_v4(struct __sk_buff *skb, struct packet *p, __u32 acked, __be32 ts, __u32 window) {
-  if (!p) return TC_ACT_STOLEN;
-  struct {
-    __u16 aside; /* so that words lie on words */
-    __u8 target[ETH_ALEN], source[ETH_ALEN];
-    __be16 type;
-    struct ip_v4 ip;
-    __be32 tcp[TCP_STAMPED];
-  } at;
-  const __u32 before = ETH_HLEN + sizeof at.ip, octets = 4 * (p->has_ts ? TCP_STAMPED : TCP_OPTIONS);
-  if (bpf_skb_load_bytes(skb, 0, at.target, before)) return TC_ACT_STOLEN;
-  __be16 length = bpf_htons(p->l4 - L3 + octets);
-  at.ip.sum = ~fold((__u64)(__u16)~at.ip.sum + (__u16)~at.ip.length + length);
-  at.ip.length = length;
-  at.ip.from = p->key.target[3];
-  at.ip.to = p->key.source[3];
-  swap_ends(at.target, at.source);
-  lay_ack(at.tcp, p, octets, acked, ts, window);
-  if (p->l4 == before) return store_ack(skb, at.target, before, octets);
-  if (bpf_skb_store_bytes(skb, 0, at.target, before, 0)) return TC_ACT_STOLEN;
-  __u32 bounded = octets;
-  apart(bounded);
-  if (bounded < 20 || bounded > sizeof at.tcp) return TC_ACT_STOLEN;
-  bpf_skb_store_bytes(skb, p->l4, at.tcp, bounded, 0);
-  return TC_ACT_OK;
-}
-
-checked_once int snd_turn_v6(struct __sk_buff *skb, struct packet *p, __u32 acked, __be32 ts, __u32 window) {
-  if (!p) return TC_ACT_STOLEN;
-  struct {
-    __u16 aside;
-    __u8 target[ETH_ALEN], source[ETH_ALEN];
-    __be16 type;
-    struct ip_v6 ip;
-    __be32 tcp[TCP_STAMPED];
-  } at;
-  const __u32 before = ETH_HLEN + sizeof at.ip, octets = 4 * (p->has_ts ? TCP_STAMPED : TCP_OPTIONS);
-  if (bpf_skb_load_bytes(skb, 0, at.target, before)) return TC_ACT_STOLEN;
-  at.ip.length = bpf_htons(octets);
-  __builtin_memcpy(at.ip.from, p->key.target, 16);
-  __builtin_memcpy(at.ip.to, p->key.source, 16);
-  swap_ends(at.target, at.source);
-  lay_ack(at.tcp, p, octets, acked, ts, window);
-  return store_ack(skb, at.target, before, octets);
 }
 
 /* D_{j-1} to D_j. */
@@ -366,7 +262,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     verdict = snd_judge(s, p, now_ms);
     /* A FIN goes with its data, and takes a number. */
     if (p->flags & TCP_FIN) {
-      if (verdict == SND_VIRTUAL || verdict == SND_HAS) verdict = SND_REAL;
+      if (verdict == SND_VIRTUAL || verdict == SND_ASKS || verdict == SND_HAS) verdict = SND_REAL;
       s->sent = later(s->sent, p->seq + p->length + 1);
     }
     release.acked = earlier(s->acked, s->sent);
@@ -383,7 +279,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     s->sent_window = p->window;
     s->have_sent_ack = 1;
   }
-  if (verdict == SND_VIRTUAL) {
+  if (verdict == SND_VIRTUAL || verdict == SND_ASKS) {
     s->counters[MR_C_VIRTUAL]++;
     s->counters[MR_C_VIRTUAL_BYTES] += p->length;
   }
@@ -414,15 +310,20 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     count(s->counters, MR_C_REPEAT_SUPPRESSED, 1);
     return TC_ACT_SHOT;
   case SND_VIRTUAL:
+  case SND_ASKS:
     count_in_all(MR_C_VIRTUAL, 1);
     count_in_all(MR_C_VIRTUAL_BYTES, p->length);
   case SND_HAS:
     break;
   }
   /* Stolen, never shot: a drop that the stack sees keeps it from going on. */
+  if (verdict == SND_ASKS) {
+    int gone = snd_ask_on(skb, p, !keep && !release.due);
+    if (gone) return gone;
+  }
   if (keep) {
     /* What the segment acknowledges must not vanish with it: it becomes an ACK towards D_j. */
-    if (snd_cut(skb, p, seq, TCP_ACK)) return TC_ACT_STOLEN;
+    if (snd_cut(skb, p, seq, TCP_ACK, 0)) return TC_ACT_STOLEN;
     count(s->counters, MR_C_ACK_KEPT, 1);
     if (!release.due) return go_anew(skb);
     bpf_clone_redirect(skb, skb->ifindex, 0);

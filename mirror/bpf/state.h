@@ -12,7 +12,7 @@
 #define MR_MARK_1 0x4d
 #define MR_MARK_2 0x52
 
-#define MR_RELEASED 0x4d52 /* skb->mark of a held ACK on its way to our own stack */
+#define MR_RELEASED 0x4d52 /* skb->mark of what a program has sent itself, which none judges again */
 
 /* Entries of each map of flows: as many as a DataNode has transfer threads, unless told otherwise. mr_snd_flows takes some
  * 20 MiB of the kernel's memory. */
@@ -35,6 +35,9 @@
 #define MR_SETTLE_WINDOW 98304
 /* And no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */
 #define MR_STALL_MS 2048
+
+/* What the writer said again is on its way to D_j as a copy for so long, in 2^20 ns: longer than any queue. */
+#define MR_AGAIN_MS 64
 
 #define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */
 
@@ -118,8 +121,10 @@ struct mr_snd {
   __u8 have_again;
   __u32 again_from; /* what the writer said again lies from here */
   __u32 again_to;   /* to here: D_j gets that by copies, which it may not have told of yet */
+  __u32 again_ms;   /* when the first of it came, in 2^20 ns */
   __u32 told;       /* up to here our stack was told again of what D_j holds */
   __u32 moved_ms;   /* when D_j's ACK or its window's edge last went on, in 2^20 ns */
+  __u32 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 seen_tick; /* of the kernel's, at `seen_ns` */
   __u64 begun_ns;  /* when the first was seen */

@@ -70,7 +70,7 @@ def test_a_datanode_is_killed_in_mid_block(bed: Mirrored, data: bytes, tmp_path:
     bed.assert_all_ends()
 
 
-@pytest.mark.parametrize("share", [0.001, 0.01, 0.05])
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.05, 0.2, 0.8])
 def test_copies_are_lost(bed: Mirrored, data: bytes, tmp_path: Path, share: float):
     file = Thirds(bed, f"/lost-{share}", data)
     virtual = bed.count("virtual_bytes")
@@ -120,7 +120,7 @@ def late_copies(bed: Mirrored) -> Iterator[list[int]]:
         assert process.wait(30) == 0
 
 
-@pytest.mark.parametrize("lost", [0.0, 0.05], ids=["twice", "out-of-order"])
+@pytest.mark.parametrize("lost", [0.0, 0.5], ids=["twice", "out-of-order"])
 def test_copies_come_late(bed: Mirrored, data: bytes, tmp_path: Path, lost: float):
     """Twice; and where the first one of two is lost, behind those that were sent after it."""
     file = Thirds(bed, f"/late-{lost}", data)

@@ -1,6 +1,6 @@
 //! What the writer says again comes to the next replica as a copy too: a hole that both have is no copy's loss.
 
-use std::os::fd::OwnedFd;
+use std::{os::fd::OwnedFd, time::Duration};
 
 use trunkline_mirror::layout::{Counter, Key, Rcv, RcvState};
 
@@ -143,6 +143,31 @@ fn a_hole_beside_what_is_said_again_is_a_copys_loss() {
     assert!(!r.goes(4_096, 4_096));
     assert!(r.goes(8_192, 1_024), "nobody else sends it");
     assert_eq!(r.down.counted(Counter::RealHole), 1);
+}
+
+/// The copy of what was said again was lost, too, or what lies between two such ranges was: the next replica would have told
+/// of it by now.
+#[test]
+fn what_was_said_again_long_ago_is_on_its_way_no_more() {
+    let mut r = relay(
+        confirmed(bench_or_skip!(), false, Numbers::default()),
+        false,
+    );
+    for at in 0..16 {
+        r.comes(1_024 * at, 1_024);
+    }
+    let told = r.down.sack(2_048, &[(4_096, 8_192)]).step();
+    r.down.hear(told);
+    r.comes(2_048, 1_024);
+    assert!(!r.goes(0, 3_072));
+    std::thread::sleep(Duration::from_millis(120));
+    assert!(r.goes(3_072, 1_024), "nobody else sends it");
+    r.comes(5_120, 1_024);
+    let again = r.down.flow();
+    assert_eq!(
+        (again.have_again, again.again_from, again.again_to),
+        (1, DOWN_ZERO + 5_120, DOWN_ZERO + 6_144)
+    );
 }
 
 /// What the replica before sends really is copied to nobody.

@@ -116,6 +116,10 @@ impl Bench {
         run(self.program.egress().expect("egress"), frame, 0)
     }
 
+    pub fn marked_egress(&mut self, frame: &[u8], mark: u32) -> Outcome {
+        run(self.program.egress().expect("egress"), frame, mark)
+    }
+
     pub fn in_segment(&mut self, segment: &Segment) -> Outcome {
         self.ingress(&segment.frame())
     }

@@ -10,7 +10,7 @@ use crate::{
     sockets::{Numbers, established, in_flight},
 };
 
-const MARK: u32 = 0x4d52;
+pub const MARK: u32 = 0x4d52;
 
 #[test]
 fn all_goes_really_until_the_next_replica_has_confirmed() {
