@@ -44,13 +44,14 @@ checked_once int snd_cut(struct __sk_buff *skb, struct packet *p, __u32 seq, __u
 static always_inline int go_anew(struct __sk_buff *skb) { return bpf_redirect(skb->ifindex, 0); }
 
 /* One octet of a segment goes: D_j answers data at once, whatever it has of it, and tells of what it holds. It is one of the
- * stream's, as D_j may lack it. 0: `skb` is still to be dealt with. */
+ * stream's, as D_j may lack it. 0: `skb` is still to be dealt with, as it is where there was no memory to cut it. */
 static always_inline int snd_ask_on(struct __sk_buff *skb, struct packet *p, int is_last) {
-  if (snd_cut(skb, p, p->seq, TCP_ACK, 1)) return TC_ACT_STOLEN;
+  __u32 mark = skb->mark;
+  if (snd_cut(skb, p, p->seq, TCP_ACK, 1)) return is_last ? TC_ACT_STOLEN : 0;
   skb->mark = MR_RELEASED; /* our own egress must not judge it once more */
   if (is_last) return go_anew(skb);
   bpf_clone_redirect(skb, skb->ifindex, 0);
-  skb->mark = 0;
+  skb->mark = mark;
   return 0;
 }
 

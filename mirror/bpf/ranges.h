@@ -77,15 +77,6 @@ static always_inline void ranges_hold(struct mr_snd *s, __u32 left, __u32 right)
   if (n && n < MR_UNITS) ranges_write(s->held, first, n, 1);
 }
 
-/* Whether D_j lacks something of [from, to) for certain: something not held that lies before what is. */
-static always_inline int ranges_hole(const struct mr_snd *s, __u32 from, __u32 to) {
-  from = later(from, s->acked);
-  if (!before(from, s->heard) || !before(from, to)) return 0;
-  __u32 first = unit_of(from), end = after(to, s->heard) || to == s->heard ? unit_of(s->heard) : unit_of(to - 1) + 1;
-  __u32 n = (end - first) & 0x7fffff;
-  return n && n <= MR_ASK_UNITS && !ranges_all(s->held, first, n);
-}
-
 /* Whether D_j holds all of [from, to), acknowledged or not. */
 static always_inline int ranges_held(const struct mr_snd *s, __u32 from, __u32 to) {
   if (!after(to, s->acked)) return 1;
@@ -105,13 +96,14 @@ static always_inline __u32 ones(__u64 word) {
 /* The place of the lowest bit that is set, or 64. */
 static always_inline __u32 lowest(__u64 word) { return ones((word & -word) - 1); }
 
-/* Of how many units of [from, to), which is no longer than a segment, D_j has told of something beyond and not of them. */
+/* How many units D_j lacks for certain of [from, to), which is no longer than a segment: units not held that lie before what
+ * is. A hole counts with all units that it touches. */
 static always_inline __u32 ranges_lacking(const struct mr_snd *s, __u32 from, __u32 to) {
   from = later(from, s->acked);
-  to = earlier(to, s->heard);
-  if (!before(from, to)) return 0;
-  __u32 first = unit_of(from), n = (unit_of(to - 1) + 1 - first) & 0x7fffff;
-  if (n > MR_ASK_UNITS) return 0;
+  if (!before(from, s->heard) || !before(from, to)) return 0;
+  __u32 first = unit_of(from), end = after(to, s->heard) || to == s->heard ? unit_of(s->heard) : unit_of(to - 1) + 1;
+  __u32 n = (end - first) & 0x7fffff;
+  if (!n || n > MR_ASK_UNITS) return 0;
   struct run run = run_of(first, n);
   __u32 lacking = ones(run.head & ~s->held[run.word & (MR_WORDS - 1)]);
   if (run.words) lacking += ones(run.tail & ~s->held[(run.word + run.words) & (MR_WORDS - 1)]);

@@ -150,22 +150,21 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
   return p->length ? go_anew(skb) : TC_ACT_OK;
 }
 
-/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. So does a longer one of which D_j lacks
- * one part of MR_HOLE_PARTS or more. */
+/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. So does a longer one of which
+ * D_j lacks one part of MR_HOLE_PARTS or more: a quarter or so, as a frame touches four units and is three long. */
 #define MR_HOLE_MOST 2920
-#define MR_HOLE_PARTS 4
+#define MR_HOLE_PARTS 3
 
 enum snd_verdict { SND_REAL, SND_HOLE, SND_AGAIN, SND_VIRTUAL, SND_ASKS, SND_HAS, SND_REPEAT, SND_GAP };
 
-/* Whether a hole in [seq, end) tells of a copy that got lost. */
-static always_inline int snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
-  __u32 until = end;
+/* How many units of [seq, end) are of copies that got lost. */
+static always_inline __u32 snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
+  __u32 until = end, lost = 0;
   if (s->have_again && (__s32)(ms_of(s->seen_ns) - s->again_ms) < MR_AGAIN_MS) {
     until = earlier(end, s->again_from & ~(MR_UNIT - 1));
-    __u32 from = later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1));
-    if (ranges_hole(s, from, end)) return 1;
+    lost = ranges_lacking(s, later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1)), end);
   }
-  return ranges_hole(s, seq, until);
+  return lost + ranges_lacking(s, seq, until);
 }
 
 static always_inline struct mr_repeat *snd_last(struct mr_snd *s, __u32 seq) {
@@ -195,9 +194,10 @@ static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct p
   if (p->flags & TCP_CWR) return fresh ? SND_REAL : SND_AGAIN;
   if (!after(end, s->acked)) return fresh ? SND_VIRTUAL : SND_HAS;
   if (fresh) {
-    if (snd_lost(s, seq, end)) {
+    __u32 lost = snd_lost(s, seq, end);
+    if (lost) {
       int later = s->in_step && s->state != MR_SND_REAL && !p->off && p->length > MR_HOLE_MOST;
-      return later && MR_HOLE_PARTS * MR_UNIT * ranges_lacking(s, seq, end) < p->length ? SND_ASKS : SND_HOLE;
+      return later && MR_HOLE_PARTS * MR_UNIT * lost < p->length ? SND_ASKS : SND_HOLE;
     }
     int copied = s->state == MR_SND_VIRTUAL || (s->state == MR_SND_RECOVERY && s->in_step);
     int unsent = copied && !p->off && !(p->flags & TCP_FIN);
@@ -437,7 +437,10 @@ checked_once int snd_hear(struct packet *p) {
  * it says a lost segment again before its timer does, was told long ago, before it was sent: it hears of that again, of
  * one range with each such ACK, which is returned; 0: none. */
 checked_once int snd_recall(struct packet *p, __u32 sent) {
-  if (!p || !p->blocks || before(sack_edge(p, 0), sent)) return 0;
+  if (!p || !p->blocks) return 0;
+  /* But what it tells first is that of which it was asked (`snd_ask_on`), or has twice. */
+  int aside = p->blocks > 1 && (sack_edge(p, 1) - sack_edge(p, 0) == 1 || !after(sack_edge(p, 1), p->acked));
+  if (before(aside ? sack_edge(p, 2) : sack_edge(p, 0), sent)) return 0;
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);

@@ -36,7 +36,7 @@
 /* And no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */
 #define MR_STALL_MS 2048
 
-/* What the writer said again is on its way to D_j as a copy for so long, in 2^20 ns: longer than any queue. */
+/* What the writer said again is on its way to D_j as a copy for so long, in 2^20 ns. */
 #define MR_AGAIN_MS 64
 
 #define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */

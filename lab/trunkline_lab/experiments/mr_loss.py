@@ -55,7 +55,7 @@ def run(options: Options) -> Result:
     result.notes.append(
         f"{size} bytes, {RUNS} writes of each kind, medians; links of {RATE_BIT_S / 1e6:g} Mbit/s; each copy is "
         "dropped with this probability where it comes to its host, by a filter of the kernel's. A relay sends a "
-        f"super-segment whole for one lost copy; they have {tuning.SUPER_SEGMENT_BYTES >> 10} KiB at most here"
+        f"super-segment whole where a quarter of it got lost; they have {tuning.SUPER_SEGMENT_BYTES >> 10} KiB at most here"
     )
     return result
 
