@@ -20,7 +20,17 @@ from . import paths
 
 CARGO_FUZZ = "0.13.1"
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "60"))
-ROOMS = ("ndn/packet", "ndn/endpoint", "ndn/forwarder", "ndn/io", "ndn/repo", "hadoop/native", "mirror/agent")
+ROOMS = (
+    "ndn/packet",
+    "ndn/endpoint",
+    "ndn/forwarder",
+    "ndn/io",
+    "ndn/repo",
+    "ndn/door",
+    "hadoop/native",
+    "hadoop/store",
+    "mirror/agent",
+)
 PLUGIN_TESTS = paths.ROOT / "hadoop" / "plugin" / "src" / "test"
 TOOL_ROOT = paths.ROOT / ".cache" / "cargo-fuzz"
 INSTALL = ["cargo", "install", "--quiet", "cargo-fuzz", "--version", CARGO_FUZZ, "--root", str(TOOL_ROOT)]

@@ -16,6 +16,9 @@ use crate::webhdfs::{LocatedBlock, Status};
 /// Blocks of a file, 32 bytes each. So many blocks of 128 MiB hold 32 TiB.
 const MAX_BLOCKS: usize = 1 << 18;
 
+/// Bytes of a block pool's name, which is a folder's on DataNodes. It stands in the name of each block segment.
+const MAX_POOL: usize = 255;
+
 /// Blocks that a segment of a file may have bytes of: all it is cut from has to be at hand at once.
 const MAX_SPANNED: usize = 32;
 
@@ -120,6 +123,10 @@ impl Draft {
             if self.blocks.len() == MAX_BLOCKS {
                 return Err(Unserved::TooLong);
             }
+            if block.block_pool_id.len() > MAX_POOL {
+                let why = format!("the name of its block pool is longer than {MAX_POOL} bytes");
+                return Err(Unserved::Untold(why));
+            }
             if block.num_bytes == 0 {
                 continue;
             }
@@ -161,13 +168,18 @@ impl Draft {
         Ok(File {
             segmenter: Segmenter::new(versioned, self.end, cut.segment_bytes)
                 .with_freshness(cut.freshness),
-            mode: 0o100_000 | u64::from_str_radix(&status.permission, 8).unwrap_or(0),
+            mode: mode(status),
             mtime_ns: mtime_ns(status),
             blocks_prefix: cut.root.append_generic("blocks").append_generic(&self.pool),
             blocks: self.blocks,
             block_segment_bytes: u64::from(cut.block_segment_bytes.max(1)),
         })
     }
+}
+
+/// `st_mode` of a plain file with these permissions, whatever else the NameNode says.
+fn mode(status: &Status) -> u64 {
+    0o100_000 | (u64::from_str_radix(&status.permission, 8).unwrap_or(0) & 0o7777)
 }
 
 /// The time of change in nanoseconds since the Unix epoch; one before it is taken for it.
@@ -408,6 +420,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_told_as_a_plain_one_whatever_its_permissions() {
+        for (permission, right) in [
+            ("1640", 0o101_640),
+            ("40755", 0o100_755),
+            ("1777777777777777777777", 0o107_777),
+            ("x", 0o100_000),
+        ] {
+            let permission = permission.to_owned();
+            let status = Status {
+                permission,
+                ..status(1)
+            };
+            assert_eq!(mode(&status), right);
+        }
+    }
+
+    #[test]
     fn what_contradicts_itself_is_refused() {
         let mut gap = located(&[5, 5]);
         gap[1].start_offset = 6;
@@ -415,6 +444,10 @@ mod tests {
         group[0].block.block_id = -7;
         let mut pools = located(&[5, 5]);
         pools[1].block.block_pool_id = String::from("BP-2");
+        let mut long = located(&[5]);
+        long[0].block.block_pool_id = "x".repeat(MAX_POOL + 1);
+        let file_of_long = file(&status(5), &long);
+        assert!(matches!(file_of_long, Err(Unserved::Untold(_))));
         for (length, blocks, why) in [
             (10, gap, Unserved::Blocks),
             (5, group, Unserved::ErasureCoded),

@@ -26,6 +26,8 @@ mod batches;
 mod cluster;
 mod cut;
 mod file;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod location;
 mod namenode;
 mod pending;

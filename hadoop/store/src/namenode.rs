@@ -36,9 +36,12 @@ pub(crate) enum Trouble {
 }
 
 /// A question's end that is no answer.
-enum Failed {
+#[derive(Debug)]
+pub(crate) enum Failed {
     /// There is no such path, or none for this user.
     Nothing(String),
+    /// None for who has not logged in.
+    Login,
     /// Nothing that can be understood of this path.
     Path(String),
     /// This NameNode tells nothing; another one may.
@@ -123,22 +126,28 @@ impl NameNode {
             let seconds = self.in_all.as_secs_f32();
             return Err(Trouble::Path(format!("that takes longer than {seconds} s")));
         }
-        let parts: String = path
-            .split('/')
-            .skip(1)
-            .map(|p| "/".to_owned() + &escaped(p))
-            .collect();
+        let parts = escaped_path(path);
         let query = format!("{parts}?op={question}&user.name={}{more}", self.user);
-        let query = query.strip_prefix('/').unwrap_or(&query);
         let (mut silent, mut not_understood) = (Vec::new(), None);
         for n in 0..self.addresses.len() {
-            match self.ask_at(&self.addresses[n], query) {
+            match self.ask_at(&self.addresses[n], &query) {
                 Ok(answer) => {
                     self.addresses[..=n].rotate_right(1);
                     return Ok(Some(answer));
                 }
                 Err(Failed::Nothing(why)) => {
                     tracing::debug!(path, why, "the NameNode has nothing");
+                    self.addresses[..=n].rotate_right(1);
+                    return Ok(None);
+                }
+                // What was told before the cluster asked for a login is not served on, either.
+                Err(Failed::Login) => {
+                    let address = &self.addresses[n];
+                    tracing::warn!(
+                        path,
+                        address,
+                        "NameNode asks for a login; only clusters without Kerberos can be published"
+                    );
                     self.addresses[..=n].rotate_right(1);
                     return Ok(None);
                 }
@@ -168,36 +177,53 @@ impl NameNode {
                 ureq::Error::BodyExceedsLimit(_) => Failed::Path(e.to_string()),
                 _ => silent(&e),
             })?;
-        let status = answer.status().as_u16();
-        if status == 200 {
-            return serde_json::from_slice(&body).map_err(|e| Failed::Path(e.to_string()));
-        }
-        if status == 401 {
-            return Err(silent(
-                &"asks for a login; only clusters without Kerberos can be published",
-            ));
-        }
-        let Ok(Remote { exception }) = serde_json::from_slice(&body) else {
-            let said = format!("answers {status}, not as WebHDFS does");
-            return Err(match status {
-                // What stands before a server that is not there says so.
-                502..=504 => Failed::Silent(said),
-                _ => Failed::Path(said),
-            });
-        };
-        let said = format!("{}: {:.200}", exception.exception, exception.message);
-        match exception.exception.as_str() {
-            "FileNotFoundException"
-            | "AccessControlException"
-            | "ParentNotDirectoryException"
-            | "InvalidPathException" => Err(Failed::Nothing(said)),
-            "StandbyException" => Err(silent(
-                &"is in standby; name the active one in store.web, too",
-            )),
-            "RetriableException" | "SafeModeException" => Err(Failed::Silent(said)),
-            _ => Err(Failed::Path(said)),
-        }
+        understood(answer.status().as_u16(), &body)
     }
+}
+
+/// What an answer with this status tells.
+pub(crate) fn understood<T: for<'a> Deserialize<'a>>(
+    status: u16,
+    body: &[u8],
+) -> Result<T, Failed> {
+    let silent = |cause: &str| Failed::Silent(cause.to_owned());
+    if status == 200 {
+        return serde_json::from_slice(body).map_err(|e| Failed::Path(short(&e)));
+    }
+    if status == 401 {
+        return Err(Failed::Login);
+    }
+    let Ok(Remote { exception }) = serde_json::from_slice(body) else {
+        let said = format!("answers {status}, not as WebHDFS does");
+        return Err(match status {
+            // What stands before a server that is not there says so.
+            502..=504 => Failed::Silent(said),
+            _ => Failed::Path(said),
+        });
+    };
+    let said = format!("{:.100}: {:.200}", exception.exception, exception.message);
+    match exception.exception.as_str() {
+        "FileNotFoundException"
+        | "AccessControlException"
+        | "ParentNotDirectoryException"
+        | "InvalidPathException" => Err(Failed::Nothing(said)),
+        "StandbyException" => Err(silent(
+            "is in standby; name the active one in store.web, too",
+        )),
+        "RetriableException" | "SafeModeException" => Err(Failed::Silent(said)),
+        _ => Err(Failed::Path(said)),
+    }
+}
+
+/// The beginning of what is said: an error of JSON repeats what came, however long.
+fn short(said: &dyn Display) -> String {
+    format!("{:.200}", said.to_string())
+}
+
+/// A path as it stands in a URL, without the slash at its beginning.
+pub(crate) fn escaped_path(path: &str) -> String {
+    let parts: Vec<String> = path.split('/').skip(1).map(escaped).collect();
+    parts.join("/")
 }
 
 fn escaped(text: &str) -> String {
@@ -242,5 +268,16 @@ mod tests {
         // Of another path it may tell.
         namenode.begin();
         assert!(matches!(namenode.status("/f"), Ok(Some(_))));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_in_short() {
+        let long = "x".repeat(100_000);
+        let status = format!(r#"{{"FileStatus":"{long}"}}"#);
+        let class = format!(r#"{{"RemoteException":{{"exception":"{long}","message":"{long}"}}}}"#);
+        for (status, body) in [(200, status), (500, class)] {
+            let told = understood::<FileStatus>(status, body.as_bytes());
+            assert!(matches!(told, Err(Failed::Path(why)) if why.len() < 400));
+        }
     }
 }

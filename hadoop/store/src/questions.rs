@@ -275,13 +275,8 @@ fn folder(namenode: &mut NameNode, folder: &Name, path: &str) -> Result<Option<L
             return Ok(None);
         };
         let found = listing.partial_listing.statuses.all;
-        // A file's listing is itself, without a name.
-        if found.iter().any(|status| status.path_suffix.is_empty()) {
+        if !list(&mut content, &found) {
             return Ok(None);
-        }
-        for status in &found {
-            let component = Component::generic(status.path_suffix.as_bytes());
-            list_component(&mut content, component, status.kind == "DIRECTORY");
         }
         if content.len() > MAX_LISTING_BYTES {
             tracing::warn!(path, "folder has too many entries for a listing");
@@ -296,4 +291,17 @@ fn folder(namenode: &mut NameNode, folder: &Name, path: &str) -> Result<Option<L
     // What has grown bit by bit has room to spare.
     let content = Bytes::copy_from_slice(&content);
     Ok(Some(Listing::new(versioned, content)))
+}
+
+/// Adds what was found to a folder's listing; false where that is no folder's.
+pub(crate) fn list(content: &mut BytesMut, found: &[Status]) -> bool {
+    // A file's listing is itself, without a name.
+    if found.iter().any(|status| status.path_suffix.is_empty()) {
+        return false;
+    }
+    for status in found {
+        let component = Component::generic(status.path_suffix.as_bytes());
+        list_component(content, component, status.kind == "DIRECTORY");
+    }
+    true
 }

@@ -354,6 +354,35 @@ fn a_version_that_is_read_for_long_is_asked_about_again() {
     assert!(eventually(gone), "a file that has gone is still served");
 }
 
+/// The cluster has Kerberos now: nothing of it is served on, though its NameNode is not silent.
+#[test]
+fn what_asks_for_a_login_is_served_no_more() {
+    let file = Hdfs::of(&[600]);
+    let asks = Arc::new(Mutex::new(false));
+    let (told, now) = (file.clone(), asks.clone());
+    let server = Server::start(Box::new(move |query| {
+        match *now.lock().expect("a switch") {
+            true => (401, String::from("<html>Authentication required</html>")),
+            false => told.answer(query),
+        }
+    }));
+    let mut bench = Bench::new(vec![server.address.clone()]);
+    bench.have(&file);
+    let told = bench.told("/cluster/f");
+    assert_eq!(bench.read(&told, true), file.bytes());
+    *asks.lock().expect("a switch") = true;
+    bench.skip(Duration::from_secs(11));
+    for asked in ["/cluster/f", "/cluster/g", "/cluster/32=ls"] {
+        assert_eq!(
+            bench.metadata(&name(asked)).map(|a| a.map(drop)),
+            REFUSED,
+            "{asked}"
+        );
+    }
+    let gone = || bench.segment(&told.name, 0).map(|a| a.map(drop)) == REFUSED;
+    assert!(eventually(gone), "what was told before is still served");
+}
+
 #[test]
 fn the_active_one_of_two_namenodes_is_found_again() {
     let file = Hdfs::of(&[600]);

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use hyper::StatusCode;
-use ndn_packet::{Component, Name, NameRef};
+use ndn_packet::{Component, ComponentBuf, Name, NameRef};
 use ndn_repo::{Child, FileInfo, RepoError};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::reply::{Reply, refused, told};
 use crate::shelf::Shelf;
 
 /// Entries in an answer, and most that can be asked for.
-const PAGE: usize = 500;
+pub(crate) const PAGE: usize = 500;
 /// Versions that one search looks at.
 const SEARCH_BUDGET: usize = 50_000;
 /// Longest text to search for, in bytes.
@@ -38,12 +38,12 @@ impl Query {
     }
 
     /// A name; `None` where there is none, or it is malformed.
-    fn name(&self, key: &str) -> Option<Name> {
+    pub(crate) fn name(&self, key: &str) -> Option<Name> {
         self.get(key)?.parse().ok()
     }
 
     /// How many entries are wanted.
-    fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         let asked = self.get("limit").and_then(|text| text.parse().ok());
         asked.unwrap_or(PAGE).clamp(1, PAGE)
     }
@@ -111,7 +111,7 @@ impl Api<'_> {
         let next = children
             .last()
             .filter(|_| children.len() >= most)
-            .map(cursor);
+            .map(|child| cursor(child.file.is_some(), child.component.as_component()));
         let entries: Vec<Value> = children
             .iter()
             .map(|child| match &child.file {
@@ -129,19 +129,13 @@ impl Api<'_> {
     /// What a cursor of [`Api::list`] stands for.
     fn child(&self, folder: &Name, cursor: &str) -> Result<Child, No> {
         let unknown = || bad("parameter after: is no value of `next` from an answer");
-        let (kind, component) = cursor.split_at_checked(1).ok_or_else(unknown)?;
-        let name: Name = format!("/{component}").parse().map_err(|_| unknown())?;
-        let component = match (name.len(), name.get(0)) {
-            (1, Some(component)) => component.to_owned(),
-            _ => return Err(unknown()),
-        };
-        let file = match kind {
-            "f" => {
+        let (is_file, component) = from_cursor(cursor).ok_or_else(unknown)?;
+        let file = match is_file {
+            true => {
                 let file = folder.append(&component);
                 self.shelf.repo.find(&file, None).map_err(internal)?
             }
-            "d" => None,
-            _ => return Err(unknown()),
+            false => None,
         };
         Ok(Child { component, file })
     }
@@ -274,9 +268,25 @@ fn file_value(info: &FileInfo) -> Value {
     })
 }
 
-fn cursor(child: &Child) -> String {
-    let kind = if child.file.is_some() { 'f' } else { 'd' };
-    format!("{kind}{}", child.component)
+/// What stands for a place in a list.
+pub(crate) fn cursor(is_file: bool, component: Component<'_>) -> String {
+    let kind = if is_file { 'f' } else { 'd' };
+    format!("{kind}{component}")
+}
+
+/// What a [`cursor`] stands for; `None` where it is none.
+pub(crate) fn from_cursor(cursor: &str) -> Option<(bool, ComponentBuf)> {
+    let (kind, component) = cursor.split_at_checked(1)?;
+    let is_file = match kind {
+        "f" => true,
+        "d" => false,
+        _ => return None,
+    };
+    let name: Name = format!("/{component}").parse().ok()?;
+    match (name.len(), name.get(0)) {
+        (1, Some(component)) => Some((is_file, component.to_owned())),
+        _ => None,
+    }
 }
 
 fn bad(why: impl Display) -> No {

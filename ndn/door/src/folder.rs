@@ -36,8 +36,8 @@ pub fn add_slash(
     if !is_folder(shelf, name)? {
         return Ok(None);
     }
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    let to = format!("/files{}{query}", slashed(name));
+    let query = query.map(|query| format!("?{}", in_ascii(query)));
+    let to = format!("/files{}{}", slashed(name), query.unwrap_or_default());
     Ok(Some(redirect(StatusCode::PERMANENT_REDIRECT, &to)))
 }
 
@@ -46,19 +46,39 @@ fn is_folder(shelf: &Shelf, name: &Name) -> Result<bool, RepoError> {
 }
 
 /// The name as a URI that ends with a slash. It is written anew: nothing of how the client wrote it comes back.
-fn slashed(name: &Name) -> String {
+pub(crate) fn slashed(name: &Name) -> String {
     match name.is_empty() {
         true => String::from("/"),
         false => format!("{name}/"),
     }
 }
 
+/// A query without what is beyond ASCII, which the parser of requests lets pass and no header may have.
+fn in_ascii(query: &str) -> String {
+    let each = |byte: u8| match byte.is_ascii() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    query.bytes().map(each).collect()
+}
+
 fn redirect(status: StatusCode, to: &str) -> Reply {
-    // A name's URI and a query that was parsed from a request are printable ASCII.
+    // A name's URI and a query that was parsed and escaped are printable ASCII.
     let Ok(location) = HeaderValue::from_str(to) else {
         return nothing();
     };
     let mut reply = reply(status, "text/plain; charset=utf-8", format!("see {to}\n"));
     reply.headers_mut().insert(LOCATION, location);
     reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_in_a_header_is_ascii() {
+        assert_eq!(in_ascii("show&text=a%20b"), "show&text=a%20b");
+        assert_eq!(in_ascii("text=grün"), "text=gr%C3%BCn");
+    }
 }

@@ -34,6 +34,8 @@ mod chain;
 mod content;
 mod downloads;
 mod folder;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod kind;
 mod label;
 mod page;

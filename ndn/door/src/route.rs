@@ -94,7 +94,7 @@ async fn route(shared: Arc<Shared>, request: Request<()>, has_body: bool) -> Rep
 }
 
 /// The name that a path stands for; `None` where it is no name, or none that is served.
-fn served(prefixes: &[Name], uri: &str) -> Option<Name> {
+pub(crate) fn served(prefixes: &[Name], uri: &str) -> Option<Name> {
     let name: Name = uri.parse().ok()?;
     prefixes
         .iter()
@@ -103,7 +103,7 @@ fn served(prefixes: &[Name], uri: &str) -> Option<Name> {
 }
 
 /// The file that a path asks for; `None` where it is no name, or none that is served.
-fn asked(prefixes: &[Name], uri: &str, query: &Query) -> Option<Asked> {
+pub(crate) fn asked(prefixes: &[Name], uri: &str, query: &Query) -> Option<Asked> {
     let name = served(prefixes, uri)?;
     let version = name.last().and_then(|c| c.as_version());
     let name = match version {
