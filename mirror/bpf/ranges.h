@@ -77,6 +77,15 @@ static always_inline void ranges_hold(struct mr_snd *s, __u32 left, __u32 right)
   if (n && n < MR_UNITS) ranges_write(s->held, first, n, 1);
 }
 
+/* Whether D_j lacks something of [from, to) for certain: something not held that lies before what is. */
+static always_inline int ranges_hole(const struct mr_snd *s, __u32 from, __u32 to) {
+  from = later(from, s->acked);
+  if (!before(from, s->heard) || !before(from, to)) return 0;
+  __u32 first = unit_of(from), end = after(to, s->heard) || to == s->heard ? unit_of(s->heard) : unit_of(to - 1) + 1;
+  __u32 n = (end - first) & 0x7fffff;
+  return n && n <= MR_ASK_UNITS && !ranges_all(s->held, first, n);
+}
+
 /* Whether D_j holds all of [from, to), acknowledged or not. */
 static always_inline int ranges_held(const struct mr_snd *s, __u32 from, __u32 to) {
   if (!after(to, s->acked)) return 1;
@@ -85,33 +94,13 @@ static always_inline int ranges_held(const struct mr_snd *s, __u32 from, __u32 t
   return ranges_all(s->held, first, (unit_of(to - 1) + 1 - first) & 0x7fffff);
 }
 
-/* How many bits are set: without a branch, and clang 14 knows no way that BPF has. */
-static always_inline __u32 ones(__u64 word) {
+/* The place of the lowest bit that is set, or 64: without a branch, and clang 14 knows no way that BPF has. */
+static always_inline __u32 lowest(__u64 word) {
+  word = (word & -word) - 1; /* all below it; they are counted */
   word -= word >> 1 & 0x5555555555555555ull;
   word = (word & 0x3333333333333333ull) + (word >> 2 & 0x3333333333333333ull);
   word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full;
   return word * 0x0101010101010101ull >> 56;
-}
-
-/* The place of the lowest bit that is set, or 64. */
-static always_inline __u32 lowest(__u64 word) { return ones((word & -word) - 1); }
-
-/* How many units D_j lacks for certain of [from, to), which is no longer than a segment: units not held that lie before what
- * is. A hole counts with all units that it touches. */
-static always_inline __u32 ranges_lacking(const struct mr_snd *s, __u32 from, __u32 to) {
-  from = later(from, s->acked);
-  if (!before(from, s->heard) || !before(from, to)) return 0;
-  __u32 first = unit_of(from), end = after(to, s->heard) || to == s->heard ? unit_of(s->heard) : unit_of(to - 1) + 1;
-  __u32 n = (end - first) & 0x7fffff;
-  if (!n || n > MR_ASK_UNITS) return 0;
-  struct run run = run_of(first, n);
-  __u32 lacking = ones(run.head & ~s->held[run.word & (MR_WORDS - 1)]);
-  if (run.words) lacking += ones(run.tail & ~s->held[(run.word + run.words) & (MR_WORDS - 1)]);
-  for (__u32 i = 1; i < MR_ASK_WORDS; i++) {
-    if (i >= run.words) break;
-    lacking += ones(~s->held[(run.word + i) & (MR_WORDS - 1)]);
-  }
-  return lacking;
 }
 
 /* How far from `first` the next unit is whose bit is as those of `set` (all ones, or zero); or the end of the MR_SEEK_WORDS

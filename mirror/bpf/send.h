@@ -34,8 +34,7 @@
  * Of a long segment with a hole, which may be a hundredth of it, nothing is sent either while D_j is in step: our stack hears
  * of the hole with D_j's next ACK, and says that much again, really. Else a full queue towards D_j that lost one frame would
  * get ten for it, and lose more of them. There may be no next ACK, as D_j waits for us while the writer waits for D_j: one
- * octet goes, which D_j answers. Where D_j lacks a good part of the segment, it goes as it is: our stack would slow down for
- * each such hole, and so would the writer.
+ * octet goes, which D_j answers.
  *
  * In these three, unless switched off, data that goes really has the step bit: D_j takes copies only as long as it does,
  * since without a program here its early ACKs would be thrown away.
@@ -150,21 +149,20 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
   return p->length ? go_anew(skb) : TC_ACT_OK;
 }
 
-/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. So does a longer one of which
- * D_j lacks one part of MR_HOLE_PARTS or more: a quarter or so, as a frame touches four units and is three long. */
+/* Octets of a segment with a hole that goes really at once: two frames of Ethernet. */
 #define MR_HOLE_MOST 2920
-#define MR_HOLE_PARTS 3
 
 enum snd_verdict { SND_REAL, SND_HOLE, SND_AGAIN, SND_VIRTUAL, SND_ASKS, SND_HAS, SND_REPEAT, SND_GAP };
 
-/* How many units of [seq, end) are of copies that got lost. */
-static always_inline __u32 snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
-  __u32 until = end, lost = 0;
+/* Whether a hole in [seq, end) tells of a copy that got lost. */
+static always_inline int snd_lost(const struct mr_snd *s, __u32 seq, __u32 end) {
+  __u32 until = end;
   if (s->have_again && (__s32)(ms_of(s->seen_ns) - s->again_ms) < MR_AGAIN_MS) {
     until = earlier(end, s->again_from & ~(MR_UNIT - 1));
-    lost = ranges_lacking(s, later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1)), end);
+    __u32 from = later(seq, (s->again_to + MR_UNIT - 1) & ~(MR_UNIT - 1));
+    if (ranges_hole(s, from, end)) return 1;
   }
-  return lost + ranges_lacking(s, seq, until);
+  return ranges_hole(s, seq, until);
 }
 
 static always_inline struct mr_repeat *snd_last(struct mr_snd *s, __u32 seq) {
@@ -194,10 +192,9 @@ static always_inline enum snd_verdict snd_judge(struct mr_snd *s, const struct p
   if (p->flags & TCP_CWR) return fresh ? SND_REAL : SND_AGAIN;
   if (!after(end, s->acked)) return fresh ? SND_VIRTUAL : SND_HAS;
   if (fresh) {
-    __u32 lost = snd_lost(s, seq, end);
-    if (lost) {
+    if (snd_lost(s, seq, end)) {
       int later = s->in_step && s->state != MR_SND_REAL && !p->off && p->length > MR_HOLE_MOST;
-      return later && MR_HOLE_PARTS * MR_UNIT * lost < p->length ? SND_ASKS : SND_HOLE;
+      return later ? SND_ASKS : SND_HOLE;
     }
     int copied = s->state == MR_SND_VIRTUAL || (s->state == MR_SND_RECOVERY && s->in_step);
     int unsent = copied && !p->off && !(p->flags & TCP_FIN);

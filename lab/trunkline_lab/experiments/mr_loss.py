@@ -54,8 +54,8 @@ def run(options: Options) -> Result:
     compare(result, size, tcp[0.0], ours)
     result.notes.append(
         f"{size} bytes, {RUNS} writes of each kind, medians; links of {RATE_BIT_S / 1e6:g} Mbit/s; each copy is "
-        "dropped with this probability where it comes to its host, by a filter of the kernel's. A relay sends a "
-        f"super-segment whole where a quarter of it got lost; they have {tuning.SUPER_SEGMENT_BYTES >> 10} KiB at most here"
+        "dropped with this probability where it comes to its host, by a filter of the kernel's. Super-segments have "
+        f"{tuning.SUPER_SEGMENT_BYTES >> 10} KiB at most"
     )
     return result
 

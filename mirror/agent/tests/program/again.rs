@@ -145,34 +145,6 @@ fn a_hole_beside_what_is_said_again_is_a_copys_loss() {
     assert_eq!(r.down.counted(Counter::RealHole), 1);
 }
 
-/// Of a long segment that is on its way again one frame more was lost: it does not go whole.
-#[test]
-fn what_is_said_again_makes_no_segment_go_whole() {
-    let mut r = relay(
-        confirmed(bench_or_skip!(), false, Numbers::default()),
-        false,
-    );
-    for at in 0..16 {
-        r.comes(1_024 * at, 1_024);
-    }
-    let told = r.down.sack(0, &[(8_192, 9_728), (10_752, 16_384)]).step();
-    r.down.hear(told);
-    for at in 0..8 {
-        r.comes(1_024 * at, 1_024);
-    }
-    assert!(!r.goes(0, 15_360));
-    let mut r = relay(
-        confirmed(bench_or_skip!(), false, Numbers::default()),
-        false,
-    );
-    for at in 0..16 {
-        r.comes(1_024 * at, 1_024);
-    }
-    let told = r.down.sack(0, &[(8_192, 9_728), (10_752, 16_384)]).step();
-    r.down.hear(told);
-    assert!(r.goes(0, 15_360));
-}
-
 /// The copy of what was said again was lost, too, or what lies between two such ranges was: the next replica would have told
 /// of it by now.
 #[test]
