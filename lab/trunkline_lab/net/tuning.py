@@ -14,7 +14,7 @@ CONGESTION_CONTROL = "cubic"
 # Buffers that hold what a writer has in flight at once, and windows within the 16 MiB that mirroring keeps account of;
 # F-RTO would take a replica's second copy for a false alarm.
 SYSCTLS = {"tcp_rmem": "4096 8388608 16777216", "tcp_wmem": "4096 1048576 33554432", "tcp_frto": "0"}
-# Where copies get lost, a relay's stack halves what it sends at once; of eleven frames it loses less than of the kernel's 44.
+# Where copies get lost, a relay halves what it sends at once: of eleven frames it loses less than of the kernel's 44.
 SUPER_SEGMENT_BYTES = 16 << 10
 
 

@@ -11,10 +11,12 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from .. import report
+from .. import fuzz, report
+from . import attacks
 from .count import Count
 from .side_by_side import Ended, Task, run
 from .stages import MATRIX, STAGES
@@ -54,8 +56,20 @@ def main(arguments: argparse.Namespace) -> int:
         rows += [_row(Took(f"  {step.name}", step.wall_s, step.cpu_s)) for step in steps]
     cpu_s = sum(one.cpu_s for one in ended.values())
     rows.append(_row(Took("in all", time.monotonic() - began, cpu_s), total))
-    print("\n" + "\n".join([*total.notes, "", report.table(rows), "", total.line()]))
+    notes = [*attacks.report(total.passing), *total.notes, *_left_out(wanted)]
+    print("\n" + "\n".join([*notes, "", report.table(rows), "", total.line()]))
     return 1 if total.failed else 0
+
+
+def _left_out(wanted: Sequence[str]) -> list[str]:
+    """What a run of all but the long matrices leaves to them."""
+    if set(wanted) != set(STAGES):
+        return []
+    targets = len(fuzz.targets()) + len(fuzz.java_targets())
+    return [
+        f"left to make test-all: {', '.join(MATRIX)}",
+        f"fuzz: {targets} targets, a minute of each by make test ONLY=fuzz",
+    ]
 
 
 def _at_once() -> int:

@@ -13,13 +13,17 @@ from .. import hadoop_tests
 
 @dataclass
 class Count:
-    """Test cases of a stage, and why some did not run or did not pass; `failing` are those that have a name."""
+    """Test cases of a stage, and why some did not run or did not pass.
+
+    `failing` and `passing` are those that have a name.
+    """
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
     failing: list[str] = field(default_factory=list)
+    passing: list[str] = field(default_factory=list)
 
     def add(self, other: Count) -> None:
         self.passed += other.passed
@@ -27,6 +31,7 @@ class Count:
         self.skipped += other.skipped
         self.notes += other.notes
         self.failing += other.failing
+        self.passing += other.passing
 
     def line(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -56,17 +61,17 @@ def of_junit(reports: Iterable[Path], command: str, status: int) -> Count:
             if case.find("failure") is not None or case.find("error") is not None:
                 count.add(failed_case(label))
             elif case.find("flakyFailure") is not None or case.find("flakyError") is not None:
-                count.add(Count(passed=1, notes=[f"{hadoop_tests.PASSED_AGAIN}: {label}"]))
+                count.add(Count(passed=1, notes=[f"{hadoop_tests.PASSED_AGAIN}: {label}"], passing=[label]))
             elif (skip := case.find("skipped")) is not None:
                 why = skip.get("message") or "no reason given"
                 count.add(Count(skipped=1, notes=[f"skipped: {label}: {why}"]))
             else:
-                count.passed += 1
+                count.add(Count(passed=1, passing=[label]))
     return _with_status(count, command, status)
 
 
 _CARGO_SUM = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
-_CARGO_CASE = re.compile(r"^test (\S+)(?: - .*?)? \.\.\. (FAILED|ignored(?:, .*)?)$")
+_CARGO_CASE = re.compile(r"^test (\S+)(?: - .*?)? \.\.\. (ok|FAILED|ignored(?:, .*)?)$")
 
 
 def of_cargo(lines: Iterable[str], command: str, status: int) -> Count:
@@ -80,6 +85,8 @@ def of_cargo(lines: Iterable[str], command: str, status: int) -> Count:
             name, outcome = found.groups()
             if outcome == "FAILED":  # in the sum already
                 count.add(Count(notes=[f"failed: {name}"], failing=[name]))
+            elif outcome == "ok":
+                count.passing.append(name)
             else:
                 count.notes.append(f"skipped: {name}: {outcome}")
     return _with_status(count, command, status)
