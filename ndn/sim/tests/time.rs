@@ -387,6 +387,9 @@ fn narrow_uplinks_cost_what_the_lab_says() {
         let found = over_a_switch(50e6, 100e6, 100e6, &[&copies(&one), &copies(&other)]);
         // The lab's is the median of both, of which one may be done before the other.
         let share = both[1] / found;
-        assert!((0.75..=1.046).contains(&share), "two writers' copies: {share}");
+        assert!(
+            (0.75..=1.046).contains(&share),
+            "two writers' copies: {share}"
+        );
     }
 }
