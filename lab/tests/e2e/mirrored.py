@@ -103,17 +103,22 @@ class Mirrored(Bed):
         programs know of it.
         """
         assert self.center.controller is not None
-        controller, block = self.center.controller, replicas.blocks(self.cluster, path)[-1]
+        controller, [*_, block] = self.center.controller, replicas.blocks(self.cluster, path)
         number = int(block.name.removeprefix("blk_"))
-        relays = [datanode.host for datanode in block.pipeline[:-1]]
+
+        def end(of: dict) -> str:
+            return f"{of['address']}:{of['port']}"
 
         def all_there() -> bool:
             rows = [row for row in controller.mirrors() if row["block"] == number]
             newest = max(rows, key=lambda row: row["generation"], default=None)
             if newest is None or newest["state"] != "armed" or newest["head"] is None or newest["generation"] < since:
                 return False
-            flows = [self.agents.status(host)["flows"] for host in relays]
-            return all(any(flow["side"] == "send" for flow in of_host) for of_host in flows)
+            # Not the NameNode's locations: of a block that is written it may name one that has died.
+            wanted = {(end(hop["source"]), end(hop["destination"])) for hop in newest["hops"] if hop["position"] > 1}
+            hosts = self.center.topology.roles.datanodes
+            flows = [flow for host in hosts for flow in self.agents.status(host)["flows"]]
+            return wanted <= {(flow["source"], flow["target"]) for flow in flows if flow["side"] == "send"}
 
         wait_until(f"the mirror of {path}", all_there, timeout_s)
 
