@@ -128,7 +128,7 @@ impl NameNode {
         }
         let parts = escaped_path(path);
         let query = format!("{parts}?op={question}&user.name={}{more}", self.user);
-        let (mut silent, mut not_understood) = (Vec::new(), None);
+        let (mut silent, mut not_understood, mut login) = (Vec::new(), None, None);
         for n in 0..self.addresses.len() {
             match self.ask_at(&self.addresses[n], &query) {
                 Ok(answer) => {
@@ -140,23 +140,23 @@ impl NameNode {
                     self.addresses[..=n].rotate_right(1);
                     return Ok(None);
                 }
-                // What was told before the cluster asked for a login is not served on, either.
-                Err(Failed::Login) => {
-                    let address = &self.addresses[n];
-                    tracing::warn!(
-                        path,
-                        address,
-                        "NameNode asks for a login; only clusters without Kerberos can be published"
-                    );
-                    self.addresses[..=n].rotate_right(1);
-                    return Ok(None);
-                }
-                // That may be no NameNode at all; another one is asked.
+                // These may be no NameNodes at all; another one is asked.
+                Err(Failed::Login) => login = login.or(Some(n)),
                 Err(Failed::Path(why)) => not_understood = not_understood.or(Some(why)),
                 Err(Failed::Silent(why)) => {
                     silent.push(format!("NameNode at {}: {why}", self.addresses[n]));
                 }
             }
+        }
+        if let Some(n) = login {
+            // What was told before the cluster asked for a login is not served on, either.
+            let address = &self.addresses[n];
+            tracing::warn!(
+                path,
+                address,
+                "NameNode asks for a login; only clusters without Kerberos can be published"
+            );
+            return Ok(None);
         }
         Err(match not_understood {
             Some(why) => Trouble::Path(why),

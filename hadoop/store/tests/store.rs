@@ -383,6 +383,19 @@ fn what_asks_for_a_login_is_served_no_more() {
     assert!(eventually(gone), "what was told before is still served");
 }
 
+/// One of two addresses is of something else that has a login: the NameNode at the other tells.
+#[test]
+fn a_login_at_one_address_hides_no_namenode_at_another() {
+    let file = Hdfs::of(&[600]);
+    let other = Server::start(Box::new(|_| (401, String::from("<html>"))));
+    let told = file.clone();
+    let server = Server::start(Box::new(move |query| told.answer(query)));
+    let mut bench = Bench::new(vec![other.address.clone(), server.address.clone()]);
+    bench.have(&file);
+    let told = bench.told("/cluster/f");
+    assert_eq!(bench.read(&told, true), file.bytes());
+}
+
 #[test]
 fn the_active_one_of_two_namenodes_is_found_again() {
     let file = Hdfs::of(&[600]);

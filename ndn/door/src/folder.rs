@@ -8,6 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderValue, LOCATION};
 use ndn_packet::Name;
 use ndn_repo::RepoError;
+use percent_encoding::{CONTROLS, utf8_percent_encode};
 use tokio::task::spawn_blocking;
 
 use crate::reply::{Reply, internal, nothing, refused, reply};
@@ -36,7 +37,8 @@ pub fn add_slash(
     if !is_folder(shelf, name)? {
         return Ok(None);
     }
-    let query = query.map(|query| format!("?{}", in_ascii(query)));
+    // The parser of requests lets pass what is beyond ASCII, which no header may have.
+    let query = query.map(|query| format!("?{}", utf8_percent_encode(query, CONTROLS)));
     let to = format!("/files{}{}", slashed(name), query.unwrap_or_default());
     Ok(Some(redirect(StatusCode::PERMANENT_REDIRECT, &to)))
 }
@@ -53,15 +55,6 @@ pub(crate) fn slashed(name: &Name) -> String {
     }
 }
 
-/// A query without what is beyond ASCII, which the parser of requests lets pass and no header may have.
-fn in_ascii(query: &str) -> String {
-    let each = |byte: u8| match byte.is_ascii() {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    query.bytes().map(each).collect()
-}
-
 fn redirect(status: StatusCode, to: &str) -> Reply {
     // A name's URI and a query that was parsed and escaped are printable ASCII.
     let Ok(location) = HeaderValue::from_str(to) else {
@@ -70,15 +63,4 @@ fn redirect(status: StatusCode, to: &str) -> Reply {
     let mut reply = reply(status, "text/plain; charset=utf-8", format!("see {to}\n"));
     reply.headers_mut().insert(LOCATION, location);
     reply
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_in_a_header_is_ascii() {
-        assert_eq!(in_ascii("show&text=a%20b"), "show&text=a%20b");
-        assert_eq!(in_ascii("text=grün"), "text=gr%C3%BCn");
-    }
 }

@@ -212,6 +212,7 @@ fn a_folder_without_its_last_slash_leads_to_the_page() {
         ("/files/data", "/data/"),
         ("/files/data?q=1&x=%2F", "/data/?q=1&x=%2F"),
         ("/files/data/a%20b?show", "/data/a%20b/?show"),
+        ("/files/data?text=grün", "/data/?text=gr%C3%BCn"),
         ("/files/data/%61%20b", "/data/a%20b/"),
         (
             "/files/data/a%20b/%0d%0aSet-Cookie:%20x",
