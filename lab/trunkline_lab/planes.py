@@ -106,9 +106,13 @@ def _with_plugin(name: str, own: Callable[[str, str], Properties], directory: Pa
     return Plane(name, [paths.built(paths.PLUGIN_JAR)], properties)
 
 
+# A plane by its name, and the router between hosts, started, where it has one.
+SetUp = Callable[[str, Stage, Path, Loopback, int], tuple[Plane, Router | None]]
+
+
 def set_up(
     name: str, stage: Stage, directory: Path, loopback: Loopback, cache_bytes: int
-) -> tuple[Plane, LoopbackRouter | None]:
+) -> tuple[Plane, Router | None]:
     """The plane `name`, and its router, started, where it has one; raises ValueError for a name that is none."""
     if name in ("ndn", NDN_LOCAL):
         router = LoopbackRouter(stage, directory, loopback, cache_bytes, local=name == NDN_LOCAL)

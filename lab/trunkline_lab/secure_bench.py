@@ -1,8 +1,9 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. By name it is done twice: by TCP to the router, as between hosts, and by its Unix socket ("local"). What is got
-has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files
-is read by name, protected and not: each block costs an exchange of its own before its first byte.
+cluster. By name it is done three times: by TCP to the router, as between hosts, by its Unix socket ("local"), and with
+a router on each host and TLS between them ("hosts"), of which no open cluster is held against it. What is got has just
+been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by
+name, protected and not: each block costs an exchange of its own before its first byte.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import paths, payload, planes, transfer
+from . import host_routers, paths, payload, planes, transfer
 from .cluster import Properties
 from .figures import Figure
 from .say import say
@@ -26,6 +27,7 @@ DATANODES = 4
 WARM_UPS = 4  # not counted; JVMs compile in them
 SMALL_FILES, SMALL_BYTES = 1000, 16 << 10
 SMALL_WARM_UPS = 2
+NDN_HOSTS = "ndn-hosts"
 ENCRYPTED: Properties = {
     "dfs.block.access.token.enable": "true",
     "dfs.encrypt.data.transfer": "true",
@@ -45,13 +47,16 @@ class Case:
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
 SEALED_LOCAL, OPEN_LOCAL = Case("sealed local", "sealed-local"), Case("open local", "open-local")
-OURS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
+SEALED_HOSTS = Case("sealed hosts", "sealed-hosts")
+PAIRS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
+OURS = (*PAIRS, SEALED_HOSTS)
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
     "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
     "open": ("ndn", {}),
     "sealed-local": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
     "open-local": (planes.NDN_LOCAL, {}),
+    "sealed-hosts": (NDN_HOSTS, ENCRYPTED | planes.RESOLVER),
 }
 
 
@@ -86,14 +91,19 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
         Case("encrypted", "encrypted", planes.tuned_alike("ndn")),
         Case("encrypted default", "encrypted"),
     )
-    cases = (*peers, *OURS, *OURS.values())
+    cases = (*peers, *OURS, *PAIRS.values())
     puts: dict[str, list[transfer.Cost]] = defaultdict(list)
     gets: dict[str, list[transfer.Cost]] = defaultdict(list)
     with ExitStack() as stack:
         rigs = {
             name: stack.enter_context(
                 transfer.rig(
-                    plane, directory / f"secure-{name}", datanodes=DATANODES, cache_bytes=256 << 20, extra=extra
+                    plane,
+                    directory / f"secure-{name}",
+                    datanodes=DATANODES,
+                    cache_bytes=256 << 20,
+                    extra=extra,
+                    set_up=host_routers.set_up if plane == NDN_HOSTS else planes.set_up,
                 )
             )
             for name, (plane, extra) in CLUSTERS.items()
@@ -117,7 +127,7 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
                 if number > 0:
                     puts[case.label].append(put)
                     gets[case.label].append(get)
-        small = _small_files({case: rigs[case.cluster] for case in (*OURS, *OURS.values())}, directory, runs)
+        small = _small_files({case: rigs[case.cluster] for pair in PAIRS.items() for case in pair}, directory, runs)
     yield from figures("put.r3", PUT_PEERS, puts, runs)
     yield from figures("get", GET_PEERS, gets, runs)
     yield from figures("small_files", SMALL_PEERS, small, runs)
@@ -154,10 +164,12 @@ def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> 
 
 def figures(work: str, peers: Sequence[Peer], costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
     """Medians of what is sealed over each of the peers, and what both are."""
-    for ours, open_case in OURS.items():
+    for ours in OURS:
         for peer in peers:
-            held = replace(peer, label=open_case.label) if peer.words == OPEN_CLUSTER else peer
-            yield from _figures(f"{PREFIX}{work}", ours, held, costs, runs)
+            if peer.words != OPEN_CLUSTER:
+                yield from _figures(f"{PREFIX}{work}", ours, peer, costs, runs)
+            elif ours in PAIRS:
+                yield from _figures(f"{PREFIX}{work}", ours, replace(peer, label=PAIRS[ours].label), costs, runs)
 
 
 def _figures(prefix: str, case: Case, peer: Peer, costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:

@@ -166,21 +166,27 @@ class Rig:
 
 @contextmanager
 def rig(
-    plane_name: str, directory: Path, *, datanodes: int, cache_bytes: int, extra: Properties | None = None
+    plane_name: str,
+    directory: Path,
+    *,
+    datanodes: int,
+    cache_bytes: int,
+    extra: Properties | None = None,
+    set_up: planes.SetUp = planes.set_up,
 ) -> Iterator[Rig]:
-    """Starts a cluster on a plane (planes.NAMES, NDN_LOCAL); ends it, and removes its data, however it is left."""
+    """Starts a cluster on a plane, as `set_up` has it; ends it, and removes its data, however it is left."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     loopback = pick_loopback()
     try:
         with Stage(directory / "logs") as stage:
-            plane, router = planes.set_up(plane_name, stage, directory, loopback, cache_bytes)
+            plane, router = set_up(plane_name, stage, directory, loopback, cache_bytes)
             cluster = Cluster(stage, directory, loopback.site(datanodes), plane, extra=extra)
             say(f"{plane_name}: starting a NameNode and {datanodes} DataNodes")
             cluster.start()
             addresses = dict(cluster.hosts)
             if router:
-                addresses[router.address] = "router"
+                addresses[loopback.address(planes.ROUTER_ADDRESS)] = "router"
             with HostBytes(loopback.cidr, addresses, cluster.processes) as meter:
                 yield Rig(cluster, meter, [router] if router else [])
     finally:

@@ -184,6 +184,16 @@ def _miri() -> Count:
     return Step("miri", sanitizers.MIRI).as_check()
 
 
+def _asan() -> Count:
+    """Unit tests of the crates with `unsafe` in them, watched by AddressSanitizer."""
+    if sanitizers.nightly_missing():
+        Step("asan", sanitizers.INSTALL_NIGHTLY, quiet=True)
+    if lack := sanitizers.nightly_missing():
+        return Count(skipped=1, notes=[f"skipped: asan: {lack}"])
+    step = Step("asan", sanitizers.ASAN)
+    return of_cargo(step.lines, step.command, step.status)
+
+
 def _deny() -> Count:
     """Licences, sources and advisories of the crates; where no newer advisories can be had, by the stored ones."""
     if not deny.PROGRAM.exists():
@@ -242,12 +252,17 @@ def _verbs() -> Count:
 
 
 def _e2e() -> Count:
-    return _pytest("e2e", "e2e", "lab/tests/e2e")
+    return _pytest("e2e", "e2e and not matrix", "lab/tests/e2e")
 
 
 def _mirror_faults() -> Count:
     """What goes wrong while blocks are mirrored, on clusters in namespaces; the shortest of it is in `e2e`."""
     return _pytest("mirror-faults", "matrix", "lab/tests/e2e/test_mirror_faults.py")
+
+
+def _certificates() -> Count:
+    """What goes wrong with the certificates of routers while blocks are written."""
+    return _pytest("certificates", "matrix", "lab/tests/e2e/test_host_routers.py")
 
 
 def _e2e_in(hadoop: str) -> Count:
@@ -320,9 +335,11 @@ MATRIX: dict[str, Stage] = {
     },
     "fuzz": Stage(_fuzz, ("build",)),
     "miri": Stage(_miri),
+    "asan": Stage(_asan),
     "deny": Stage(_deny),
     "hadoop-secure": Stage(partial(_hadoop, "ndn", stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
+    "certificates": Stage(_certificates, ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
 }

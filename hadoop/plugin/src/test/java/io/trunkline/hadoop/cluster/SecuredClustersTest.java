@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.trunkline.hadoop.RecordingProxy;
 import io.trunkline.hadoop.StockBytes;
@@ -16,13 +17,18 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.transport.DataNodeRecord;
+import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
 import java.net.URI;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
@@ -41,11 +47,13 @@ import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier.AccessMode;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.security.SecurityUtil;
 import org.apache.hadoop.security.token.Token;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Stock clusters with block tokens, SASL and encryption: what goes by name stays secured. */
 @Timeout(300)
@@ -386,5 +394,52 @@ class SecuredClustersTest {
         allElseWorks(cluster);
       }
     }
+  }
+
+  /**
+   * The older way, by jsvc: who listens below port 1024 is root, so stock code does no handshake
+   * there, whatever its configuration. By name each connection is secured by the block's token.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void kerberosAndPortsOfRoot(boolean resolver) throws Exception {
+    Configuration[] dataNodes = portsOfRoot(3);
+    try (TestKdc kdc = new TestKdc()) {
+      Configuration conf = tokens();
+      kdc.login(conf);
+      if (resolver) {
+        conf.set(
+            "dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
+      }
+      try (TestCluster cluster = new TestCluster(conf, dataNodes.length, dataNodes)) {
+        for (DataNode dataNode : cluster.mini().getDataNodes()) {
+          assertTrue(SecurityUtil.isPrivilegedPort(dataNode.getXferPort()));
+        }
+        putGoesByName(cluster);
+        allElseWorks(cluster);
+      }
+    }
+  }
+
+  /** DataNodes whose ports are below 1024; where this user may not have them, the test is skipped. */
+  private static Configuration[] portsOfRoot(int count) throws IOException {
+    Deque<Integer> free = new ArrayDeque<>();
+    for (int port = 1023; port >= 600 && free.size() < 2 * count; port--) {
+      try (ServerSocket socket = new ServerSocket()) {
+        socket.bind(new InetSocketAddress("127.0.0.1", port));
+        free.add(port);
+      } catch (BindException taken) {
+        // The next one.
+      }
+    }
+    assumeTrue(free.size() == 2 * count, "only root may listen below port 1024");
+    Configuration[] dataNodes = new Configuration[count];
+    for (int i = 0; i < count; i++) {
+      dataNodes[i] = new Configuration(false);
+      dataNodes[i].set("dfs.datanode.address", "127.0.0.1:" + free.remove());
+      dataNodes[i].set("dfs.datanode.http.address", "127.0.0.1:" + free.remove());
+      dataNodes[i].set("dfs.datanode.ipc.address", "127.0.0.1:0");
+    }
+    return dataNodes;
   }
 }

@@ -57,6 +57,7 @@ final class TestCluster implements AutoCloseable {
         new MiniDFSCluster.Builder(conf, base.toFile()).numDataNodes(dataNodes).format(format);
     if (overlays.length > 0) {
       builder.dataNodeConfOverlays(overlays);
+      builder.checkDataNodeAddrConfig(overlays[0].get("dfs.datanode.address") != null);
     }
     MiniDFSCluster started = builder.build();
     started.waitActive();

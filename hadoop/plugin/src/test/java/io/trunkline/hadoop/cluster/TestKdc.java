@@ -23,6 +23,12 @@ final class TestKdc implements AutoCloseable {
   /** Has a cluster with block tokens use it, and protect data connections by SASL. */
   void secure(Configuration conf, String qop) {
     conf.set("dfs.trustedchannel.resolver.class", TrunklineTrustedChannelResolver.class.getName());
+    conf.set("dfs.data.transfer.protection", qop);
+    login(conf);
+  }
+
+  /** Has a cluster with block tokens use it, and nothing protect data connections. */
+  void login(Configuration conf) {
     conf.set("hadoop.security.authentication", "kerberos");
     for (String daemon : new String[] {"namenode", "datanode"}) {
       conf.set("dfs." + daemon + ".kerberos.principal", "hdfs/localhost@" + kdc.getRealm());
@@ -30,7 +36,6 @@ final class TestKdc implements AutoCloseable {
     }
     conf.set("dfs.web.authentication.kerberos.principal", "HTTP/localhost@" + kdc.getRealm());
     conf.set("dfs.web.authentication.kerberos.keytab", keytab.getPath());
-    conf.set("dfs.data.transfer.protection", qop);
     // Web pages without TLS.
     conf.setBoolean("ignore.secure.ports.for.testing", true);
     UserGroupInformation.setConfiguration(conf);
