@@ -16,13 +16,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes the JVM's counters to a file: soon after something has ended, when the JVM does, and every
- * few seconds where they have changed by themselves, as memory that is given back. A reader never
- * sees half a file.
+ * Writes the JVM's counters to a file: soon after something has ended, once a second where much
+ * does, when the JVM ends, and every few seconds where they have changed by themselves, as memory
+ * that is given back. A reader never sees half a file.
  */
 public final class StatsFile {
   private static final Logger LOG = LoggerFactory.getLogger(StatsFile.class);
-  private static final long DELAY_MS = 50;
+
+  /** So long nothing has ended when it is written, but no longer than the limit after a change. */
+  private static final long QUIET_MS = 50;
+
+  private static final long LIMIT_MS = 1000;
+
   private static final long PERIOD_MS = 10_000;
 
   /** Below that of file systems, so that what they write as they close is counted. */
@@ -41,6 +46,10 @@ public final class StatsFile {
   private final Path path;
   private final Path part;
   private final AtomicBoolean due = new AtomicBoolean();
+
+  /** By {@link System#nanoTime}. */
+  private volatile long changedAt;
+
   private String written = "";
   private boolean failing;
 
@@ -111,13 +120,26 @@ public final class StatsFile {
   }
 
   private void writeSoon() {
+    long now = System.nanoTime();
+    changedAt = now;
     if (due.compareAndSet(false, true)) {
-      WRITER.schedule(this::write, DELAY_MS, TimeUnit.MILLISECONDS);
+      WRITER.schedule(() -> writeWhenQuiet(now), QUIET_MS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  /** A client that writes many small files is not kept busy by this one. */
+  private void writeWhenQuiet(long dueSince) {
+    long now = System.nanoTime();
+    long quietMs = TimeUnit.NANOSECONDS.toMillis(now - changedAt);
+    if (quietMs >= QUIET_MS || TimeUnit.NANOSECONDS.toMillis(now - dueSince) >= LIMIT_MS) {
+      due.set(false);
+      write();
+    } else {
+      WRITER.schedule(() -> writeWhenQuiet(dueSince), QUIET_MS - quietMs, TimeUnit.MILLISECONDS);
     }
   }
 
   private synchronized void write() {
-    due.set(false);
     String json = TransferStats.get().json();
     if (json.equals(written)) {
       return;

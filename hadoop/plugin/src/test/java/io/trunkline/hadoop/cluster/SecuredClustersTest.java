@@ -421,7 +421,9 @@ class SecuredClustersTest {
     }
   }
 
-  /** DataNodes whose ports are below 1024; where this user may not have them, the test is skipped. */
+  /**
+   * DataNodes whose ports are below 1024; where this user may not have them, the test is skipped.
+   */
   private static Configuration[] portsOfRoot(int count) throws IOException {
     Deque<Integer> free = new ArrayDeque<>();
     for (int port = 1023; port >= 600 && free.size() < 2 * count; port--) {
