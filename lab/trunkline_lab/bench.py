@@ -317,7 +317,9 @@ def main(arguments: argparse.Namespace) -> int:
         mirror_bench.SETUP_PREFIXES: mirror_bench.setup,
         (mirror_bench.PREFIX,): lambda: mirror_bench.measure(runs),
     }
-    # It explains a property that is set, and takes its time: only when it is asked for by name.
+    # What takes its time and explains a property, or is another set-up: only when it is asked for by name.
+    if wanted.startswith(secure_bench.HOSTS_PREFIX.removesuffix(".")):
+        groups = {(secure_bench.HOSTS_PREFIX,): lambda: secure_bench.measure_hosts(size, runs)}
     if wanted.startswith("hdfs.packets"):
         groups = {("hdfs.packets.",): lambda: packet_sweep.measure(size, runs, wanted)}
     chosen = {
@@ -326,7 +328,9 @@ def main(arguments: argparse.Namespace) -> int:
         if any(prefix.startswith(wanted) or wanted.startswith(prefix) for prefix in prefixes)
     }
     if not chosen:
-        known = ", ".join([prefix for prefixes in groups for prefix in prefixes] + ["hdfs.packets."])
+        known = ", ".join(
+            [prefix for prefixes in groups for prefix in prefixes] + ["hdfs.packets.", secure_bench.HOSTS_PREFIX]
+        )
         raise ValueError(f"ONLY={wanted}: no figure begins so; they begin with {known}")
     found, failed = measured(chosen, wanted)
     if not found and not failed:

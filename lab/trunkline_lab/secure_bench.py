@@ -1,9 +1,11 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. By name it is done three times: by TCP to the router, as between hosts, by its Unix socket ("local"), and with
-a router on each host and TLS between them ("hosts"), of which no open cluster is held against it. What is got has just
-been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by
-name, protected and not: each block costs an exchange of its own before its first byte.
+cluster. By name it is done twice: by TCP to the router, as between hosts, and by its Unix socket ("local"). What is got
+has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files
+is read by name, protected and not: each block costs an exchange of its own before its first byte.
+
+Asked for by name alone: the same puts and gets with a router on each host, and TLS between them and their rack's
+("hosts").
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import shutil
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from .figures import Figure
 from .say import say
 
 PREFIX = "secure."
+HOSTS_PREFIX = "secure.hosts."
 REPLICATION = 3
 DATANODES = 4
 WARM_UPS = 4  # not counted; JVMs compile in them
@@ -47,9 +50,8 @@ class Case:
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
 SEALED_LOCAL, OPEN_LOCAL = Case("sealed local", "sealed-local"), Case("open local", "open-local")
-SEALED_HOSTS = Case("sealed hosts", "sealed-hosts")
-PAIRS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
-OURS = (*PAIRS, SEALED_HOSTS)
+SEALED_HOSTS = Case("sealed", "sealed-hosts")
+OURS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
     "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
@@ -81,59 +83,85 @@ GET_PEERS = (Peer("encrypted", TUNED_ALIKE, 0.75, 0.95),)
 SMALL_PEERS = (Peer("open", OPEN_CLUSTER, 1.10, 1.10),)
 
 
+Costs = dict[str, list[transfer.Cost]]
+
+
 def measure(size: int, runs: int) -> Iterator[Figure]:
-    """Puts and gets of one file by turns; all clusters stand at once, only one works."""
-    directory = paths.OUT / "bench"
-    directory.mkdir(parents=True, exist_ok=True)
-    source, copy = directory / "input", directory / "copy"
-    payload.make(source, size)
-    peers = (
-        Case("encrypted", "encrypted", planes.tuned_alike("ndn")),
-        Case("encrypted default", "encrypted"),
-    )
-    cases = (*peers, *OURS, *PAIRS.values())
-    puts: dict[str, list[transfer.Cost]] = defaultdict(list)
-    gets: dict[str, list[transfer.Cost]] = defaultdict(list)
-    with ExitStack() as stack:
-        rigs = {
-            name: stack.enter_context(
-                transfer.rig(
-                    plane,
-                    directory / f"secure-{name}",
-                    datanodes=DATANODES,
-                    cache_bytes=256 << 20,
-                    extra=extra,
-                    set_up=host_routers.set_up if plane == NDN_HOSTS else planes.set_up,
-                )
-            )
-            for name, (plane, extra) in CLUSTERS.items()
-        }
-        for number in range(1 - WARM_UPS, runs + 1):
-            for turn in range(len(cases)):  # each is first as often as last
-                case = cases[(turn + number) % len(cases)]
-                say(f"secure {case.label}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
-                rig = rigs[case.cluster]
-                put = rig.put(source, "/file", REPLICATION, properties=case.properties, counts=number > 0)
-                transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts)
-                if case in OURS and not put.client("secured_connections"):
-                    raise RuntimeError(f"{case.label}: no connection of the client was secured")
-                copy.unlink(missing_ok=True)
-                get = rig.get("/file", copy, properties=case.properties, counts=number > 0)
-                if doubts := transfer.doubts_of_read(rig.plane, get, size):
-                    raise RuntimeError(f"{case.label}: {'; '.join(doubts)}")
-                if number in (1, runs) and payload.sha256(copy) != payload.sha256(source):
-                    raise RuntimeError(f"{case.label}: the bytes read are not the bytes written")
-                rig.remove("/file")
-                if number > 0:
-                    puts[case.label].append(put)
-                    gets[case.label].append(get)
-        small = _small_files({case: rigs[case.cluster] for pair in PAIRS.items() for case in pair}, directory, runs)
+    """By name with one router; all clusters stand at once, only one works."""
+    cases = (*OURS, *OURS.values())
+    with _rigs(["encrypted", *(case.cluster for case in cases)]) as rigs:
+        puts, gets = _by_turns((*_encrypted(), *cases), rigs, size, runs)
+        small = _small_files({case: rigs[case.cluster] for case in cases}, paths.OUT / "bench", runs)
     yield from figures("put.r3", PUT_PEERS, puts, runs)
     yield from figures("get", GET_PEERS, gets, runs)
     yield from figures("small_files", SMALL_PEERS, small, runs)
 
 
-def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> dict[str, list[transfer.Cost]]:
+def measure_hosts(size: int, runs: int) -> Iterator[Figure]:
+    """By name with a router on each host."""
+    with _rigs(["encrypted", SEALED_HOSTS.cluster]) as rigs:
+        puts, gets = _by_turns((*_encrypted(), SEALED_HOSTS), rigs, size, runs)
+    for work, peers, costs in (("put.r3", PUT_PEERS, puts), ("get", GET_PEERS, gets)):
+        for peer in peers:
+            if peer.words != OPEN_CLUSTER:
+                yield from _figures(f"{HOSTS_PREFIX}{work}", SEALED_HOSTS, peer, costs, runs)
+
+
+def _encrypted() -> tuple[Case, Case]:
+    """Hadoop's own encryption, with packets and buffers as large as ours and as shipped."""
+    tuned = Case("encrypted", "encrypted", planes.tuned_alike("ndn"))
+    return tuned, Case("encrypted default", "encrypted")
+
+
+@contextmanager
+def _rigs(names: Sequence[str]) -> Iterator[dict[str, transfer.Rig]]:
+    """Clusters by their names."""
+    with ExitStack() as stack:
+        rigs = {}
+        for name in names:
+            plane, extra = CLUSTERS[name]
+            rig = transfer.rig(
+                plane,
+                paths.OUT / "bench" / f"secure-{name}",
+                datanodes=DATANODES,
+                cache_bytes=256 << 20,
+                extra=extra,
+                set_up=host_routers.set_up if plane == NDN_HOSTS else planes.set_up,
+            )
+            rigs[name] = stack.enter_context(rig)
+        yield rigs
+
+
+def _by_turns(cases: Sequence[Case], rigs: dict[str, transfer.Rig], size: int, runs: int) -> tuple[Costs, Costs]:
+    """What puts and gets of one file cost, by the cases' labels."""
+    directory = paths.OUT / "bench"
+    source, copy = directory / "input", directory / "copy"
+    payload.make(source, size)
+    puts: Costs = defaultdict(list)
+    gets: Costs = defaultdict(list)
+    for number in range(1 - WARM_UPS, runs + 1):
+        for turn in range(len(cases)):  # each is first as often as last
+            case = cases[(turn + number) % len(cases)]
+            say(f"secure {case.label}: put and get, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
+            rig = rigs[case.cluster]
+            put = rig.put(source, "/file", REPLICATION, properties=case.properties, counts=number > 0)
+            transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts)
+            if case.cluster.startswith("sealed") and not put.client("secured_connections"):
+                raise RuntimeError(f"{case.label}: no connection of the client was secured")
+            copy.unlink(missing_ok=True)
+            get = rig.get("/file", copy, properties=case.properties, counts=number > 0)
+            if doubts := transfer.doubts_of_read(rig.plane, get, size):
+                raise RuntimeError(f"{case.label}: {'; '.join(doubts)}")
+            if number in (1, runs) and payload.sha256(copy) != payload.sha256(source):
+                raise RuntimeError(f"{case.label}: the bytes read are not the bytes written")
+            rig.remove("/file")
+            if number > 0:
+                puts[case.label].append(put)
+                gets[case.label].append(get)
+    return puts, gets
+
+
+def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> Costs:
     """One client reads a folder of small files; what it cost, by the cases' labels."""
     source, copy = directory / "small", directory / "small-copy"
     shutil.rmtree(source, ignore_errors=True)
@@ -147,7 +175,7 @@ def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> 
     for case, rig in rigs.items():
         say(f"secure {case.label}: put of {SMALL_FILES} files of {SMALL_BYTES >> 10} KiB")
         rig.cluster.put(source, "/small", "-t", "4", replication=REPLICATION)
-    costs: dict[str, list[transfer.Cost]] = defaultdict(list)
+    costs: Costs = defaultdict(list)
     for number in range(1 - SMALL_WARM_UPS, runs + 1):
         for case in list(rigs)[:: 1 if number % 2 else -1]:
             say(f"secure {case.label}: small files, {'warm-up' if number < 1 else f'run {number} of {runs}'}")
@@ -162,17 +190,15 @@ def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> 
     return costs
 
 
-def figures(work: str, peers: Sequence[Peer], costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
+def figures(work: str, peers: Sequence[Peer], costs: Costs, runs: int) -> Iterator[Figure]:
     """Medians of what is sealed over each of the peers, and what both are."""
-    for ours in OURS:
+    for ours, open_case in OURS.items():
         for peer in peers:
-            if peer.words != OPEN_CLUSTER:
-                yield from _figures(f"{PREFIX}{work}", ours, peer, costs, runs)
-            elif ours in PAIRS:
-                yield from _figures(f"{PREFIX}{work}", ours, replace(peer, label=PAIRS[ours].label), costs, runs)
+            held = replace(peer, label=open_case.label) if peer.words == OPEN_CLUSTER else peer
+            yield from _figures(f"{PREFIX}{work}", ours, held, costs, runs)
 
 
-def _figures(prefix: str, case: Case, peer: Peer, costs: dict[str, list[transfer.Cost]], runs: int) -> Iterator[Figure]:
+def _figures(prefix: str, case: Case, peer: Peer, costs: Costs, runs: int) -> Iterator[Figure]:
     def median(label: str, what: str) -> float:
         return statistics.median(cost.wall_s if what == "wall" else sum(cost.cpu_s.values()) for cost in costs[label])
 
