@@ -62,13 +62,11 @@ impl Forwarder {
         if matches.is_empty() && !tour.wanted {
             return self.state.count(face, |c| c.dropped_unsolicited += 1);
         }
-        let origin = Origin {
-            from: from.short(),
-            rejecter: match tour.rejecter {
-                0 => self.rejecter(&matches),
-                rejecter => rejecter,
-            },
+        let rejecter = match tour.rejecter {
+            0 => self.rejecter(&matches),
+            rejecter => rejecter,
         };
+        let origin = Origin::new(from.short(), rejecter, self.state.now);
         let freshness = data.freshness().map_or(0, nanos);
         let cached = !packet.no_cache
             && face != INTERNAL_SLOT
@@ -93,7 +91,7 @@ impl Forwarder {
         matches
     }
 
-    /// Who has rejected what came before, of those who wait in these entries, as [`Origin::rejecter`] has it.
+    /// Who has rejected what came before, of those who wait in these entries, as [`Origin::new`] has it.
     pub(crate) fn rejecter(&self, matches: &Matches) -> u32 {
         let mut asked = matches.iter().map(|id| self.state.pit.get(*id));
         asked

@@ -67,7 +67,7 @@ impl Forwarder {
         }
         // Said again while it is pending, it is no other reject.
         let rejects = packet.rejected && !found.is_ok_and(|id| self.state.pit.get(id).rejected);
-        let rejected = rejects.then(|| self.cs.reject(name, from));
+        let rejected = rejects.then(|| self.cs.reject(name, from, self.state.now));
         let doubted = match rejected {
             Some(Rejected::Held(liar)) => self.state.faces.slot(FaceId(liar.into())),
             _ => None,

@@ -6,7 +6,7 @@ use common::client::Client;
 use common::*;
 use ndn_forwarder::mgmt::{Dataset, FaceStatus};
 use ndn_forwarder::{FaceId, StrategyKind};
-use ndn_packet::{NackReason, NetPacket};
+use ndn_packet::{NackReason, NetKind, NetPacket};
 
 /// An Interest whose sender has rejected a Data of this name.
 fn rejecting(uri: &str, nonce: u32) -> NetPacket {
@@ -167,6 +167,38 @@ fn what_came_instead_is_not_taken_for_what_was_rejected() {
     // Who has rejected it as often as it was given means this one.
     assert_eq!(faces(&w.receive(others[1], rejecting("/a/1", 8))), [ups[0]]);
     assert_eq!(rejected(&w, ups[1]), 1);
+}
+
+/// Somebody has rejected an honest Data, answered that himself, and is gone; those who ask are many.
+#[test]
+fn what_a_liar_leaves_in_the_store_does_not_outlast_its_rejects() {
+    let (mut w, planter, ups) = lied_to(StrategyKind::SelfLearning);
+    let [honest, liar, _] = ups;
+    w.receive(planter, rejecting("/a/1", 2));
+    w.receive(liar, data_fresh("/a/1", 1 << 40));
+    for face in [planter, liar] {
+        w.fw.remove_face(w.now, face);
+    }
+    w.sent();
+    let clients = [w.local(), w.local(), w.local()];
+    for round in 0..2 {
+        for (client, n) in clients.into_iter().zip(0..) {
+            let got = w.receive(client, rejecting("/a/1", 10 + 10 * round + n));
+            assert_eq!(faces(&got), [client], "it may not have had it, or lost it");
+        }
+    }
+    let sent = w.receive(clients[0], rejecting("/a/1", 40));
+    assert!(faces(&sent).contains(&honest), "it has had it twice");
+    w.wait(ms(5000));
+    let late = w.local();
+    let sent = w.receive(late, rejecting("/a/1", 50));
+    assert!(faces(&sent).contains(&honest), "whom others have rejected since");
+    w.receive(honest, data_fresh("/a/1", 1000));
+    let got = w.receive(clients[1], interest("/a/1", 60));
+    let NetKind::Data(data) = &got[0].1.packet else {
+        panic!("{got:?}")
+    };
+    assert_eq!(data.freshness(), Some(ms(1000)), "the honest one");
 }
 
 /// 500 names of 50 prefixes that all come from one honest face.

@@ -40,7 +40,7 @@ pub(crate) enum Rejected {
     Unknown,
     /// The one held, from this face ([`Origin::from`]).
     Held(u32),
-    /// One from before, as far as is known: the one held came since, because a downstream had rejected that.
+    /// One from before, as far as is known: the one held came a moment ago, because a downstream had rejected that.
     Earlier,
 }
 
@@ -219,13 +219,13 @@ impl ContentStore {
     }
 
     /// A downstream says that it has rejected a Data of this very name.
-    pub(crate) fn reject(&mut self, name: &HashedName<'_>, downstream: u32) -> Rejected {
+    pub(crate) fn reject(&mut self, name: &HashedName<'_>, downstream: u32, now: u64) -> Rejected {
         let found = self.find_node(name.full(), name.value());
         let Some(id) = found.filter(|&id| self.nodes.get(id).has_data()) else {
             return Rejected::Unknown;
         };
         let origin = &mut self.tree.get_mut(id).origin;
-        match origin.is_rejected_by(downstream) {
+        match origin.is_rejected_by(downstream, now) {
             true => Rejected::Held(origin.from),
             false => Rejected::Earlier,
         }

@@ -55,24 +55,49 @@ pub(super) struct Branch {
 pub(crate) struct Origin {
     /// The face that it came from.
     pub(crate) from: u32,
-    /// The downstream that had rejected the Data before it, or that was the last to be given it after such a reject;
-    /// [`Origin::GIVEN_AGAIN`] when it was given it a second time.
-    pub(crate) rejecter: u32,
+    /// The downstreams that have been given it in answer to a reject, once and again, as bits: two may share one, and
+    /// one of them is then given it less often. None where it came in answer to no reject.
+    given: u32,
+    again: u32,
+    /// When it came, in milliseconds of the forwarder's clock, which begin anew after 49 days.
+    came: u32,
 }
 
 impl Origin {
-    const GIVEN_AGAIN: u32 = 1 << 31;
+    /// So long after a Data has come in answer to a reject, others' rejects may mean the one before it. Whoever got
+    /// that one has rejected it by then; who has made others' bad Data the answer to a reject keeps it there no longer.
+    const SETTLES_MS: u32 = 4000;
+
+    /// From this face, now; `rejecter` is the downstream that had rejected what came before it, or 0.
+    pub(crate) fn new(from: u32, rejecter: u32, now: u64) -> Self {
+        Origin {
+            from,
+            given: if rejecter == 0 { 0 } else { bit(rejecter) },
+            again: 0,
+            came: milliseconds(now),
+        }
+    }
 
     /// A downstream has rejected a Data of this name: whether this is the one. If the Data came in answer to a reject,
     /// the downstream may not have had it, or may have lost it on the way and asks again: it is given it once more.
-    pub(super) fn is_rejected_by(&mut self, downstream: u32) -> bool {
-        if self.rejecter == 0 || self.rejecter == downstream | Self::GIVEN_AGAIN {
+    pub(super) fn is_rejected_by(&mut self, downstream: u32, now: u64) -> bool {
+        let settled = milliseconds(now).wrapping_sub(self.came) >= Self::SETTLES_MS;
+        let downstream = bit(downstream);
+        if self.given == 0 || self.again & downstream != 0 || settled {
             return true;
         }
-        let again = self.rejecter == downstream;
-        self.rejecter = downstream | if again { Self::GIVEN_AGAIN } else { 0 };
+        self.again |= self.given & downstream;
+        self.given |= downstream;
         false
     }
+}
+
+fn bit(face: u32) -> u32 {
+    1 << (face % u32::BITS)
+}
+
+fn milliseconds(now: u64) -> u32 {
+    (now / 1_000_000) as u32
 }
 
 impl Default for Branch {
