@@ -106,7 +106,7 @@ def _with_plugin(name: str, own: Callable[[str, str], Properties], directory: Pa
     return Plane(name, [paths.built(paths.PLUGIN_JAR)], properties)
 
 
-# A plane by its name, and the router between hosts, started, where it has one.
+# Makes a plane by its name, and starts the router between hosts, where it has one.
 SetUp = Callable[[str, Stage, Path, Loopback, int], tuple[Plane, Router | None]]
 
 

@@ -1,4 +1,4 @@
-"""A peer of a router that means harm, for users without rights: it needs nothing but Python.
+"""A malicious peer for a router, run as a user without rights; it needs nothing but Python.
 
     hostile_peer.py HOST:PORT
 
@@ -8,6 +8,8 @@ Each line of standard input is a command, a JSON object with `do`; each is answe
     {"do": "heard"}                                   names of the Interests that have come, and how many were answered
     {"do": "ask", "name": "/a/b", "ms": 1000}         asks by another face: the content in hex, null where nothing came
     {"do": "ask", …, "past": true}                    the same, and says that what there was till now is wrong
+    {"do": "ask", …, "prefix": true}                  the same, and takes what has a longer name
+    {"do": "quiet"}                                   answers nothing any more
     {"do": "replay", "name": "/a/b", "as": "/c/d"}    asks again as somebody did for /a/b, under a name like /c/d
     {"do": "listen", "host": "…"}                     takes connections in a DataNode's place; its port
     {"do": "told"}                                    how many came, and all that was said on them, in hex
@@ -146,9 +148,9 @@ class Face:
         return int.from_bytes(self.stream.read(size), "big") if size else first
 
 
-def interest(name: bytes, ms: int, more: list[tuple[int, bytes]] | None = None) -> bytes:
+def interest(name: bytes, ms: int, more: list[tuple[int, bytes]]) -> bytes:
     """`more` are its elements but for those that each Interest has of its own."""
-    fields = [(NONCE, os.urandom(4)), (LIFETIME, natural(ms)), *([(CAN_BE_PREFIX, b"")] if more is None else more)]
+    fields = [(NONCE, os.urandom(4)), (LIFETIME, natural(ms)), *more]
     fields.sort(key=lambda field: ORDER.index(field[0]) if field[0] in ORDER else len(ORDER))
     return tlv(INTEREST, tlv(NAME, name) + b"".join(tlv(kind, value) for kind, value in fields))
 
@@ -243,10 +245,14 @@ class Peer:
             case "heard":
                 return {"names": [uri_of(heard) for heard in list(self.heard)], "answered": self.answered}
             case "ask":
+                asked = interest(name_of(name), ms, [(CAN_BE_PREFIX, b"")] if command.get("prefix") else [])
                 if not command.get("past"):
-                    return self.ask(interest(name_of(name), ms), ms)
+                    return self.ask(asked, ms)
                 asked = interest(name_of(name), ms, [(MUST_BE_FRESH, b"")])
                 return self.ask(tlv(LP_PACKET, tlv(REJECTED, b"") + tlv(FRAGMENT, asked)), ms)
+            case "quiet":
+                self.rules.clear()
+                return None
             case "replay":
                 return self.replay(name, str(command["as"]))
             case "listen":

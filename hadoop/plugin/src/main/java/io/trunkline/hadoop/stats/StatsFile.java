@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 public final class StatsFile {
   private static final Logger LOG = LoggerFactory.getLogger(StatsFile.class);
 
-  /** So long nothing has ended when it is written, but no longer than the limit after a change. */
+  /** It is written once nothing has ended for this long, or the limit after the first change. */
   private static final long QUIET_MS = 50;
 
   private static final long LIMIT_MS = 1000;

@@ -26,6 +26,27 @@ public final class PluginDialer {
     SocketChannel connect(InetSocketAddress plugin, int limitMs) throws IOException;
   }
 
+  /**
+   * Who listens there is not the DataNode's plug-in, or takes it for another: what led there is
+   * asked past. The DataNode is not unreachable for that.
+   */
+  public static final class Unproven extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    private final Fallback reason;
+
+    /**
+     * A failure.
+     *
+     * @param reason what it is called
+     * @param cause what has happened
+     */
+    public Unproven(Fallback reason, IOException cause) {
+      super(cause.getMessage(), cause);
+      this.reason = reason;
+    }
+  }
+
   private final Discovery discovery;
   private final Fallback refused;
   private final int mostMs;
@@ -64,13 +85,13 @@ public final class PluginDialer {
     } catch (IOException first) {
       refuseAbandoned(dial, first);
       discovery.forget(dial.dataNode(), route);
-      InetSocketAddress again = find(dial.dataNode()).plugin();
+      Discovery.Route again = find(dial.dataNode());
       long leftMs = limitMs - TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - began);
-      if (again.equals(route.plugin()) || leftMs <= 0) {
+      if (again.plugin().equals(route.plugin()) || leftMs <= 0) {
         throw unreachable(dial, first);
       }
       try {
-        return reached(dial, connector.connect(again, (int) leftMs));
+        return reached(dial, connector.connect(again.plugin(), (int) leftMs));
       } catch (IOException second) {
         refuseAbandoned(dial, second);
         throw unreachable(dial, second);
@@ -107,6 +128,9 @@ public final class PluginDialer {
   }
 
   private NotServed unreachable(Dial dial, IOException cause) {
+    if (cause instanceof Unproven unproven) {
+      return new NotServed(unproven.reason, cause.getMessage());
+    }
     discovery.lost(dial.dataNode(), cause.getMessage());
     return new NotServed(Fallback.PLUGIN_UNREACHABLE, cause.getMessage());
   }

@@ -103,7 +103,7 @@ public final class RecordServer implements AutoCloseable {
         selector.selectedKeys().clear();
       } catch (ClosedSelectorException e) {
         return;
-      } catch (IOException e) {
+      } catch (IOException | RuntimeException | OutOfMemoryError e) {
         LOG.debug("question not answered: {}", e.toString());
         pause();
       }

@@ -22,17 +22,26 @@ class PluginDialerTest {
   private static final InetSocketAddress DATA_NODE = new InetSocketAddress("127.0.0.5", 9866);
 
   private final Deque<DataNodeRecord> answers = new ArrayDeque<>();
+  private final Deque<DataNodeRecord> others = new ArrayDeque<>();
   private final List<Integer> dialled = new ArrayList<>();
   private final List<Integer> limits = new ArrayList<>();
   private long nanos;
   private long refusalNanos;
   private final Discovery discovery =
       new Discovery(
-          dataNode -> {
-            if (answers.isEmpty()) {
-              throw new IOException("no answer");
+          new Discovery.Question() {
+            @Override
+            public DataNodeRecord ask(InetSocketAddress dataNode) throws IOException {
+              if (answers.isEmpty()) {
+                throw new IOException("no answer");
+              }
+              return answers.poll();
             }
-            return answers.poll();
+
+            @Override
+            public DataNodeRecord askPast(InetSocketAddress dataNode) {
+              return others.poll();
+            }
           },
           1,
           () -> nanos);
@@ -40,6 +49,7 @@ class PluginDialerTest {
       new PluginDialer(discovery, Fallback.NOT_NAMED, 5000, () -> nanos);
   private boolean abandoned;
   private int listening;
+  private int pretender;
 
   private final class Call implements Dial {
     private final int timeoutMs;
@@ -85,6 +95,9 @@ class PluginDialerTest {
         (plugin, limitMs) -> {
           dialled.add(plugin.getPort());
           limits.add(limitMs);
+          if (plugin.getPort() == pretender) {
+            throw new PluginDialer.Unproven(Fallback.HANDSHAKE, new IOException("wrong password"));
+          }
           if (plugin.getPort() != listening) {
             nanos += refusalNanos;
             throw new ConnectException("refused");
@@ -148,6 +161,32 @@ class PluginDialerTest {
     assertEquals(Fallback.PLUGIN_UNREACHABLE, refusal.reason());
     assertEquals("refused", refusal.getMessage());
     assertEquals(List.of(1), dialled, "not every operation waits for it");
+  }
+
+  /** A stranger's answer leads to one who takes connections, and is not who he says he is. */
+  @Test
+  void oneThatIsNotTheDataNodeIsAskedPast() throws Exception {
+    pretender = 1;
+    answers.add(at(1));
+    answers.add(at(1));
+    others.add(at(2));
+    listening = 2;
+    dial(0);
+    dial(0);
+    assertEquals(List.of(1, 2, 2), dialled);
+  }
+
+  @Test
+  void oneThatIsNotTheDataNodeIsNotUnreachable() {
+    pretender = 1;
+    for (int i = 0; i < 4; i++) {
+      answers.add(at(1));
+    }
+    for (int i = 0; i < 2; i++) {
+      NotServed refusal = assertThrows(NotServed.class, () -> dial(0));
+      assertEquals(Fallback.HANDSHAKE, refusal.reason());
+    }
+    assertEquals(List.of(1, 1), dialled);
   }
 
   @Test

@@ -55,7 +55,8 @@ final class RequestLoop implements AutoCloseable {
           answer.accept(request);
         }
         failing = false;
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        // Threads that strangers keep come under the last, too, and are there again later.
         if (closed.getCount() > 0 && !failing) {
           LOG.warn("named data: reads by name are not served; retrying: {}", e.toString());
         }

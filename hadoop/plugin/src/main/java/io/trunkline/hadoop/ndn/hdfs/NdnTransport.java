@@ -107,13 +107,21 @@ public final class NdnTransport implements Transport {
         route = node.discovery().insteadOf(dial.dataNode(), route);
       }
       refuseOtherSecurity(route, token);
-      AtomicReference<Welcome> welcome = new AtomicReference<>();
-      SocketChannel control =
-          new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
-              .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs, welcome));
+      AtomicReference<SecureSession> session = new AtomicReference<>();
+      SocketChannel control;
+      try {
+        control =
+            new PluginDialer(node.discovery(), Fallback.NOT_NAMED, CONNECT_MS, System::nanoTime)
+                .connect(dial, (plugin, limitMs) -> connect(dial, plugin, limitMs, token, session));
+      } catch (NotServed e) {
+        if (e.reason() == Fallback.HANDSHAKE) {
+          node.health().failed(dial.peer(), Failure.BAD, "handshake: " + e.getMessage());
+        }
+        throw e;
+      }
       return token == null
           ? plain(dial, node, control)
-          : secured(dial, node, control, welcome.get(), token);
+          : secured(dial, node, control, session.get());
     }
   }
 
@@ -140,26 +148,8 @@ public final class NdnTransport implements Transport {
     return new TapChannel(dial.socket(), control, new NamedWrites(planner, exit));
   }
 
-  /**
-   * Makes the connection secure, by the token that the write is going to show. All of that happens
-   * while stock code still connects: when it asks whether it may do without a handshake of its own,
-   * the DataNode has shown that it knows the token. What fails before goes to the stock port, with
-   * all of stock code's protection.
-   */
-  private TapChannel secured(
-      Dial dial, NdnNode node, SocketChannel control, Welcome welcome, BlockToken token)
-      throws NotServed, IOException {
-    SecureSession session;
-    try {
-      session = SecureClient.handshake(control, welcome, token, dial.dataNode(), HANDSHAKE_MS);
-    } catch (IOException e) {
-      control.close();
-      if (dial.abandoned()) {
-        throw e;
-      }
-      node.health().failed(dial.peer(), Failure.BAD, "handshake: " + e.getMessage());
-      throw new NotServed(Fallback.HANDSHAKE, e.getMessage());
-    }
+  private TapChannel secured(Dial dial, NdnNode node, SocketChannel control, SecureSession session)
+      throws IOException {
     try {
       BooleanSupplier trusted = dial.secured();
       Planner planner = new WritePlanner(settings, dial.category(), dial.peer(), inFlight, true);
@@ -174,19 +164,44 @@ public final class NdnTransport implements Transport {
     }
   }
 
-  /** Whether a plug-in listens where the record says is seen before anything is sent there. */
+  /**
+   * Whether a plug-in listens where the record says is seen before anything is sent there. Then the
+   * connection is made secure, by the token that the write is going to show. All of that happens
+   * while stock code still connects: when it asks whether it may do without a handshake of its own,
+   * the DataNode has shown that it knows the token. What fails before goes to the stock port, with
+   * all of stock code's protection.
+   *
+   * @param token null where there is to be no handshake
+   * @param session is set where there was one
+   */
   private static SocketChannel connect(
-      Dial dial, InetSocketAddress plugin, int limitMs, AtomicReference<Welcome> welcome)
+      Dial dial,
+      InetSocketAddress plugin,
+      int limitMs,
+      BlockToken token,
+      AtomicReference<SecureSession> session)
       throws IOException {
     long began = System.nanoTime();
     SocketChannel channel = dial.tcp(plugin, limitMs);
     try {
       long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
-      welcome.set(Welcome.await(channel, (int) Math.max(1, limitMs - tookMs)));
+      Welcome welcome = Welcome.await(channel, (int) Math.max(1, limitMs - tookMs));
+      if (token != null) {
+        session.set(handshake(dial, channel, welcome, token));
+      }
       return channel;
     } catch (IOException e) {
       channel.close();
       throw e;
+    }
+  }
+
+  private static SecureSession handshake(
+      Dial dial, SocketChannel channel, Welcome welcome, BlockToken token) throws IOException {
+    try {
+      return SecureClient.handshake(channel, welcome, token, dial.dataNode(), HANDSHAKE_MS);
+    } catch (IOException e) {
+      throw new PluginDialer.Unproven(Fallback.HANDSHAKE, e);
     }
   }
 

@@ -20,6 +20,7 @@ class RequestLoopTest {
     source.add("first");
     source.add(new IllegalStateException("within"));
     source.add("bad");
+    source.add("much");
     source.add("second");
     try (RequestLoop loop =
         new RequestLoop(
@@ -41,6 +42,9 @@ class RequestLoopTest {
             request -> {
               if (request.equals("bad")) {
                 throw new IllegalArgumentException("no answer to this one");
+              }
+              if (request.equals("much")) {
+                throw new OutOfMemoryError("unable to create native thread");
               }
               answered.add(request);
             },
