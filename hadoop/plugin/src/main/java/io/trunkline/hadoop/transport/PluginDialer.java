@@ -77,16 +77,17 @@ public final class PluginDialer {
    * @throws IOException when stock code has closed its socket
    */
   public SocketChannel connect(Dial dial, Connector connector) throws NotServed, IOException {
-    int limitMs = dial.timeoutMs() == 0 ? mostMs : Math.min(dial.timeoutMs(), mostMs);
+    long limitMs = limitMs(dial, 0);
     long began = nanoTime.getAsLong();
     Discovery.Route route = find(dial.dataNode());
     try {
-      return reached(dial, connector.connect(route.plugin(), limitMs));
+      return reached(dial, connector.connect(route.plugin(), (int) limitMs));
     } catch (IOException first) {
       refuseAbandoned(dial, first);
       discovery.forget(dial.dataNode(), route);
       Discovery.Route again = find(dial.dataNode());
-      long leftMs = limitMs - TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - began);
+      long tookMs = TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - began);
+      long leftMs = first instanceof Unproven ? limitMs(dial, tookMs) : limitMs - tookMs;
       if (again.plugin().equals(route.plugin()) || leftMs <= 0) {
         throw unreachable(dial, first);
       }
@@ -97,6 +98,11 @@ public final class PluginDialer {
         throw unreachable(dial, second);
       }
     }
+  }
+
+  /** Who is not the DataNode may take all the time that he is given: the DataNode has its own. */
+  private long limitMs(Dial dial, long tookMs) {
+    return dial.timeoutMs() == 0 ? mostMs : Math.min(dial.timeoutMs() - tookMs, mostMs);
   }
 
   private Discovery.Route find(InetSocketAddress dataNode) throws NotServed {

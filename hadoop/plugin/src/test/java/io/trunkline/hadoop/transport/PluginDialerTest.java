@@ -96,6 +96,7 @@ class PluginDialerTest {
           dialled.add(plugin.getPort());
           limits.add(limitMs);
           if (plugin.getPort() == pretender) {
+            nanos += refusalNanos;
             throw new PluginDialer.Unproven(Fallback.HANDSHAKE, new IOException("wrong password"));
           }
           if (plugin.getPort() != listening) {
@@ -171,9 +172,11 @@ class PluginDialerTest {
     answers.add(at(1));
     others.add(at(2));
     listening = 2;
-    dial(0);
+    refusalNanos = 5_000_000_000L;
+    dial(7000);
     dial(0);
     assertEquals(List.of(1, 2, 2), dialled);
+    assertEquals(List.of(5000, 2000, 5000), limits, "whatever time he takes");
   }
 
   @Test
