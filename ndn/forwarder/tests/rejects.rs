@@ -192,7 +192,10 @@ fn what_a_liar_leaves_in_the_store_does_not_outlast_its_rejects() {
     w.wait(ms(5000));
     let late = w.local();
     let sent = w.receive(late, rejecting("/a/1", 50));
-    assert!(faces(&sent).contains(&honest), "whom others have rejected since");
+    assert!(
+        faces(&sent).contains(&honest),
+        "whom others have rejected since"
+    );
     w.receive(honest, data_fresh("/a/1", 1000));
     let got = w.receive(clients[1], interest("/a/1", 60));
     let NetKind::Data(data) = &got[0].1.packet else {
