@@ -184,6 +184,16 @@ def _miri() -> Count:
     return Step("miri", sanitizers.MIRI).as_check()
 
 
+def _asan() -> Count:
+    """Unit tests of the crates with `unsafe` in them, watched by AddressSanitizer."""
+    if sanitizers.nightly_missing():
+        Step("asan", sanitizers.INSTALL_NIGHTLY, quiet=True)
+    if lack := sanitizers.nightly_missing():
+        return Count(skipped=1, notes=[f"skipped: asan: {lack}"])
+    step = Step("asan", sanitizers.ASAN)
+    return of_cargo(step.lines, step.command, step.status)
+
+
 def _deny() -> Count:
     """Licences, sources and advisories of the crates; where no newer advisories can be had, by the stored ones."""
     if not deny.PROGRAM.exists():
@@ -325,6 +335,7 @@ MATRIX: dict[str, Stage] = {
     },
     "fuzz": Stage(_fuzz, ("build",)),
     "miri": Stage(_miri),
+    "asan": Stage(_asan),
     "deny": Stage(_deny),
     "hadoop-secure": Stage(partial(_hadoop, "ndn", stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
