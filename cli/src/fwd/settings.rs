@@ -480,7 +480,7 @@ const SETTINGS: &[Setting] = &[
         key: "group",
         kind: Kind::Count { min: 1, max: 63 },
         default: None,
-        help: "For self-learning: names that share so many first components are of one object, such as a block. It is looked for once, and where it went when it was written is asked first. Of the names of Hadoop's blocks 3 and the components of trunkline.root. Names that share all but the last component where it is not given.",
+        help: "For self-learning: names that share so many first components are of one object, such as a block. It is looked for once, and where it went when it was written is asked first. Of the names of Hadoop's blocks 3 and the components of trunkline.ndn.root. Names that share all but the last component where it is not given.",
     },
     Setting {
         section: "workers",
