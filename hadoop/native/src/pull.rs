@@ -147,6 +147,9 @@ impl Pull {
             verify: VerifyPolicy::None,
             // Nobody has signed it, and one in a cache would end every write's pull.
             believe_nack: false,
+            // What is verified of a segment is its content: with another FinalBlockId it would pass, and end here.
+            // Readers know the last one, and a write's records say which are to come.
+            believe_final: false,
             seed,
             ..ConsumerConfig::new(prefix.clone())
         };

@@ -371,6 +371,32 @@ fn a_producer_may_refuse() {
 }
 
 #[test]
+fn an_end_that_nobody_has_signed_is_the_readers_to_judge() {
+    for believe_final in [true, false] {
+        let mut c = Consumer::new(
+            ConsumerConfig {
+                last: Some(2),
+                verify: VerifyPolicy::None,
+                believe_final,
+                ..fixed(3)
+            },
+            ms(0),
+        );
+        sent(&mut c, ms(0));
+        c.on_data(ms(1), data_with(0, Some(0)), false);
+        assert_eq!(read(&mut c), [0]);
+        assert_eq!(c.is_done(), believe_final);
+        if !believe_final {
+            sent(&mut c, ms(1));
+            c.on_data(ms(2), data(1), false);
+            c.on_data(ms(2), data(2), false);
+            assert_eq!(read(&mut c), [1, 2]);
+            assert!(c.is_done(), "the last one was known");
+        }
+    }
+}
+
+#[test]
 fn a_refusal_that_nobody_has_signed_is_the_readers_to_judge() {
     let mut c = Consumer::new(
         ConsumerConfig {

@@ -51,6 +51,10 @@ pub struct ConsumerConfig {
     /// Whether a Data of ContentType Nack ends the stream, as its producer refuses. Set false where whoever reads tells
     /// what is genuine ([`VerifyPolicy::None`]): it is handed on as any other then, to be rejected. Default true.
     pub believe_nack: bool,
+    /// Whether the FinalBlockId of a Data ends the stream there. Set false where what is genuine of a Data is told by
+    /// its content alone, so that anybody may have put another FinalBlockId to it ([`VerifyPolicy::None`]): then
+    /// [`last`](Self::last) and [`set_last`](super::Consumer::set_last) end it, or whoever reads. Default true.
+    pub believe_final: bool,
     /// Whether every Interest goes past the caches (MustBeFresh): for streams whose segments have no freshness, and
     /// whose name caches may hold other bytes under. Default false.
     pub must_be_fresh: bool,
@@ -82,6 +86,7 @@ impl ConsumerConfig {
             probe: true,
             verify: VerifyPolicy::default(),
             believe_nack: true,
+            believe_final: true,
             must_be_fresh: false,
             first_rejected: false,
             seed: 0,

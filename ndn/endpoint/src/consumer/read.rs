@@ -44,7 +44,9 @@ impl Consumer {
         self.buffered -= 1;
         self.stats.read += 1;
         self.stats.bytes += data.wire().len() as u64;
-        self.believe_last(segment, final_segment(data.final_block_id()));
+        if self.config.believe_final {
+            self.believe_last(segment, final_segment(data.final_block_id()));
+        }
         self.finish_if_read();
         Some((segment, data))
     }

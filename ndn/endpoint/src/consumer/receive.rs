@@ -42,7 +42,8 @@ impl Consumer {
         self.weigh(index, now);
         self.steer(index, now, marked);
 
-        if let Some(last) = final_segment(data.final_block_id())
+        if self.config.believe_final
+            && let Some(last) = final_segment(data.final_block_id())
             && last >= segment
             && last < self.limit()
         {

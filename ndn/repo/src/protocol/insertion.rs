@@ -12,8 +12,10 @@
 
 use std::time::Duration;
 
-use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig, VerifyPolicy};
-use ndn_packet::{Data, Interest, MAX_JUMBO_PACKET, NackReason, Name, NameRef, NetPacket};
+use ndn_endpoint::{Consumer, ConsumerConfig, Exchange, ExchangeConfig, FailReason, VerifyPolicy};
+use ndn_packet::{
+    Data, Interest, MAX_JUMBO_PACKET, NackReason, Name, NameRef, NetPacket, content_type,
+};
 
 use super::disk_thread::{DiskThread, Job};
 use super::ending::{Ending, RefusalLog};
@@ -376,7 +378,7 @@ impl Process {
         let Phase::Segments(consumer, insertion) = &mut self.phase else {
             return;
         };
-        let mut ending = None;
+        let (mut ending, mut refused) = (None, None);
         while let Some((segment, data)) = consumer.read() {
             if let Err(why) = means.trust.check(&self.key, self.believed, &data) {
                 self.rejects += 1;
@@ -386,6 +388,11 @@ impl Process {
                     break;
                 }
                 continue;
+            }
+            if data.content_type() == content_type::NACK {
+                let prefix = consumer.prefix().clone();
+                refused = Some(FailReason::Refused { prefix, segment });
+                break;
             }
             self.bytes += data.wire().len() as u64;
             if self.bytes > means.limits.max_bytes {
@@ -401,7 +408,7 @@ impl Process {
         if let Some(last) = consumer.last() {
             self.response.end = Some(last);
         }
-        match (ending, consumer.failure()) {
+        match (ending, refused.as_ref().or(consumer.failure())) {
             (Some(ending), _) => self.fail(now, &ending, &mut means.log),
             (None, Some(reason)) => {
                 let ending = Ending::NoEnd(reason.to_string());
@@ -516,6 +523,8 @@ fn segments_from(
         max_buffered_segments: WINDOW_PACKETS,
         max_packet_bytes: MAX_JUMBO_PACKET,
         verify: VerifyPolicy::None,
+        // Only one that is trusted is believed.
+        believe_nack: false,
         seed,
         ..ConsumerConfig::new(name.clone())
     }

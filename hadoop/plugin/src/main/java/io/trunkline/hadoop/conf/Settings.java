@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
@@ -29,6 +28,14 @@ public final class Settings {
   private static final int LEAST_LARGE_SEGMENTS = 8;
 
   private final Map<Setting, String> values;
+
+  /** Of {@link #values}: settings are looked up for each connection. */
+  private final int hash;
+
+  /** Numbers that were asked for before, by {@link Setting#ordinal}; null until then. */
+  private final Long[] numbers = new Long[Setting.values().length];
+
+  private final String statsFile;
   private final List<String> transports;
   private final String root;
   private final List<String> listen;
@@ -40,6 +47,11 @@ public final class Settings {
 
   private Settings(Map<Setting, String> values) {
     this.values = values;
+    this.hash = values.hashCode();
+    this.statsFile =
+        values
+            .get(Setting.STATS_FILE)
+            .replace("{pid}", Long.toString(ProcessHandle.current().pid()));
     this.transports = transports(values.get(Setting.TRANSPORT));
     this.root = NameSyntax.checkRoot(Setting.NDN_ROOT.key(), values.get(Setting.NDN_ROOT));
     String face = values.get(Setting.NDN_FACE);
@@ -225,7 +237,12 @@ public final class Settings {
   }
 
   private long number(Setting setting) {
-    return setting.number(values.get(setting));
+    Long known = numbers[setting.ordinal()];
+    if (known == null) {
+      known = setting.number(values.get(setting));
+      numbers[setting.ordinal()] = known;
+    }
+    return known;
   }
 
   /**
@@ -503,19 +520,18 @@ public final class Settings {
    * @return the path with the process id put in, empty for none
    */
   public String statsFile() {
-    return values
-        .get(Setting.STATS_FILE)
-        .replace("{pid}", Long.toString(ProcessHandle.current().pid()));
+    return statsFile;
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Settings that && values.equals(that.values);
+    return this == other
+        || other instanceof Settings that && hash == that.hash && values.equals(that.values);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(values);
+    return hash;
   }
 
   @Override

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,7 +38,19 @@ public final class NdnNode implements AutoCloseable {
   /** How long another answer than a doubtful one is waited for: mostly there is none. */
   private static final int PAST_MS = 250;
 
+  /** What was seen of the router that long ago is looked at again. */
   private static final long ROUTER_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** Nobody goes by what was seen that long ago. */
+  private static final long ROUTER_KNOWN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /**
+   * How the face to the router was.
+   *
+   * @param up whether it was up
+   * @param nanos when
+   */
+  private record RouterSeen(boolean up, long nanos) {}
 
   /** Guarded by itself, as are the users of every node in it. */
   private static final Map<Key, NdnNode> NODES = new HashMap<>();
@@ -78,8 +91,9 @@ public final class NdnNode implements AutoCloseable {
   private final long handle;
   private final Discovery discovery;
   private final PlaneHealth health = new PlaneHealth(System::nanoTime);
-  private boolean routerUp;
-  private long routerSeenNanos;
+  private final AtomicBoolean lookingForRouter = new AtomicBoolean();
+  private volatile RouterSeen routerSeen = new RouterSeen(false, 0);
+
   private int users;
   private long generation;
 
@@ -203,20 +217,30 @@ public final class NdnNode implements AutoCloseable {
    *
    * @return false while the face to the router is down
    */
-  public synchronized boolean routerUp() {
+  public boolean routerUp() {
     if (settings.face().isEmpty()) {
       return true;
     }
-    long now = System.nanoTime();
-    if (!routerUp || now - routerSeenNanos > ROUTER_CHECK_NANOS) {
-      try {
-        routerUp = Native.routerUp(handle);
-      } catch (IOException e) {
-        routerUp = false;
-      }
-      routerSeenNanos = now;
+    RouterSeen seen = routerSeen;
+    long age = System.nanoTime() - seen.nanos();
+    if (!seen.up() || age > ROUTER_KNOWN_NANOS) {
+      lookForRouter();
+    } else if (age > ROUTER_CHECK_NANOS && lookingForRouter.compareAndSet(false, true)) {
+      // Somebody has asked lately: who asks now need not wait for the forwarder's thread.
+      JANITOR.execute(this::lookForRouter);
     }
-    return routerUp;
+    return routerSeen.up();
+  }
+
+  private void lookForRouter() {
+    boolean up;
+    try {
+      up = Native.routerUp(handle);
+    } catch (IOException e) {
+      up = false;
+    }
+    routerSeen = new RouterSeen(up, System.nanoTime());
+    lookingForRouter.set(false);
   }
 
   /**
@@ -225,14 +249,16 @@ public final class NdnNode implements AutoCloseable {
    * @return JSON objects
    */
   public static List<String> statusOfAll() {
-    List<String> all = new ArrayList<>();
+    List<NdnNode> nodes;
     synchronized (NODES) {
-      for (NdnNode node : NODES.values()) {
-        try {
-          all.add(Native.nodeStatus(node.handle));
-        } catch (IOException e) {
-          LOG.debug("no status of the forwarder under {}", node.settings.root(), e);
-        }
+      nodes = List.copyOf(NODES.values());
+    }
+    List<String> all = new ArrayList<>();
+    for (NdnNode node : nodes) {
+      try {
+        all.add(Native.nodeStatus(node.handle));
+      } catch (IOException e) {
+        LOG.debug("no status of the forwarder under {}", node.settings.root(), e);
       }
     }
     return all;

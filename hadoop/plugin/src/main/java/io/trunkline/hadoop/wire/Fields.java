@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.wire;
 
 import java.io.IOException;
+import java.util.Arrays;
 
 /**
  * The fields of one message in Protocol Buffers' encoding, one after the other, for messages of
@@ -72,6 +73,13 @@ final class Fields {
     int length = length();
     int from = take(length);
     return new Fields(bytes, from, from + length);
+  }
+
+  /** Reads a field of bytes. */
+  byte[] bytes() throws IOException {
+    int length = length();
+    int from = take(length);
+    return Arrays.copyOfRange(bytes, from, from + length);
   }
 
   /** Passes over a field that does not matter here. */

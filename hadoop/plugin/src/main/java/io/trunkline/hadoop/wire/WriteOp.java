@@ -36,7 +36,20 @@ public record WriteOp(
     int pipelineSize,
     DataChecksum checksum) {
 
+  /**
+   * Parses a header.
+   *
+   * @param header the whole header
+   * @param body where in it the message begins
+   * @throws IOException when it is malformed
+   */
   static WriteOp parse(byte[] header, int body) throws IOException {
+    WriteOp plain = WriteOpFields.read(header, body);
+    return plain != null ? plain : parseByStockCode(header, body);
+  }
+
+  /** As DataNodes do it. */
+  static WriteOp parseByStockCode(byte[] header, int body) throws IOException {
     OpWriteBlockProto proto =
         OpWriteBlockProto.parseFrom(
             CodedInputStream.newInstance(header, body, header.length - body));

@@ -97,6 +97,17 @@ class WireFuzz {
           OpHeader.Kind.INCOMPLETE, OpHeader.look(ByteBuffer.wrap(bytes, 0, part).slice()));
     }
     assertTrue(op.checksum().getBytesPerChecksum() > 0);
+    int body = 3;
+    while (bytes[body] < 0) {
+      body++;
+    }
+    WriteOp stock;
+    try {
+      stock = WriteOp.parseByStockCode(op.header(), body + 1);
+    } catch (IOException e) {
+      return; // Its reader knows more rules; who gets the header applies them.
+    }
+    assertEquals(WriteOpFieldsTest.said(stock), WriteOpFieldsTest.said(op));
   }
 
   /** What comes back on a write; the first byte says how it is cut, which changes nothing. */

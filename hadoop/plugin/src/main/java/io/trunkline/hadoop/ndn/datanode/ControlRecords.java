@@ -28,6 +28,12 @@ final class ControlRecords implements AutoCloseable {
   /** What a record takes in the queue, roughly, beside a body. */
   private static final int RECORD_BYTES = 512;
 
+  /** Records without bodies that are read ahead though others have taken all the room there is. */
+  private static final int FEW = 64;
+
+  /** No packet's sequence number. */
+  private static final long NONE = Long.MIN_VALUE;
+
   private final ControlInput control;
   private final Inflow inflow;
   private final ReadAhead bound = new ReadAhead();
@@ -79,7 +85,7 @@ final class ControlRecords implements AutoCloseable {
         return null;
       }
       if (partial.kind() == ControlRecord.AGAIN || partialBody != null) {
-        fill(true);
+        fill(true, NONE);
         item = sorted(whole());
         if (item != null) {
           bound.give(weight(item));
@@ -125,7 +131,7 @@ final class ControlRecords implements AutoCloseable {
       bound.give(body.length);
       return body;
     }
-    while ((partial != null || decode(false)) && fill(false)) {
+    while ((partial != null || decode(false)) && fill(false, seqno)) {
       Item item = whole();
       ControlRecord record = item.record();
       if (record.kind() == ControlRecord.AGAIN && record.head().seqno() == seqno) {
@@ -163,15 +169,20 @@ final class ControlRecords implements AutoCloseable {
     return true;
   }
 
-  /** Reads ahead the body of the record at hand. Returns false when it is not whole yet. */
-  private boolean fill(boolean waits) throws IOException {
+  /**
+   * Reads ahead the body of the record at hand. Returns false when it is not whole yet.
+   *
+   * @param awaited the packet whose body the caller cannot go on without
+   */
+  private boolean fill(boolean waits, long awaited) throws IOException {
     int length = partial.byName() ? 0 : partial.head().bodyLength();
     if (partialBody == null) {
       if (!bound.take(length + RECORD_BYTES)) {
-        if (waits) {
-          throw new IOException("no room for a body of " + length + " bytes that came again");
+        boolean needed = waits || length == 0 && ahead.size() < FEW || isAgain(awaited);
+        if (!needed) {
+          return false;
         }
-        return false;
+        bound.takeAnyway(length + RECORD_BYTES);
       }
       partialBody = new byte[length];
       have = 0;
@@ -186,6 +197,11 @@ final class ControlRecords implements AutoCloseable {
       have += control.read(partialBody, have, length - have);
     }
     return true;
+  }
+
+  /** Whether the body at hand is of a packet, or of one before, to be passed on at once. */
+  private boolean isAgain(long seqno) {
+    return partial.kind() == ControlRecord.AGAIN && partial.head().seqno() <= seqno;
   }
 
   private Item whole() {

@@ -19,8 +19,11 @@ import java.util.Map;
  * first segment on: stock code has checked its token by then.
  */
 final class WriteKeys {
-  /** Most writes remembered, some 1200 bytes each. */
+  /** Most writes remembered, some 1200 bytes each, and the checksums of a segment not yet whole. */
   static final int MAX_WRITES = 8192;
+
+  /** Most checksums kept of one write: those of a segment of a whole packet, by Hadoop's chunks. */
+  static final int MAX_SUMS_BYTES = 4096;
 
   private record Block(String pool, long id) {}
 
@@ -106,6 +109,10 @@ final class WriteKeys {
     }
 
     private void addPart(SegmentHeader header, byte[] body, int sumsAt) {
+      if (sums.size() + header.checksumBytes() > MAX_SUMS_BYTES) {
+        over = true;
+        return;
+      }
       sums.write(body, sumsAt, (int) header.checksumBytes());
       int before = part == null ? 0 : part.dataLength();
       part =

@@ -35,18 +35,18 @@ final class PendingWrite {
   }
 
   private static BlockToken ofWriter() {
-    if (!Thread.currentThread().getClass().getName().startsWith("org.apache.hadoop.hdfs.")
-        || !writes()) {
+    if (!Thread.currentThread().getClass().getName().startsWith("org.apache.hadoop.hdfs.")) {
       return null;
     }
     try {
-      HdfsFileStatus file = TrunklineDataStreamer.file();
       Token<?> token = TrunklineDataStreamer.blockToken();
+      if (token == null || token.getIdentifier().length == 0 || !writes()) {
+        return null;
+      }
+      HdfsFileStatus file = TrunklineDataStreamer.file();
       boolean shared =
           file != null && file.getReplication() > 1 && file.getErasureCodingPolicy() == null;
-      return shared && token != null && token.getIdentifier().length > 0
-          ? new BlockToken(token.getIdentifier(), token.getPassword())
-          : null;
+      return shared ? new BlockToken(token.getIdentifier(), token.getPassword()) : null;
     } catch (LinkageError e) {
       if (LINES.allows()) {
         LOG.warn(

@@ -2,7 +2,6 @@ package io.trunkline.hadoop.ndn.wire;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -88,10 +87,13 @@ public final class Welcome {
     int timeoutMs = socket.getSoTimeout();
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(limitMs);
     byte[] bytes = new byte[BYTES];
-    // What another version says after its first bytes is not waited for.
-    read(socket, bytes, 0, FIXED_BYTES, deadline);
-    refuseOthers(bytes);
-    read(socket, bytes, FIXED_BYTES, BYTES, deadline);
+    for (int at = 0; at < BYTES; ) {
+      at += read(socket, bytes, at, deadline);
+      if (at >= FIXED_BYTES) {
+        // What another version says after its first bytes is not waited for.
+        refuseOthers(bytes);
+      }
+    }
     socket.setSoTimeout(timeoutMs);
     return new Welcome(bytes);
   }
@@ -115,20 +117,17 @@ public final class Welcome {
     }
   }
 
-  private static void read(Socket socket, byte[] to, int from, int end, long deadline)
-      throws IOException {
-    InputStream in = socket.getInputStream();
-    for (int at = from; at < end; ) {
-      long leftMs = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
-      if (leftMs <= 0) {
-        throw new SocketTimeoutException("nothing that a plug-in would say has come in time");
-      }
-      socket.setSoTimeout((int) leftMs);
-      int count = in.read(to, at, end - at);
-      if (count < 0) {
-        throw new EOFException("no plug-in listens there: connection closed");
-      }
-      at += count;
+  /** Reads some bytes of one, from a place on. */
+  private static int read(Socket socket, byte[] to, int at, long deadline) throws IOException {
+    long leftMs = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+    if (leftMs <= 0) {
+      throw new SocketTimeoutException("nothing that a plug-in would say has come in time");
     }
+    socket.setSoTimeout((int) leftMs);
+    int count = socket.getInputStream().read(to, at, BYTES - at);
+    if (count < 0) {
+      throw new EOFException("no plug-in listens there: connection closed");
+    }
+    return count;
   }
 }
