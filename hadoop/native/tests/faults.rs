@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use ndn_io::{App, AppHandle, Node};
-use ndn_packet::{Data, NetKind, NetPacket, SigningKey};
+use ndn_packet::{ComponentBuf, Data, NetKind, NetPacket, SigningKey};
 use trunkline_native::{
     ChecksumType, FetchSettings, HEADER_LEN, NamedNode, NativeError, NodeSettings, Pull,
     PullSettings,
@@ -153,13 +153,23 @@ fn the_bound_for_pulled_bytes_is_kept() {
         .expect("room again");
 }
 
-/// A producer of which every third packet is damaged, the first time or always.
-struct Damaging {
-    seen: std::collections::HashSet<Vec<u8>>,
-    always: bool,
+/// What is wrong with packets.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    /// Every third is damaged, the first time.
+    DamagedOnce,
+    DamagedAlways,
+    /// Each says that it is the last one.
+    Last,
 }
 
-impl App for Damaging {
+/// A producer of packets with a fault.
+struct Faulty {
+    seen: std::collections::HashSet<Vec<u8>>,
+    fault: Fault,
+}
+
+impl App for Faulty {
     fn on_packet(&mut self, _now: Duration, packet: NetPacket, out: &mut Vec<NetPacket>) {
         let NetKind::Interest(interest) = packet.packet else {
             return;
@@ -171,11 +181,17 @@ impl App for Damaging {
             .expect("a segment");
         let mut content = vec![0; HEADER_LEN + BODY];
         fill(n, &mut content);
-        let mut wire = Data::builder(&name)
-            .content(&content)
-            .sign(&SigningKey::DigestSha256)
-            .to_vec();
-        if n % 3 == 0 && (self.seen.insert(name.value().to_vec()) || self.always) {
+        let mut builder = Data::builder(&name).content(&content);
+        if self.fault == Fault::Last {
+            builder = builder.final_block_id(ComponentBuf::segment(n));
+        }
+        let mut wire = builder.sign(&SigningKey::DigestSha256).to_vec();
+        let is_damaged = match self.fault {
+            Fault::DamagedOnce => self.seen.insert(name.value().to_vec()),
+            Fault::DamagedAlways => true,
+            Fault::Last => false,
+        };
+        if n % 3 == 0 && is_damaged {
             wire[40_000] ^= 1;
         }
         let data = Data::parse(wire.into()).expect("still well formed");
@@ -183,15 +199,15 @@ impl App for Damaging {
     }
 }
 
-/// The router that damaged packets come through, and a pull of them.
-fn pull_of_damaged(block: u32, always: bool) -> (Node, AppHandle, Arc<NamedNode>, Arc<Pull>) {
+/// The router that packets with a fault come through, and a pull of them.
+fn pull_of_faulty(block: u32, fault: Fault) -> (Node, AppHandle, Arc<NamedNode>, Arc<Pull>) {
     let router = router("tcp://127.0.0.1:0");
-    let damaging = Damaging {
+    let faulty = Faulty {
         seen: Default::default(),
-        always,
+        fault,
     };
     let handle = router
-        .attach(Box::new(damaging), "damaging")
+        .attach(Box::new(faulty), "faulty")
         .expect("attached");
     let prefix = format!("/hadoop/blocks/BP-1/{block}");
     handle.register(&name(&prefix)).expect("registered");
@@ -211,14 +227,23 @@ fn pull_of_damaged(block: u32, always: bool) -> (Node, AppHandle, Arc<NamedNode>
 
 #[test]
 fn damaged_segments_are_asked_for_again_and_never_delivered() {
-    let (_router, _producer, _datanode, pull) = pull_of_damaged(300, false);
+    let (_router, _producer, _datanode, pull) = pull_of_faulty(300, Fault::DamagedOnce);
     take_all(&pull, 30);
     assert_eq!(pull.stats().expect("open").rejected, 10);
 }
 
+/// Digests and seals are over a segment's content: anybody may put another last one to it.
+#[test]
+fn segments_that_say_they_are_the_last_one_end_nothing() {
+    let (_router, _producer, _datanode, pull) = pull_of_faulty(302, Fault::Last);
+    take_all(&pull, 30);
+    let stats = pull.stats().expect("open");
+    assert_eq!((stats.rejected, stats.retransmitted), (0, 0));
+}
+
 #[test]
 fn a_segment_that_is_damaged_at_its_source_ends_the_pull() {
-    let (_router, _producer, _datanode, pull) = pull_of_damaged(301, true);
+    let (_router, _producer, _datanode, pull) = pull_of_faulty(301, Fault::DamagedAlways);
     let error = pull.take(0, PATIENCE).expect_err("it never verifies");
     assert!(matches!(error, NativeError::Unverified { .. }), "{error}");
     assert_eq!(pull.stats().expect("open").rejected, 3);
