@@ -231,6 +231,15 @@ def test_a_connection_carries_one_pipeline_the_newest():
     assert {entry.cookie for _, entry in present(pipelines)} == {entry.cookie for entry in found.entries.values()}
 
 
+def test_a_connection_that_moves_within_its_pipeline_is_still_its_own():
+    pipelines = made()
+    one, two = hops([1, 2, 3])
+    announce(pipelines, [one, two])
+    announce(pipelines, [replace(one, connection=two.connection), replace(two, connection=one.connection)])
+    found = pipelines.announce(hops([2, 3, 4], block=2)[0], 1.0)
+    assert [pipeline.id for pipeline in pipelines.all()] == [found.id]
+
+
 def test_a_pipeline_ends_when_an_owner_of_a_connection_no_longer_renews_its_lease():
     pipelines = made()
     some = hops([1, 2, 3])

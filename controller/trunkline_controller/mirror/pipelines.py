@@ -158,12 +158,13 @@ class Pipelines:
             if key in self._blocks:
                 self._remove(key)
             raise
-        if (old := known.hops.get(hop.position)) is not None:
-            self._of_connection.pop(old, None)
+        old = known.hops.get(hop.position)
         if key in self._blocks:
             self._withdraw(known)
             self._wait(key, frozenset())
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
+        if old is not None and old not in hops.values():
+            del self._of_connection[old]
         made = replace(
             known, hops=hops, leases=self._renewed(known, hop, now), state=State.ANNOUNCED, why=None, what="",
             complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(), lead=1,
