@@ -179,6 +179,26 @@ def test_a_hop_that_is_refused_may_still_end_another_pipeline():
     asyncio.run(run())
 
 
+def test_a_pipeline_that_met_a_full_host_is_given_to_switches_as_soon_as_there_is_room():
+    async def run():
+        net = Network(max_pipelines_per_host=1)
+        first, second = hops([4, 5, 3], block=2)
+        for hop in hops([1, 2, 3]):
+            there = await net.mirrors.announce(hop, 0.0)
+        wait = asyncio.create_task(net.mirrors.announce(first, LONG_S))
+        await asyncio.sleep(0)
+        found = await net.mirrors.announce(second, LONG_S)
+        assert (found.state, found.why, (await wait).why) == (State.REFUSED, Why.HOST_PIPELINES, found.why)
+        assert net.mirrors.counts().refused == {"max_pipelines_per_host": 1}
+        net.answer()
+        net.mirrors.close(there.id)
+        net.answer()
+        (now,) = net.mirrors.all()
+        assert (now.id, now.state, net.carried()) == (found.id, State.ARMED, set(now.entries.items()))
+
+    asyncio.run(run())
+
+
 def test_who_waits_for_what_is_superseded_is_told_so():
     async def run():
         net = Network()
