@@ -13,7 +13,7 @@ from trunkline_controller.mirror.agents import NotTaken, Poll, TooMany
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
 from trunkline_controller.mirror.mirrors import Mirrors
-from trunkline_controller.mirror.model import Head, Refused, State, Why
+from trunkline_controller.mirror.model import Head, Limits, Refused, State, Why
 from trunkline_controller.mirror.settings import MirrorSettings
 
 LONG_S = 60.0
@@ -177,6 +177,18 @@ def test_a_hop_that_is_refused_may_still_end_another_pipeline():
         assert net.carried() == set(net.mirrors.all()[0].entries.items())
 
     asyncio.run(run())
+
+
+def test_a_datanode_may_have_as_many_pipelines_as_there_may_be_unless_it_is_set_otherwise():
+    async def run():
+        net = Network()
+        for block in range(1, 130):
+            for hop in hops([1, 2, 3], block=block, port=block):
+                await net.mirrors.announce(hop, 0.0)
+        assert net.mirrors.counts().by_state["arming"] == 129
+
+    asyncio.run(run())
+    assert MirrorSettings().limits == Limits()
 
 
 def test_a_pipeline_that_met_a_full_host_is_given_to_switches_as_soon_as_there_is_room():

@@ -66,7 +66,7 @@ class Limits:
     """`lease_s`: a pipeline of which a hop was not announced again for so long is removed."""
 
     pipelines: int = 1024
-    per_host: int = 64
+    per_host: int = 1024
     lease_s: float = 60.0
 
 
