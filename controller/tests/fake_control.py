@@ -322,7 +322,7 @@ class FakeControl:
     def mirror_close(self, identity: str) -> Future[None]:
         answer: Future[None] = Future()
         try:
-            self.pipelines.close(identity)
+            self.pipelines.close(identity, 0.0)
             answer.set_result(None)
         except KeyError as error:
             answer.set_exception(error)

@@ -115,12 +115,12 @@ def test_a_pipeline_that_is_closed_leaves_nothing():
     confirm(pipelines)
     changes = pipelines.take_changes()
     assert {(d, e) for d, some in changes.added.items() for e in some} == present(pipelines)
-    pipelines.close(found.id)
+    pipelines.close(found.id, 1.0)
     after = pipelines.take_changes()
     assert {d: s for d, s in after.removed.items() if s} == {d: s for d, s in changes.added.items() if s}
     assert (present(pipelines), pipelines.all(), pipelines.closed) == (set(), (), 1)
     with pytest.raises(KeyError):
-        pipelines.close(found.id)
+        pipelines.close(found.id, 1.0)
     for wrong in ("", "x", "a~b~c", f"{POOL}~1~1002"):
         with pytest.raises(KeyError):
             pipelines.get(wrong)
@@ -231,6 +231,15 @@ def test_a_connection_carries_one_pipeline_the_newest():
     assert {entry.cookie for _, entry in present(pipelines)} == {entry.cookie for entry in found.entries.values()}
 
 
+def test_a_connection_that_moves_within_its_pipeline_is_still_its_own():
+    pipelines = made()
+    one, two = hops([1, 2, 3])
+    announce(pipelines, [one, two])
+    announce(pipelines, [replace(one, connection=two.connection), replace(two, connection=one.connection)])
+    found = pipelines.announce(hops([2, 3, 4], block=2)[0], 1.0)
+    assert [pipeline.id for pipeline in pipelines.all()] == [found.id]
+
+
 def test_a_pipeline_ends_when_an_owner_of_a_connection_no_longer_renews_its_lease():
     pipelines = made()
     some = hops([1, 2, 3])
@@ -254,8 +263,6 @@ def test_there_is_a_bound_in_all_and_one_for_each_host():
     with pytest.raises(Refused) as much:
         announce(pipelines, hops([1, 4, 5], block=3, port=3))
     assert much.value.why is Why.HOST_PIPELINES
-    with pytest.raises(Refused):  # of its second hop; the pipeline is not kept half
-        announce(pipelines, hops([4, 5, 3], block=3, port=3))
     assert len(pipelines.all()) == 2
     announce(pipelines, hops([4, 5, 6], block=3, port=3))
     with pytest.raises(Refused) as full:
@@ -263,6 +270,108 @@ def test_there_is_a_bound_in_all_and_one_for_each_host():
     assert full.value.why is Why.ALL_PIPELINES
     pipelines.sweep(10.0)
     announce(pipelines, hops([1, 2, 3], block=5, port=5), 10.0)
+
+
+def full_at_3(lease_s=10.0):
+    """Hosts 1, 2 and 3 of eight have as many pipelines as they may; there is a third one, of which all hops but the
+    last, to host 3, are announced.
+    """
+    pipelines = made(Limits(pipelines=8, per_host=2, lease_s=lease_s), network(hosts=(3, 3, 4, 5, 6, 6, 3, 4)))
+    for block in (1, 2):
+        announce(pipelines, hops([1, 2, 3], block=block, port=block))
+    first, second, third = hops([4, 5, 6, 3], block=3, port=3)
+    announce(pipelines, [first, second], 1.0)
+    return pipelines, (first, second, third)
+
+
+def test_a_pipeline_that_meets_a_full_host_is_kept_and_armed_when_that_has_room():
+    pipelines, some = full_at_3()
+    found = pipelines.announce(some[2], 2.0)
+    assert (found.state, found.why, found.missing) == (State.REFUSED, Why.HOST_PIPELINES, ())
+    assert "host 10.0.0.3" in found.what
+    assert (pipelines.refused[Why.HOST_PIPELINES], [p.id for p in pipelines.take_settled()]) == (1, [found.id])
+    # Its owners announce it on, which makes no room and counts nothing.
+    assert [pipelines.announce(hop, 3.0).state for hop in some] == [State.REFUSED] * 3
+    assert pipelines.refused[Why.HOST_PIPELINES] == 1
+    assert told(pipelines, 6) == []
+    pipelines.close(f"{POOL}~1~1001", 4.0)
+    again = pipelines.get(found.id)
+    assert (again.state, again.what, again.complete_s) == (State.ARMING, "", 4.0)
+    assert pipelines.take_touched() >= at(5, 6, 3)
+    confirm(pipelines, 4.5)
+    assert pipelines.get(found.id).state is State.ARMED
+    # Its leases are those that were announced.
+    assert (pipelines.sweep(12.9), pipelines.sweep(13.0)) == (1, 1)
+
+
+@pytest.mark.parametrize("how", ["lease", "generation", "connection", "dialled anew"])
+def test_room_is_used_however_it_was_made(how):
+    pipelines, some = full_at_3(lease_s=20.0)
+    found = pipelines.announce(some[2], 2.0)
+    if how == "lease":
+        for hop in hops([1, 2, 3], block=2, port=2):
+            pipelines.announce(hop, 10.0)
+        pipelines.sweep(20.0)
+    elif how == "generation":
+        pipelines.announce(hops([1, 2, 7], block=1, generation=1002, port=4)[0], 3.0)
+    elif how == "connection":
+        pipelines.announce(hops([1, 2, 7], block=9, port=1)[0], 3.0)
+    else:
+        pipelines.announce(hops([1, 2, 7], block=1, port=1)[1], 3.0)
+    assert pipelines.get(found.id).state is State.ARMING
+
+
+def test_a_new_generation_has_the_place_of_the_old_one_before_those_that_wait():
+    pipelines, some = full_at_3()
+    found = pipelines.announce(some[2], 2.0)
+    new = announce(pipelines, hops([1, 3, 2], generation=1002, port=4), 3.0)
+    assert (new.state, pipelines.get(found.id).state) == (State.ARMING, State.REFUSED)
+
+
+def test_a_pipeline_that_waits_takes_up_no_place_and_has_what_is_there_in_turn():
+    pipelines, some = full_at_3()
+    waiting = pipelines.announce(some[2], 2.0)
+    there = [announce(pipelines, hops([4, 5, 6], block=block, port=block), 3.0) for block in (4, 5)]
+    assert [p.state for p in there] == [State.ARMING] * 2
+    first, second = hops([7, 8, 3], block=6, port=6)
+    pipelines.announce(first, 3.0)
+    later = pipelines.announce(second, 3.0)
+    assert later.why is Why.HOST_PIPELINES
+    pipelines.close(f"{POOL}~1~1001", 4.0)
+    # The older one lacks room at host 4 now, which it says and is not counted for, so the later one has the place.
+    assert "host 10.0.0.4" in pipelines.get(waiting.id).what
+    assert (pipelines.get(later.id).state, pipelines.refused[Why.HOST_PIPELINES]) == (State.ARMING, 2)
+    pipelines.close(there[0].id, 5.0)
+    assert "host 10.0.0.3" in pipelines.get(waiting.id).what
+    pipelines.close(later.id, 6.0)
+    assert pipelines.get(waiting.id).state is State.ARMING
+
+
+def test_a_pipeline_that_waits_for_room_without_all_of_its_hops_waits_for_these_then():
+    pipelines, (first, second, third) = full_at_3()
+    pipelines.close(f"{POOL}~3~1001", 1.0)
+    pipelines.announce(second, 2.0)
+    found = pipelines.announce(third, 2.0)
+    assert (found.why, found.missing) == (Why.HOST_PIPELINES, (1,))
+    pipelines.close(f"{POOL}~1~1001", 3.0)
+    again = pipelines.get(found.id)
+    assert (again.state, again.why, again.complete_s) == (State.ANNOUNCED, None, None)
+    assert pipelines.announce(first, 4.0).state is State.ARMING
+
+
+def test_a_pipeline_that_waits_for_room_can_be_ended_and_outlives_no_master():
+    for how in ("close", "sweep", "clear"):
+        pipelines, some = full_at_3()
+        found = pipelines.announce(some[2], 2.0)
+        if how == "close":
+            pipelines.close(found.id, 3.0)
+        elif how == "sweep":
+            pipelines.sweep(20.0)
+        else:
+            pipelines.clear()
+        with pytest.raises(KeyError):
+            pipelines.get(found.id)
+        assert not pipelines._roomless
 
 
 def test_a_lost_link_leads_the_tree_around_it_and_it_is_confirmed_anew():
@@ -354,7 +463,7 @@ def test_each_replicas_agent_is_told_its_connections_as_soon_as_switches_are_giv
     assert flows_of(pipelines.of(both), both) == (flow, last)
     confirm(pipelines)
     assert pipelines.take_touched() == pipelines.take_ended() == frozenset()
-    pipelines.close(found.id)
+    pipelines.close(found.id, 1.0)
     assert (pipelines.take_touched(), pipelines.take_ended()) == (frozenset(), at(2, 3, 4))
     assert told(pipelines, 3) == []
 
@@ -538,7 +647,7 @@ class Anything(RuleBasedStateMachine):
     def closes(self, index):
         there = self.pipelines.all()
         if there:
-            self.pipelines.close(there[index % len(there)].id)
+            self.pipelines.close(there[index % len(there)].id, self.now)
 
     @rule(seconds=st.sampled_from([0.1, 4.0, 11.0]))
     def waits(self, seconds):
@@ -594,8 +703,18 @@ class Anything(RuleBasedStateMachine):
         assert wanted == self.told == mirrored
         assert len({(dpid, entry.key) for dpid, entry in wanted}) == len(wanted)  # none in the place of another
         assert len(there) <= LIMITS.pipelines
-        hosts = [{a for hop in p.hops.values() for a in (hop.source, hop.destination)} for p in there]
-        assert all(sum(host in some for some in hosts) <= LIMITS.per_host for host in set().union(*hosts))
+        hosts = [
+            {a for hop in p.hops.values() for a in (hop.source, hop.destination)}
+            for p in there
+            if p.why is not Why.HOST_PIPELINES
+        ]
+        full = {host for host in set().union(*hosts) if sum(host in some for some in hosts) >= LIMITS.per_host}
+        assert all(sum(host in some for some in hosts) == LIMITS.per_host for host in full)
+        # Who waits for room has none at one host at least, which it names.
+        roomless = {(p.pool, p.block): p for p in there if p.why is Why.HOST_PIPELINES}
+        waits = [(host, key) for host, keys in self.pipelines._roomless.items() for key in keys]
+        assert sorted(key for _, key in waits) == sorted(roomless)
+        assert all(host in full and f"host {host} " in roomless[key].what for host, key in waits)
         for pipeline in there:
             assert (pipeline.state is State.ARMING) == bool(pipeline.waits_for)
             assert (pipeline.state is State.ARMED) <= bool(pipeline.entries)

@@ -13,7 +13,7 @@ from trunkline_controller.mirror.agents import NotTaken, Poll, TooMany
 from trunkline_controller.mirror.counts import ArmTimes
 from trunkline_controller.mirror.entries import guard
 from trunkline_controller.mirror.mirrors import Mirrors
-from trunkline_controller.mirror.model import Head, Refused, State, Why
+from trunkline_controller.mirror.model import Head, Limits, Refused, State, Why
 from trunkline_controller.mirror.settings import MirrorSettings
 
 LONG_S = 60.0
@@ -175,6 +175,38 @@ def test_a_hop_that_is_refused_may_still_end_another_pipeline():
         with pytest.raises(Refused):
             await net.mirrors.announce(hops([1, 5, 6], generation=1002)[0], 0.0)
         assert net.carried() == set(net.mirrors.all()[0].entries.items())
+
+    asyncio.run(run())
+
+
+def test_a_datanode_may_have_as_many_pipelines_as_there_may_be_unless_it_is_set_otherwise():
+    async def run():
+        net = Network()
+        for block in range(1, 130):
+            for hop in hops([1, 2, 3], block=block, port=block):
+                await net.mirrors.announce(hop, 0.0)
+        assert net.mirrors.counts().by_state["arming"] == 129
+
+    asyncio.run(run())
+    assert MirrorSettings().limits == Limits()
+
+
+def test_a_pipeline_that_met_a_full_host_is_given_to_switches_as_soon_as_there_is_room():
+    async def run():
+        net = Network(max_pipelines_per_host=1)
+        first, second = hops([4, 5, 3], block=2)
+        for hop in hops([1, 2, 3]):
+            there = await net.mirrors.announce(hop, 0.0)
+        wait = asyncio.create_task(net.mirrors.announce(first, LONG_S))
+        await asyncio.sleep(0)
+        found = await net.mirrors.announce(second, LONG_S)
+        assert (found.state, found.why, (await wait).why) == (State.REFUSED, Why.HOST_PIPELINES, found.why)
+        assert net.mirrors.counts().refused == {"max_pipelines_per_host": 1}
+        net.answer()
+        net.mirrors.close(there.id)
+        net.answer()
+        (now,) = net.mirrors.all()
+        assert (now.id, now.state, net.carried()) == (found.id, State.ARMED, set(now.entries.items()))
 
     asyncio.run(run())
 

@@ -17,6 +17,7 @@ from test_mirror_agent_routes import HOSTS, head, until
 from test_mirror_routes import hop
 
 from trunkline_controller.http.app import create_app
+from trunkline_controller.http.gate import MAX_BODY_BYTES
 from trunkline_controller.http.settings import HttpSettings
 
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -83,6 +84,17 @@ def test_what_does_not_say_its_length_or_kind_goes_by_the_framework(client: Clie
         assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
 
 
+def test_a_length_beside_chunks_hides_none_of_them(client: Client):
+    body = json.dumps(hop(1)).encode()
+    head = b"POST /v1/mirrors HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    both = head + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert client.raw(both + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)).startswith(b"HTTP/1.1 200 ")
+    with client.connect() as connection:
+        # It does not end, and is answered all the same.
+        connection.sendall(both + (b"10000\r\n" + b" " * 0x10000 + b"\r\n") * 5)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
 def test_answers_are_counted_by_their_route(client: Client):
     asked(client, "/v1/mirrors", json.dumps(hop(1)).encode(), QUICK)
     asked(client, "/v1/mirrors", json.dumps(hop(1, replicas=1)).encode(), QUICK)
@@ -114,14 +126,15 @@ def test_a_failure_inside_tells_nothing_of_it(client: Client, control: Mirroring
     until(lambda: caplog.text.count("POST /v1/mirrors failed") == 2)
 
 
-def test_the_framework_is_not_asked():
+def without_framework(parts: list[bytes], length: int, *more: tuple[bytes, bytes]) -> tuple[list[dict], int]:
+    """What the quick way alone makes of an announcement's body in these parts, and how many of them it took."""
     app = create_app(FakeControl(), HttpSettings())
     app.app.app = None
-    body = json.dumps(hop(1)).encode()
-    sent = []
+    sent, left = [], list(parts)
 
     async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
+        part = left.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(left)}
 
     async def send(message):
         sent.append(message)
@@ -129,8 +142,26 @@ def test_the_framework_is_not_asked():
     headers = [
         (b"host", b"localhost"),
         (b"content-type", QUICK.encode()),
-        (b"content-length", str(len(body)).encode()),
+        (b"content-length", str(length).encode()),
+        *more,
     ]
     scope = {"type": "http", "method": "POST", "path": "/v1/mirrors", "scheme": "http", "headers": headers}
     asyncio.run(app(scope, receive, send))
-    assert (sent[0]["status"], json.loads(sent[1]["body"])["state"]) == (200, "announced")
+    return sent, len(parts) - len(left)
+
+
+def test_the_framework_is_not_asked():
+    body = json.dumps(hop(1)).encode()
+    for parts in ([body], [body[:7], b"", body[7:]]):
+        sent, _ = without_framework(parts, len(body))
+        assert (sent[0]["status"], json.loads(sent[1]["body"])["state"]) == (200, "announced")
+
+
+def test_a_body_that_is_longer_than_it_says_is_read_up_to_the_limit():
+    part = b" " * (MAX_BODY_BYTES // 4)
+    sent, taken = without_framework([part] * 64, 2)
+    assert (sent[0]["status"], taken) == (413, 5)
+    assert json.loads(sent[1]["body"])["detail"] == f"the request's body is longer than {MAX_BODY_BYTES} bytes"
+    # What comes in chunks is the framework's, which is not there: nothing of it is read.
+    sent, taken = without_framework([part] * 64, 2, (b"transfer-encoding", b"chunked"))
+    assert (sent[0]["status"], taken) == (500, 0)

@@ -64,7 +64,9 @@ class HopView(BaseModel):
 
 
 class AnnouncedHopView(HopView):
-    """A hop, as who opened its connection announces it before the header leaves; again, to renew the lease."""
+    """A hop, as one of its ends announces it after the header has left, which does not wait for that; again, to renew
+    the lease.
+    """
 
     pool: str = Field(max_length=255, pattern=r"^[A-Za-z0-9._:-]+$", description="Block pool")
     block: int = Field(ge=-(1 << 63), lt=1 << 63, description="Block id")

@@ -17,10 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..control import NotNow
 from . import problem
+from .gate import MAX_BODY_BYTES
 from .problem import Stop
 
 JSON = "application/json"
-_KIND, _LENGTH = (b"content-type", JSON.encode()), b"content-length"
+_KIND, _LENGTH, _CODING = (b"content-type", JSON.encode()), b"content-length", b"transfer-encoding"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,12 @@ class Quick:
         if route is None:
             await self.app(scope, receive, send)
             return
-        body = await _read(receive)
+        try:
+            body = await _read(receive)
+        except _TooLarge:
+            scope["route"] = route
+            await problem.too_large(MAX_BODY_BYTES)(scope, receive, send)
+            return
         if body is None:
             return  # the client is gone
         try:
@@ -73,21 +79,31 @@ class Quick:
 
 
 def _is_json(scope: Scope) -> bool:
-    """And its length is said."""
+    """And its length is said, and holds: beside Transfer-Encoding it counts for nothing (RFC 9112, 6.3)."""
     headers = scope["headers"]
-    return _KIND in headers and any(name == _LENGTH for name, _ in headers)
+    names = {name for name, _ in headers}
+    return _KIND in headers and _LENGTH in names and _CODING not in names
+
+
+class _TooLarge(Exception):
+    """A body is longer than MAX_BODY_BYTES; the rest of it is not read."""
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """The body, unless the client has gone."""
-    body = b""
+    """The body, unless the client has gone. Raises _TooLarge."""
+    parts: list[bytes] = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
-        body += message.get("body", b"")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MAX_BODY_BYTES:
+            raise _TooLarge
+        parts.append(part)
         if not message.get("more_body", False):
-            return body
+            return b"".join(parts)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -118,7 +118,7 @@ class Mirrors:
         """Raises KeyError or NotNow."""
         self._check()
         try:
-            self._pipelines.close(identity)
+            self._pipelines.close(identity, time.monotonic())
         except KeyError:
             if not self._let_go(identity):
                 raise

@@ -66,13 +66,13 @@ class Limits:
     """`lease_s`: a pipeline of which a hop was not announced again for so long is removed."""
 
     pipelines: int = 1024
-    per_host: int = 64
+    per_host: int = 1024
     lease_s: float = 60.0
 
 
 @dataclass(frozen=True)
 class Hop:
-    """One connection of a pipeline, as who opened it announces it before its header leaves.
+    """One connection of a pipeline, as one of its ends announces it after the header has left, which does not wait.
 
     `position` is that of the replica it leads to, from 1; `generation` is the stamp that the write will have. `client`
     is Hadoop's name of the client, empty where a DataNode re-replicates.

@@ -1,9 +1,11 @@
 """Pipelines that are mirrored: hops are announced one by one, and what switches should have of each follows.
 
     announced --(all hops are known, a tree and agents are found)--> arming --(switches have confirmed)--> armed
-        |                                                  |  ^                                             |
-        |                                                  |  +--(the tree changed, a switch is new)--------+
-        +--(no tree, no agent, a broken chain)-> refused <-+--(a switch refuses, an agent leaves)-----------+
+        |  ^                                               |  ^                                             |
+        |  |                                               |  +--(the tree changed, a switch is new)--------+
+        |  +--(hosts have room, hops are missing)--+       |                                                |
+        |                                          |       |                                                |
+        +--(no room, tree, agent; broken chain)-> refused <+--(a switch refuses, an agent leaves)-----------+
         |                                           |                                                       |
         +------(closed, superseded, lease over)-----+-------------------------------------------------------+--> gone
 
@@ -37,7 +39,9 @@ class Pipelines:
         self.arm_times = ArmTimes()
         self._blocks: dict[Key, Pipeline] = {}
         self._of_connection: dict[Connection, Key] = {}
-        self._of_host: dict[str, set[Key]] = {}  # by address
+        self._of_host: dict[str, dict[Key, None]] = {}  # by address: those that have a place there
+        self._roomless: dict[str, dict[Key, None]] = {}  # those without, by a host that is full, the oldest first
+        self._freed: set[str] = set()  # hosts at which there may be room for them now
         self._waiting: dict[Dpid, set[Key]] = {}  # those for which a switch has not confirmed
         self._entries: dict[Dpid, set[FlowEntry]] = {}
         self._changes = Changes()
@@ -70,7 +74,7 @@ class Pipelines:
         return frozenset(self._entries.get(dpid, ())) | self._places.guard.get(dpid, frozenset())
 
     def of(self, addresses: Collection[str]) -> tuple[Pipeline, ...]:
-        """Those that have an end of a hop at one of these addresses."""
+        """Those that have an end of a hop at one of these addresses, and do not wait for room."""
         keys = {key for address in addresses for key in self._of_host.get(address, ())}
         return tuple(self._blocks[key] for key in sorted(keys))
 
@@ -107,6 +111,8 @@ class Pipelines:
         except Refused as error:
             self.refused[error.why] += 1
             raise
+        finally:
+            self._use_room(now)
 
     def _announce(self, hop: Hop, now: float) -> Pipeline:
         _check(hop)
@@ -139,53 +145,80 @@ class Pipelines:
             raise Refused(
                 Why.ALL_PIPELINES, f"{self.limits.pipelines} pipelines are announced, as many as mirror.max_pipelines"
             )
-        self._check_hosts(hop.connection, ())
+        if (full := self._full(_addresses(hop.connection))) is not None:
+            raise self._no_room(full)
 
-    def _check_hosts(self, connection: Connection, counted: tuple[str, ...]) -> None:
-        for address in _addresses(connection):
-            if address not in counted and len(self._of_host.get(address, ())) >= self.limits.per_host:
-                raise Refused(
-                    Why.HOST_PIPELINES,
-                    f"{self.limits.per_host} pipelines of host {address} are announced, as many as "
-                    "mirror.max_pipelines_per_host",
-                )
+    def _full(self, addresses: Collection[str]) -> str | None:
+        """The first of these hosts that has no room."""
+        return next((a for a in addresses if len(self._of_host.get(a, ())) >= self.limits.per_host), None)
+
+    def _no_room(self, address: str) -> Refused:
+        return Refused(
+            Why.HOST_PIPELINES,
+            f"{self.limits.per_host} pipelines of host {address} are announced, as many as "
+            "mirror.max_pipelines_per_host",
+        )
 
     def _put(self, key: Key, known: Pipeline, hop: Hop, now: float) -> None:
         """A hop that is new, or has another connection than before."""
-        try:
-            self._check_hosts(hop.connection, _hosts_of(known))
-        except Refused:
-            if key in self._blocks:
-                self._remove(key)
-            raise
-        if (old := known.hops.get(hop.position)) is not None:
-            self._of_connection.pop(old, None)
+        old = known.hops.get(hop.position)
         if key in self._blocks:
             self._withdraw(known)
             self._wait(key, frozenset())
         hops = MappingProxyType({**known.hops, hop.position: hop.connection})
+        if old is not None and old not in hops.values():
+            del self._of_connection[old]
         made = replace(
             known, hops=hops, leases=self._renewed(known, hop, now), state=State.ANNOUNCED, why=None, what="",
             complete_s=None, armed_s=None, tree=None, entries=MappingProxyType({}), waits_for=frozenset(), lead=1,
             began=None if known.began is not None and known.began.connection == old else known.began,
         )  # fmt: skip
         self._unlist(key, known)
-        for address in _hosts_of(made):
-            self._of_host.setdefault(address, set()).add(key)
         self._of_connection[hop.connection] = key
         self._blocks[key] = made
-        if not made.missing:
-            self._blocks[key] = replace(made, complete_s=now)
+        self._list(key, now)
+
+    def _list(self, key: Key, now: float) -> None:
+        """Gives it a place at each of its hosts, and arms it if its hops are all known. Where a host has no room it
+        waits for that, refused, and takes up none at the others: who opened its connections has announced them, and
+        would not soon again.
+        """
+        pipeline = self._blocks[key]
+        hosts = _hosts_of(pipeline)
+        if (full := self._full(hosts)) is not None:
+            self._roomless.setdefault(full, {})[key] = None
+            error = self._no_room(full)
+            if pipeline.why is not error.why:
+                self._refuse(key, error)
+            else:
+                self._blocks[key] = replace(pipeline, what=error.what)
+            return
+        for address in hosts:
+            self._of_host.setdefault(address, {})[key] = None
+        complete_s = None if pipeline.missing else now
+        self._blocks[key] = replace(pipeline, state=State.ANNOUNCED, why=None, what="", complete_s=complete_s)
+        if not pipeline.missing:
             self._arm(key, now)
+
+    def _use_room(self, now: float) -> None:
+        """Those that waited for the room that there is now have it, the oldest first."""
+        freed, self._freed = self._freed, set()
+        for address in sorted(freed):
+            for key in tuple(self._roomless.get(address, ())):
+                if self._full((address,)) is not None:
+                    break
+                _drop(self._roomless, address, key)
+                self._list(key, now)
 
     def _renewed(self, known: Pipeline, hop: Hop, now: float) -> Mapping[int, float]:
         return MappingProxyType({**known.leases, hop.position: now + self.limits.lease_s})
 
-    def close(self, identity: str) -> Pipeline:
+    def close(self, identity: str, now: float) -> Pipeline:
         """The pipeline has ended. Raises KeyError."""
         found = self.get(identity)
         self._remove((found.pool, found.block))
         self.closed += 1
+        self._use_room(now)
         return found
 
     def sweep(self, now: float) -> int:
@@ -194,6 +227,7 @@ class Pipelines:
         for key in over:
             self._remove(key)
         self.swept += len(over)
+        self._use_room(now)
         return len(over)
 
     def clear(self) -> None:
@@ -201,6 +235,7 @@ class Pipelines:
         self._served = frozenset()
         for key in list(self._blocks):
             self._remove(key)
+        self._freed.clear()
 
     # What agents say.
 
@@ -371,11 +406,11 @@ class Pipelines:
         self._settled.append(pipeline)
 
     def _unlist(self, key: Key, pipeline: Pipeline) -> None:
+        """It has no place at its hosts any more, and waits for none."""
         for address in _hosts_of(pipeline):
-            of_host = self._of_host[address]
-            of_host.discard(key)
-            if not of_host:
-                del self._of_host[address]
+            _drop(self._roomless, address, key)
+            if _drop(self._of_host, address, key) and address in self._roomless:
+                self._freed.add(address)
 
     def _withdraw(
         self,
@@ -417,3 +452,14 @@ def _addresses(connection: Connection) -> tuple[str, ...]:
 
 def _hosts_of(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(address for hop in pipeline.hops.values() for address in _addresses(hop)))
+
+
+def _drop(some: dict[str, dict[Key, None]], address: str, key: Key) -> bool:
+    """Takes it from those of the address; whether it was one."""
+    of_address = some.get(address, {})
+    if key not in of_address:
+        return False
+    del of_address[key]
+    if not of_address:
+        del some[address]
+    return True

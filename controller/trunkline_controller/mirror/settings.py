@@ -19,8 +19,9 @@ class MirrorSettings:
     """Whether switches copy the segments of block writes to all replicas, for pipelines that are announced."""
     max_pipelines: int = 1024
     """Pipelines announced at once, 1 to 65536. Each takes a flow entry on every switch of its tree."""
-    max_pipelines_per_host: int = 64
-    """Pipelines announced at once that one host has a part in, 1 to 65536."""
+    max_pipelines_per_host: int = 1024
+    """Pipelines announced at once that one host has a part in, 1 to 65536: how many of `max_pipelines` one host may
+    take, and how many its agent is told of, whose host has room for 4096."""
     lease_s: float = 60.0
     """A pipeline of which a connection was not announced again for so long is removed, in seconds, 1 to 86400."""
 
