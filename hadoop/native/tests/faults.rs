@@ -206,9 +206,7 @@ fn pull_of_faulty(block: u32, fault: Fault) -> (Node, AppHandle, Arc<NamedNode>,
         seen: Default::default(),
         fault,
     };
-    let handle = router
-        .attach(Box::new(faulty), "faulty")
-        .expect("attached");
+    let handle = router.attach(Box::new(faulty), "faulty").expect("attached");
     let prefix = format!("/hadoop/blocks/BP-1/{block}");
     handle.register(&name(&prefix)).expect("registered");
     let datanode = node(&address(&router), "d1");
