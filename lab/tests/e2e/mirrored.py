@@ -218,7 +218,7 @@ def missing(topology: Topology) -> str:
 
 @contextmanager
 def a_bed(name: str, topology: Topology = TOPOLOGY, *, by_doctor: bool = False) -> Iterator[Mirrored]:
-    """A cluster, of tuned hosts or of such as the doctor wants; skips the test where there can be none, with the reason."""
+    """A cluster, of tuned hosts or of such as the doctor wants; skips the test where there can be none, with why."""
     if lack := missing(topology):
         pytest.skip(lack)
     lab = f"m{os.getpid() % 10**8}"

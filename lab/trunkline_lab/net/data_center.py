@@ -192,8 +192,8 @@ def start(
 
     The topology is `on` the plane. With `racks` Hadoop is told which host is in which. `controller` are settings of it
     other than the usual. `tuned` has hosts' TCP as on the plane "mirror"; `jvm` are options of all of Hadoop's JVMs.
-    `by_doctor` has that plane's hosts as Linux has them by itself, but for what `trunkline mirror doctor --fix` changes at
-    those with a DataNode, and leaves the plug-in's settings as they are by default.
+    `by_doctor` has that plane's hosts as Linux has them by itself, but for what `trunkline mirror doctor --fix` changes
+    at those with a DataNode, and leaves the plug-in's settings as they are by default.
     """
     if by_doctor:
         tuning.defaults(fabric, topology)
@@ -230,10 +230,7 @@ def start(
         carried = mirrored(own_controller, topology, directory, planes.DEFAULT if by_doctor else planes.MIRROR_WAIT_MS)
         assert own_controller is not None
         center.agents = MirrorAgents(stage, fabric, topology, directory, own_controller)
-        center.agents.start()
-        if by_doctor:
-            for host in topology.roles.datanodes:
-                say(center.agents.command(host, "doctor", "--fix"))
+        center.agents.start(fix=by_doctor)
     else:
         on_hosts = {router.host for router in running} & set(topology.hosts)
         carried = plane(plane_name, fabric, topology, on_hosts, directory)
