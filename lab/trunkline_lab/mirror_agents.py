@@ -16,6 +16,7 @@ from .net.fabric import Fabric
 from .net.kernel import BRIDGE
 from .net.topology import Topology
 from .procs import Process, ProcessFailed, Stage, wait_until
+from .say import say
 
 LIMIT_S = 60
 BTF = Path("/sys/kernel/btf/vmlinux")
@@ -44,11 +45,13 @@ class MirrorAgents:
         self._starts: dict[str, int] = {}
         self.processes: dict[str, Process] = {}
 
-    def start(self, hosts: Sequence[str] = ()) -> None:
+    def start(self, hosts: Sequence[str] = (), *, fix: bool = False) -> None:
         """Starts them at these hosts, all of those with a DataNode by default; returns when the controller knows
-        them."""
+        them. `fix` has the doctor change there what it wants changed."""
         for host in hosts or self._topology.roles.datanodes:
             self.start_one(host)
+            if fix:
+                say(self.command(host, "doctor", "--fix"))
         self.wait_known(len(self.processes))
 
     def start_one(self, host: str) -> None:

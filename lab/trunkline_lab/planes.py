@@ -20,6 +20,7 @@ from .routers import Router
 NAMES = ("tcp", "ndn", "ucx")
 NDN_LOCAL = "ndn-local"  # named data whose JVMs are all of the router's own host, and reach it by its Unix socket
 MIRROR_WAIT_MS = "1000"  # the most: hosts, switches and controller share the lab's few processors
+DEFAULT = ""  # the plug-in's own
 ROUTER_ADDRESS = 2  # last number of the router's address in the experiment's /24
 
 
@@ -75,10 +76,19 @@ def ucx(directory: Path) -> Plane:
     return _with_plugin("ucx", own, directory)
 
 
-def mirror(datanodes: Collection[str], controller: str, token_file: Path, directory: Path, port: int = 0) -> Plane:
+def mirror(
+    datanodes: Collection[str],
+    controller: str,
+    token_file: Path,
+    directory: Path,
+    port: int = 0,
+    *,
+    wait_ms: str = MIRROR_WAIT_MS,
+) -> Plane:
     """Stock TCP whose DataNodes tell a controller of their pipelines; clients and NameNode are stock throughout.
 
-    `datanodes` are hosts, `controller` the URL of its REST interface.
+    `datanodes` are hosts, `controller` the URL of its REST interface, `wait_ms` how long it may take to arm a pipeline
+    before that is counted as late; DEFAULT leaves that to the plug-in.
     """
 
     def own(_host: str, _address: str) -> Properties:
@@ -86,7 +96,7 @@ def mirror(datanodes: Collection[str], controller: str, token_file: Path, direct
             **pasted("mirror"),
             "trunkline.mirror.controller": controller,
             "trunkline.mirror.token.file": str(token_file),
-            "trunkline.mirror.wait.ms": MIRROR_WAIT_MS,
+            **({"trunkline.mirror.wait.ms": wait_ms} if wait_ms else {}),
         }
 
     plane = _with_plugin("mirror", own, directory, port)

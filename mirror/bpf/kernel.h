@@ -30,6 +30,7 @@ struct tcp_sock {
   __u32 snd_una;
   __u32 snd_nxt;
   __u32 snd_wnd;
+  __u32 write_seq; /* behind all that was written, sent or not */
   __u64 bytes_sent;
   __u64 bytes_acked;
   __u64 bytes_received;

@@ -87,7 +87,7 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
       rcv_fall(r, MR_WHY_NO_SOCKET);
   }
   int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
-  __u16 window = coupled ? coupled_window(r, p) : p->window;
+  __u16 window = coupled ? coupled_window(skb, r, p) : p->window;
   if (r->have_mirrored && after(p->acked, r->mirrored)) {
     bpf_spin_lock(&r->lock);
     if (after(p->acked, r->mirrored)) r->have_mirrored = 0;

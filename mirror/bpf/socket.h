@@ -8,7 +8,7 @@
 
 struct live {
   __u32 rcv_nxt, rcv_edge, rcv_wup;
-  __u32 snd_una, snd_nxt, snd_wnd;
+  __u32 snd_una, snd_nxt, snd_wnd, write_seq;
   __u32 ts_recent, tsecr;
   __u32 snd_first, rcv_first; /* of the connection's first octet each way: tells it from others of the same ports */
   __u64 bytes_sent, bytes_received;
@@ -34,6 +34,7 @@ static always_inline void read_socket(struct tcp_sock *tp, struct live *live) {
   live->snd_una = tp->snd_una;
   live->snd_nxt = tp->snd_nxt;
   live->snd_wnd = tp->snd_wnd;
+  live->write_seq = tp->write_seq;
   live->ts_recent = tp->rx_opt.ts_recent;
   live->tsecr = tp->rx_opt.rcv_tsecr;
   live->bytes_sent = tp->bytes_sent;

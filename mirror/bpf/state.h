@@ -29,11 +29,13 @@
 
 #define MR_WINDOW (1u << 30) /* the largest window of TCP (RFC 7323): nobody is further ahead or behind */
 
-/* Windows are coupled before the mirror is confirmed, too, for so long, and never lowered to less than this beyond what the
- * next replica has: room for a packet of HDFS, and some. */
+/* Windows are coupled before the mirror is confirmed, too, for so long. */
 #define MR_SETTLE_NS 10000000000ull
-#define MR_SETTLE_WINDOW 98304
-/* And no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */
+/* Of a packet of HDFS so much may have come, as far as is known: its default is 64 KiB, and there is room for twice this. */
+#define MR_PART_LEAST 49152
+/* So long the next replica may take to say what it has, in 2^20 ns: less than the client waits before it probes. */
+#define MR_LACK_MS 128
+/* Windows are coupled no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */
 #define MR_STALL_MS 2048
 
 /* What the writer said again is on its way to D_j as a copy for so long, in 2^20 ns. */
@@ -124,7 +126,7 @@ struct mr_snd {
   __u32 again_ms;   /* when the first of it came, in 2^20 ns */
   __u32 told;       /* up to here our stack was told again of what D_j holds */
   __u32 moved_ms;   /* when D_j's ACK or its window's edge last went on, in 2^20 ns */
-  __u32 pad;
+  __u32 part;       /* the most that came of a packet of HDFS while D_j lacked it; 0: none was seen */
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 seen_tick; /* of the kernel's, at `seen_ns` */
   __u64 begun_ns;  /* when the first was seen */

@@ -68,6 +68,7 @@ fn render(findings: &[Finding]) -> String {
     for finding in findings {
         let level = match finding.level {
             Level::Ok => "ok",
+            Level::Note => "note",
             Level::Warning => "warning",
             Level::Error => "ERROR",
         };

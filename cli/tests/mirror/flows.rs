@@ -102,6 +102,39 @@ fn a_full_map_is_told() {
     host.off();
 }
 
+/// Of what has fallen back the next replica drops all copies, so no more are to be made.
+#[test]
+fn a_flow_that_falls_back_is_told() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "[http]\nlisten = \"127.0.0.1:0\"");
+    let agent = host.agent();
+    let (_up, down, port, _keeps) = connected(&host);
+    let mut flow = second("falls");
+    flow["send"] = json!({"source": end("10.9.0.1", 9866), "destination": end("10.9.0.2", port)});
+    controller.list(vec![flow, second("stays")]);
+    until("entries", || host.flows().len() >= 3);
+    // Urgent data can't be told of by copies.
+    rustix::net::send(&down, b"!", rustix::net::SendFlags::OOB).expect("an octet");
+    let why = format!("10.9.0.1:9866 to 10.9.0.2:{port}, fell back to real sending: urgent");
+    until("told", || {
+        controller.was_told(|request| {
+            let failed = &request["failed"][0];
+            failed["id"] == "falls"
+                && failed["why"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(&why))
+        })
+    });
+    let told = controller.last().expect("a request");
+    assert_eq!(told["failed"].as_array().expect("a list").len(), 1);
+    assert!(page(&agent).contains("trunkline_mirror_host_refused_total 1\n"));
+    let log = agent.stop();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(&why)).collect();
+    assert!(lines.len() == 1 && lines[0].contains("falls"), "{log}");
+    host.off();
+}
+
 #[test]
 fn flows_stay_while_the_controller_is_away() {
     let host = host_or_skip!();

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from trunkline_lab.net import data_center, fabric, loss, openvswitch, topology_f
 from trunkline_lab.net.data_center import DataCenter, LabRig
 from trunkline_lab.net.links import LinkCounts, LinkMeter
 from trunkline_lab.net.topology import Topology
-from trunkline_lab.procs import wait_until
+from trunkline_lab.procs import Process, wait_until
 
 TOPOLOGY = topology_file.parse(
     """
@@ -72,6 +73,7 @@ clients = ["h6"]
     "bridged.toml",
 ).mirrored()
 LIMIT_S = 60
+STEP = 128 << 10  # bytes by which a writer is seen to go on
 REGISTERED = "Successfully sent block report"  # what a DataNode logs when the NameNode knows its storage
 
 
@@ -130,6 +132,20 @@ class Mirrored(Bed):
         """Every DataNode's host loses this share of copies from now on."""
         for host in self.center.topology.roles.datanodes:
             loss.of_copies(self.center.fabric, host, share)
+
+    def longest_pause_s(self, host: str, writer: Process, size: int) -> float:
+        """For how long at most `host` sent next to nothing while `writer` there sent `size` bytes; at its end."""
+        begun = last = self.meter.read().out(host)
+        at, longest = 0.0, 0.0
+        while writer.running():
+            now, out = time.monotonic(), self.meter.read().out(host)
+            if out - last >= STEP:
+                longest = max(longest, now - at) if at else 0.0
+                last, at = out, now
+            elif at and out - begun < size:
+                longest = max(longest, now - at)
+            time.sleep(0.02)
+        return longest
 
     def since(self, before: LinkCounts) -> LinkCounts:
         return self.meter.read() - before
@@ -201,8 +217,8 @@ def missing(topology: Topology) -> str:
 
 
 @contextmanager
-def a_bed(name: str, topology: Topology = TOPOLOGY) -> Iterator[Mirrored]:
-    """A cluster; skips the test where there can be none, with the reason."""
+def a_bed(name: str, topology: Topology = TOPOLOGY, *, by_doctor: bool = False) -> Iterator[Mirrored]:
+    """A cluster, of tuned hosts or of such as the doctor wants; skips the test where there can be none, with why."""
     if lack := missing(topology):
         pytest.skip(lack)
     lab = f"m{os.getpid() % 10**8}"
@@ -215,6 +231,7 @@ def a_bed(name: str, topology: Topology = TOPOLOGY) -> Iterator[Mirrored]:
             racks=False,
             extra=QUICK_TO_NOTICE,
             jvm=QUICK_TO_START,
+            by_doctor=by_doctor,
         ) as rig:
             yield _bed(rig)
     except (fabric.LabError, PermissionError, subprocess.CalledProcessError) as error:

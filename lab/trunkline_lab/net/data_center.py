@@ -136,12 +136,17 @@ def plane(name: str, fabric: Fabric, topology: Topology, on_hosts: set[str], dir
     return planes.named(face_of, directory, SERVICES["datanode-named"])
 
 
-def mirrored(controller: Controller | None, topology: Topology, directory: Path) -> Plane:
-    """The plane "mirror"; the topology is `on` it."""
+def mirrored(controller: Controller | None, topology: Topology, directory: Path, wait_ms: str) -> Plane:
+    """The plane "mirror"; the topology is `on` it. `wait_ms` as for `planes.mirror`."""
     if controller is None:
         raise fabrics.LabError(f"{topology.name}: the plane mirror needs a switch or a router between its hosts")
     return planes.mirror(
-        topology.roles.datanodes, controller.url, controller.token_file, directory, SERVICES["datanode-named"]
+        topology.roles.datanodes,
+        controller.url,
+        controller.token_file,
+        directory,
+        SERVICES["datanode-named"],
+        wait_ms=wait_ms,
     )
 
 
@@ -179,6 +184,7 @@ def start(
     extra: Properties | None = None,
     controller: Settings | None = None,
     tuned: bool = False,
+    by_doctor: bool = False,
     jvm: Sequence[str] = (),
 ) -> DataCenter:
     """Starts a controller (where there are switches for it), routers (on the plane "ndn"), agents of mirrored
@@ -186,8 +192,12 @@ def start(
 
     The topology is `on` the plane. With `racks` Hadoop is told which host is in which. `controller` are settings of it
     other than the usual. `tuned` has hosts' TCP as on the plane "mirror"; `jvm` are options of all of Hadoop's JVMs.
+    `by_doctor` has that plane's hosts as Linux has them by itself, but for what `trunkline mirror doctor --fix` changes
+    at those with a DataNode, and leaves the plug-in's settings as they are by default.
     """
-    if tuned or plane_name == MIRROR:
+    if by_doctor:
+        tuning.defaults(fabric, topology)
+    elif tuned or plane_name == MIRROR:
         tuning.hosts(fabric, topology)
     own_controller = bridges = None
     if topology.controlled:
@@ -217,10 +227,10 @@ def start(
     if not topology.roles.namenode:
         return center
     if plane_name == MIRROR:
-        carried = mirrored(own_controller, topology, directory)
+        carried = mirrored(own_controller, topology, directory, planes.DEFAULT if by_doctor else planes.MIRROR_WAIT_MS)
         assert own_controller is not None
         center.agents = MirrorAgents(stage, fabric, topology, directory, own_controller)
-        center.agents.start()
+        center.agents.start(fix=by_doctor)
     else:
         on_hosts = {router.host for router in running} & set(topology.hosts)
         carried = plane(plane_name, fabric, topology, on_hosts, directory)
@@ -306,6 +316,7 @@ def rig(
     disk_bytes: int = 0,
     controller: Settings | None = None,
     tuned: bool = False,
+    by_doctor: bool = False,
     jvm: Sequence[str] = (),
 ) -> Iterator[LabRig]:
     """A data centre for the length of the block; nothing of it stays but logs and configuration.
@@ -326,6 +337,7 @@ def rig(
             extra=extra,
             controller=controller,
             tuned=tuned,
+            by_doctor=by_doctor,
             jvm=jvm,
         )
         assert center.cluster is not None

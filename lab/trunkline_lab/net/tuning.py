@@ -16,6 +16,8 @@ CONGESTION_CONTROL = "cubic"
 SYSCTLS = {"tcp_rmem": "4096 8388608 16777216", "tcp_wmem": "4096 1048576 33554432", "tcp_frto": "0"}
 # Where copies get lost, a relay halves what it sends at once: of eleven frames it loses less than of the kernel's 44.
 SUPER_SEGMENT_BYTES = 16 << 10
+# What Linux has by itself.
+DEFAULTS = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304", "tcp_frto": "2"}
 
 
 def hosts(fabric: Fabric, topology: Topology, names: Iterable[str] = ()) -> None:
@@ -28,9 +30,24 @@ def hosts(fabric: Fabric, topology: Topology, names: Iterable[str] = ()) -> None
             space.super_segments("eth0", SUPER_SEGMENT_BYTES)
         finally:
             space.close()
-        with namespaces.inside(fabric.namespace(host)):
-            for name, value in SYSCTLS.items():
-                Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
+        _set(fabric, host, SYSCTLS)
+
+
+def defaults(fabric: Fabric, topology: Topology) -> None:
+    """All hosts' TCP as Linux has it by itself, whatever this machine has."""
+    for host in topology.hosts:
+        space = kernel.Namespace(fabric.namespace(host))
+        try:
+            space.congestion_control("eth0", topology.network, topology.address(host), CONGESTION_CONTROL)
+        finally:
+            space.close()
+        _set(fabric, host, DEFAULTS)
+
+
+def _set(fabric: Fabric, host: str, values: dict[str, str]) -> None:
+    with namespaces.inside(fabric.namespace(host)):
+        for name, value in values.items():
+            Path(f"/proc/sys/net/ipv4/{name}").write_text(value)
 
 
 def uplinks(fabric: Fabric, topology: Topology, names: Iterable[str], rate_bit_s: int) -> None:

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use crate::attach::Attachment;
+use crate::complaints::{Complaints, Topic};
 use crate::controller::ControllerError;
+use crate::fallen::{Fallen, fallen};
 use crate::interfaces::interfaces;
 use crate::layout::{Config, FLOWS, Key, Rcv, RcvState, Snd};
 use crate::maps::{Maps, MapsError};
@@ -17,7 +19,6 @@ use crate::sockets::Sockets;
 use crate::standing::{Asked, Ledger};
 use crate::status::{Snapshot, is_ahead, now_ns};
 use crate::wire::{Answer, Flow, Part, Request};
-use crate::words::{REASON, word};
 
 /// How often entries that nobody needs are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -49,6 +50,8 @@ pub struct Keeper {
     /// Why the controller did not answer last, and what else was wrong: each is said once.
     unanswered: String,
     complaint: String,
+    /// Flows that fell back, of which there may be many.
+    fallbacks: Complaints,
 }
 
 /// What comes of a look around.
@@ -93,6 +96,7 @@ impl Keeper {
             check_at: now + CHECK,
             unanswered: String::new(),
             complaint: String::new(),
+            fallbacks: Complaints::default(),
         };
         keeper.read_addresses();
         keeper.look_after_others();
@@ -161,11 +165,11 @@ impl Keeper {
     /// Looks for starts of streams, for entries that nobody needs, and after the programs.
     pub fn look(&mut self) -> Look {
         let now = Instant::now();
-        let news = self.read_heads();
+        let mut news = self.read_heads();
         if now >= self.look_at {
             self.look_at = now + LOOK;
             self.look_after_others();
-            self.follow();
+            news |= self.follow();
             self.off |= self.heed_off();
         }
         // Whoever takes the programs off may have done so already.
@@ -198,9 +202,8 @@ impl Keeper {
                     news = true;
                 }
                 Ok(Some(rcv)) if rcv.state == RcvState::Fallen as u8 => {
-                    let reason = word(&REASON, rcv.reason);
-                    let why = format!("start of stream not known: {reason}");
-                    news |= self.cannot(&flow.part(), &why);
+                    let entry = (flow.receive.key(), rcv);
+                    news |= self.heed(fallen(&[flow], &[], &[entry]));
                 }
                 Ok(_) => {}
                 Err(error) => self.complain(&error.to_string()),
@@ -264,11 +267,14 @@ impl Keeper {
         }
     }
 
-    /// Has the maps follow what is listed.
-    fn follow(&mut self) {
-        let entries = match self.entries() {
-            Ok(entries) => entries,
-            Err(error) => return self.complain(&error.to_string()),
+    /// Has the maps follow what is listed; whether a flow has fallen back of which the controller does not know.
+    fn follow(&mut self) -> bool {
+        let (entries, fallen) = match self.entries() {
+            Ok(there) => there,
+            Err(error) => {
+                self.complain(&error.to_string());
+                return false;
+            }
         };
         let listed = self.session.flows().map(<[Flow]>::to_vec);
         let wanted = listed.map(|flows| {
@@ -291,30 +297,52 @@ impl Keeper {
                 sockets.life(key, end)
             });
         self.apply(&changes);
+        self.heed(fallen)
     }
 
-    fn entries(&self) -> Result<Entries, MapsError> {
-        let snd = self.maps.snd()?.into_iter().map(|(key, snd)| Present {
+    /// Tells the controller, so that no more copies are made for what does not take them, and the log.
+    fn heed(&mut self, all: Vec<Fallen>) -> bool {
+        let mut news = false;
+        for Fallen { part, why } in all {
+            if !self.session.cannot(&part, &why) {
+                continue;
+            }
+            news = true;
+            self.work.refused += 1;
+            let what = format!("{}: {why}; its copies are to end", part.id);
+            if let Some(line) = self.fallbacks.line(Topic::Fallback, &what, Instant::now()) {
+                tracing::warn!("{line}");
+            }
+        }
+        news
+    }
+
+    /// What is in the maps, and which of the listed flows have fallen back.
+    fn entries(&self) -> Result<(Entries, Vec<Fallen>), MapsError> {
+        let (snd, rcv) = (self.maps.snd()?, self.maps.rcv()?);
+        let fallen = fallen(self.session.flows().unwrap_or_default(), &snd, &rcv);
+        let snd = snd.into_iter().map(|(key, snd)| Present {
             key,
             seen_ns: snd.seen_ns,
             ahead: is_ahead(&snd),
             head: None,
         });
-        let rcv = self.maps.rcv()?.into_iter().map(|(key, rcv)| Present {
+        let rcv = rcv.into_iter().map(|(key, rcv)| Present {
             key,
             seen_ns: rcv.seen_ns,
             ahead: false,
             head: rcv.head(),
         });
         let heads = self.maps.heads()?;
-        Ok(Entries {
+        let entries = Entries {
             snd: snd.collect(),
             rcv: rcv.collect(),
             heads: heads
                 .into_iter()
                 .map(|(key, head)| (key, head.zero))
                 .collect(),
-        })
+        };
+        Ok((entries, fallen))
     }
 
     fn apply(&mut self, changes: &[Change]) {

@@ -179,7 +179,7 @@ pub struct Snd {
     pub again_ms: u32,
     pub told: u32,
     pub moved_ms: u32,
-    pub pad: u32,
+    pub part: u32,
     pub seen_ns: u64,
     pub seen_tick: u64,
     pub begun_ns: u64,

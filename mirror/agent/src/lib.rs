@@ -19,6 +19,8 @@ pub mod switch;
 
 mod agent;
 mod attach;
+mod complaints;
+mod fallen;
 mod foreign;
 #[cfg(fuzzing)]
 pub mod fuzzing;

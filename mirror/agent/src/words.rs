@@ -80,6 +80,19 @@ mod tests {
         assert!(include_str!("../../bpf/state.h").contains(&line));
     }
 
+    /// Operators have no header: `/metrics` sends them to the page.
+    #[test]
+    fn the_page_says_what_each_counter_counts() {
+        let page = include_str!("../../../docs/mirror.md");
+        let (_, table) = page.split_once("\n### Counters\n").expect("a section");
+        let (table, _) = table.split_once("\n## ").expect("its end");
+        let rows = || table.lines().filter(|line| line.starts_with("| `"));
+        for name in COUNTER.iter().chain(&crate::switch::layout::COUNTER) {
+            let name = format!("`{name}`");
+            assert!(rows().any(|row| row.contains(&name)), "{name}");
+        }
+    }
+
     #[test]
     fn words_are_those_of_the_header() {
         assert_eq!(named("MR_C_"), COUNTER);

@@ -1,7 +1,7 @@
 //! What the checks go by, read from this host.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use aya::programs::tc::qdisc_add_clsact;
 use rustix::system::uname;
@@ -29,8 +29,8 @@ pub struct Facts {
     pub pin: PathBuf,
     /// Whether that is in a BPF filesystem.
     pub bpf_filesystem: bool,
-    /// Why there can be no clsact.
-    pub clsact: Option<String>,
+    /// Whether there can be a clsact.
+    pub clsact: Clsact,
     /// Why the kernel does not take the program.
     pub program: Option<String>,
     /// The congestion control of connections whose route says none.
@@ -45,8 +45,21 @@ pub struct Facts {
     pub autotuning: bool,
     /// `tcp_frto`.
     pub frto: u32,
+    /// Whether connections have timestamps.
+    pub timestamps: bool,
     /// The interfaces that were named, or all that are up.
     pub interfaces: Vec<InterfaceFacts>,
+}
+
+/// What came of an attempt to make a clsact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clsact {
+    /// The kernel has it.
+    There,
+    /// The kernel refuses it, for this reason.
+    Refused(String),
+    /// This user may not make the network namespace to try it in. An agent needs none.
+    NotProbed,
 }
 
 /// Of one interface.
@@ -97,6 +110,7 @@ impl Facts {
             receive_buffer: receive_buffer(),
             autotuning: sysctl("tcp_moderate_rcvbuf") == "1",
             frto: sysctl("tcp_frto").parse().unwrap_or(0),
+            timestamps: sysctl("tcp_timestamps") != "0",
             interfaces,
         }
     }
@@ -152,17 +166,38 @@ fn capabilities() -> u64 {
         .unwrap_or(0)
 }
 
-/// Tries a clsact in a network namespace of its own, so that nothing changes here; why there can be none.
-fn probe_clsact() -> Option<String> {
+/// Tries a clsact in a network namespace of its own, so that nothing changes here.
+fn probe_clsact() -> Clsact {
     let tried = std::thread::spawn(|| {
         // SAFETY: this thread alone leaves for a new network namespace, and ends.
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-            return Err(std::io::Error::last_os_error().to_string());
+            return without_namespace(&io::Error::last_os_error());
         }
-        qdisc_add_clsact("lo").map_err(|error| error.to_string())
+        match qdisc_add_clsact("lo") {
+            Ok(()) => Clsact::There,
+            Err(error) => Clsact::Refused(error.to_string()),
+        }
     });
-    match tried.join() {
-        Ok(outcome) => outcome.err(),
-        Err(_) => Some(String::from("the attempt failed")),
+    let failed = |_| Clsact::Refused(String::from("the attempt failed"));
+    tried.join().unwrap_or_else(failed)
+}
+
+/// Why there is no network namespace to try it in. That takes CAP_SYS_ADMIN, which nothing else here does.
+fn without_namespace(error: &io::Error) -> Clsact {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => Clsact::NotProbed,
+        _ => Clsact::Refused(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_who_may_make_no_namespace_has_no_clsact_refused() {
+        let of = |number| without_namespace(&io::Error::from_raw_os_error(number));
+        assert_eq!(of(libc::EPERM), Clsact::NotProbed);
+        assert!(matches!(of(libc::ENOSPC), Clsact::Refused(why) if why.contains("No space")));
     }
 }

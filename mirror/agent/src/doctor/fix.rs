@@ -26,7 +26,13 @@ pub fn fix(fix: &Fix) -> io::Result<String> {
         }
         Fix::Sysctl { name, value } => {
             sysctl(name, value)?;
-            Ok(format!("set {name} to {value}; put it into /etc/sysctl.d"))
+            let more = match *name {
+                super::RECEIVE_BUFFER => ", and start the DataNode again",
+                _ => "",
+            };
+            Ok(format!(
+                "set {name} to {value}; put it into /etc/sysctl.d{more}"
+            ))
         }
         Fix::Congestion { algorithm, routes } => {
             let name = "net.ipv4.tcp_congestion_control";

@@ -6,7 +6,7 @@ mod routes;
 
 use serde::Serialize;
 
-pub use facts::{Facts, InterfaceFacts};
+pub use facts::{Clsact, Facts, InterfaceFacts};
 pub use fix::fix;
 pub use routes::Route;
 
@@ -16,9 +16,14 @@ use crate::layout::MARK;
 const KERNEL: (u32, u32) = (5, 15);
 /// What a receiver's window must be able to grow to, in bytes, for copies to be within it.
 const WINDOW: u64 = 8 << 20;
-/// Longest super-segment that the program looks at, in bytes.
+/// What a connection's receive buffer must begin with, in bytes: half of it is window, and with two packets of 512 KiB in it
+/// nearly no copy comes beyond it, although a DataNode passes on whole packets only.
+const FIRST_BUFFER: u64 = 2 << 20;
+/// Longest super-segment but for BIG TCP's, in bytes.
 const SUPER_SEGMENT: u32 = 65_536;
 const MTU: u32 = 1500;
+/// Least, default and most of a receive buffer. A connection that a DataNode takes has the default of when it began to listen.
+const RECEIVE_BUFFER: &str = "net.ipv4.tcp_rmem";
 const CAP_NET_ADMIN: u64 = 1 << 12;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
@@ -32,6 +37,8 @@ const STACKED: [&str; 6] = ["bond", "team", "bridge", "vlan", "macvlan", "ipvlan
 pub enum Level {
     /// As it should be.
     Ok,
+    /// Not looked at.
+    Note,
     /// Works, and slower or with less saved.
     Warning,
     /// Does not work.
@@ -116,7 +123,9 @@ pub fn check(facts: &Facts) -> Vec<Finding> {
         program(facts),
         congestion(facts),
         window(facts),
+        autotuning(facts),
         frto(facts),
+        timestamps(facts),
     ];
     if facts.interfaces.is_empty() {
         findings.push(ok("interfaces", "none was named or is up").level(
@@ -192,8 +201,12 @@ fn pins(facts: &Facts) -> Finding {
 
 fn clsact(facts: &Facts) -> Finding {
     match &facts.clsact {
-        None => ok("clsact", "the kernel has it"),
-        Some(error) => ok("clsact", format!("the kernel refuses it: {error}")).level(
+        Clsact::There => ok("clsact", "the kernel has it"),
+        Clsact::NotProbed => Finding {
+            level: Level::Note,
+            ..ok("clsact", "not probed (needs CAP_SYS_ADMIN)")
+        },
+        Clsact::Refused(error) => ok("clsact", format!("the kernel refuses it: {error}")).level(
             Level::Error,
             "use a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (modprobe sch_ingress cls_bpf)",
         ),
@@ -251,31 +264,53 @@ fn congestion(facts: &Facts) -> Finding {
 fn window(facts: &Facts) -> Finding {
     let [least, default, most] = facts.receive_buffer;
     let found = ok("tcp_rmem", format!("{least} {default} {most}"));
-    if default >= WINDOW || (facts.autotuning && most >= WINDOW) {
+    if default >= FIRST_BUFFER && default.max(most) >= WINDOW {
         return found;
     }
-    let why = "copies beyond a receiver's window are dropped";
-    if most >= WINDOW {
-        return found
-            .level(
-                Level::Warning,
-                format!("{why}; sysctl -w net.ipv4.tcp_moderate_rcvbuf=1"),
-            )
-            .fixed_by(Fix::Sysctl {
-                name: "net.ipv4.tcp_moderate_rcvbuf",
-                value: String::from("1"),
-            });
+    let value = format!("{least} {} {}", default.max(FIRST_BUFFER), most.max(WINDOW));
+    let remedy = format!(
+        "copies beyond a receiver's window are dropped, and packets of 512 KiB are to fit it twice; sysctl -w net.ipv4.tcp_rmem=\"{value}\", then start the DataNode again"
+    );
+    found.level(Level::Warning, remedy).fixed_by(Fix::Sysctl {
+        name: RECEIVE_BUFFER,
+        value,
+    })
+}
+
+fn autotuning(facts: &Facts) -> Finding {
+    let [_, default, _] = facts.receive_buffer;
+    let check = "tcp_moderate_rcvbuf";
+    if facts.autotuning || default >= WINDOW {
+        let found = match facts.autotuning {
+            true => "on: receive buffers grow",
+            false => "off, and receive buffers are large from the beginning",
+        };
+        return ok(check, found);
     }
-    let value = format!("{least} {default} {WINDOW}");
-    found
+    ok(check, "off: receive buffers do not grow")
         .level(
             Level::Warning,
-            format!("{why}; sysctl -w net.ipv4.tcp_rmem=\"{value}\""),
+            "copies beyond a receiver's window are dropped; sysctl -w net.ipv4.tcp_moderate_rcvbuf=1",
         )
         .fixed_by(Fix::Sysctl {
-            name: "net.ipv4.tcp_rmem",
-            value,
+            name: "net.ipv4.tcp_moderate_rcvbuf",
+            value: String::from("1"),
         })
+}
+
+fn timestamps(facts: &Facts) -> Finding {
+    match facts.timestamps {
+        true => ok("tcp_timestamps", "on"),
+        false => ok(
+            "tcp_timestamps",
+            "off: where many ACKs are lost at a stretch, a write can stand still",
+        )
+        .level(Level::Error, "sysctl -w net.ipv4.tcp_timestamps=1")
+        .fixed_by(Fix::Sysctl {
+            name: "net.ipv4.tcp_timestamps",
+            value: String::from("1"),
+        }),
+    }
 }
 
 fn frto(facts: &Facts) -> Finding {
@@ -338,7 +373,7 @@ fn interface(facts: &InterfaceFacts) -> Vec<Finding> {
         true => segments
             .level(
                 Level::Warning,
-                format!("ip link set dev {name} gso_max_size {SUPER_SEGMENT}; flows with longer ones fall back"),
+                format!("of longer ones one hole makes a whole one go, and over IPv6 they carry a header that is not read, so that flows fall back (over IPv4 beyond 621,568 bytes alone); ip link set dev {name} gso_max_size {SUPER_SEGMENT}"),
             )
             .fixed_by(Fix::SuperSegments {
                 interface: name.clone(),
@@ -384,14 +419,15 @@ mod tests {
             capabilities: u64::MAX,
             pin: PathBuf::from("/sys/fs/bpf/trunkline-mirror"),
             bpf_filesystem: true,
-            clsact: None,
+            clsact: Clsact::There,
             program: None,
             congestion: "cubic".into(),
             other_congestion: "cubic".into(),
             routes: vec![Route::default()],
-            receive_buffer: [4096, 131_072, 8 << 20],
+            receive_buffer: [4096, 2 << 20, 8 << 20],
             autotuning: true,
             frto: 0,
+            timestamps: true,
             interfaces: vec![InterfaceFacts {
                 name: "eth0".into(),
                 interface: Some(nic()),
@@ -464,29 +500,75 @@ mod tests {
         assert_eq!(of(&facts, "congestion_control").level, Level::Warning);
     }
 
+    fn sysctls(facts: &Facts) -> Vec<(&'static str, String)> {
+        let fixes = check(facts).into_iter().filter_map(|finding| finding.fix);
+        fixes
+            .map(|fix| match fix {
+                Fix::Sysctl { name, value } => (name, value),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
     #[test]
-    fn windows_must_be_able_to_grow() {
-        for (buffer, autotuning, fix) in [
-            ([4096, 131_072, 8 << 20], true, None),
-            ([4096, 8 << 20, 8 << 20], false, None),
+    fn windows_must_be_able_to_grow_and_begin_with_room_for_packets() {
+        const SIZES: &str = "net.ipv4.tcp_rmem";
+        const GROW: (&str, &str) = ("net.ipv4.tcp_moderate_rcvbuf", "1");
+        for (buffer, autotuning, fixes) in [
+            ([4096, 2 << 20, 8 << 20], true, vec![]),
+            ([4096, 8 << 20, 8 << 20], false, vec![]),
+            ([4096, 8 << 20, 6 << 20], true, vec![]),
+            ([4096, 2 << 20, 8 << 20], false, vec![GROW]),
             (
-                [4096, 131_072, 8 << 20],
-                false,
-                Some("net.ipv4.tcp_moderate_rcvbuf"),
+                [4096, 131_072, 6_291_456],
+                true,
+                vec![(SIZES, "4096 2097152 8388608")],
             ),
-            ([4096, 131_072, 6_291_456], true, Some("net.ipv4.tcp_rmem")),
+            (
+                [4096, 131_072, 32 << 20],
+                true,
+                vec![(SIZES, "4096 2097152 33554432")],
+            ),
+            (
+                [4096, 4 << 20, 6 << 20],
+                true,
+                vec![(SIZES, "4096 4194304 8388608")],
+            ),
+            (
+                [4096, 131_072, 6_291_456],
+                false,
+                vec![(SIZES, "4096 2097152 8388608"), GROW],
+            ),
         ] {
             let mut facts = fine();
             (facts.receive_buffer, facts.autotuning) = (buffer, autotuning);
-            let found = match of(&facts, "tcp_rmem").fix {
-                Some(Fix::Sysctl { name, .. }) => Some(name),
-                other => {
-                    assert_eq!(other, None);
-                    None
-                }
-            };
-            assert_eq!(found, fix, "{buffer:?} {autotuning}");
+            let found = sysctls(&facts);
+            let found: Vec<_> = found
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
+            assert_eq!(found, fixes, "{buffer:?} {autotuning}");
         }
+    }
+
+    #[test]
+    fn connections_without_timestamps_are_an_error() {
+        let mut facts = fine();
+        facts.timestamps = false;
+        assert_eq!(of(&facts, "tcp_timestamps").level, Level::Error);
+        let wanted = ("net.ipv4.tcp_timestamps", String::from("1"));
+        assert_eq!(sysctls(&facts), [wanted]);
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_is_no_error() {
+        let mut facts = fine();
+        facts.clsact = Clsact::NotProbed;
+        let finding = of(&facts, "clsact");
+        assert_eq!((finding.level, finding.fix), (Level::Note, None));
+        assert!(finding.found.contains("CAP_SYS_ADMIN"), "{}", finding.found);
+        facts.clsact = Clsact::Refused("No such file".into());
+        assert_eq!(of(&facts, "clsact").level, Level::Error);
     }
 
     #[test]

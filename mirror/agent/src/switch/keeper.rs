@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::batch::astray;
-use super::complaints::{Complaints, Topic};
 use super::events::Changed;
 use super::frames::{Heard, read};
 use super::hosts::Hosts;
@@ -21,6 +20,7 @@ use super::neighbours::{INTERVAL, Neighbours};
 use super::ports::{Ports, complain};
 use super::session::{Says, Sent, Session};
 use super::wire::{HeardAt, PortSays, Request, ends, port_says};
+use crate::complaints::{Complaints, Topic};
 use crate::maps::MapsError;
 
 mod answers;

@@ -12,7 +12,6 @@ mod agent;
 mod attach;
 mod batch;
 mod bridge;
-mod complaints;
 mod events;
 mod fit;
 mod frames;

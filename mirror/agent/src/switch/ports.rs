@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::attach::Attachment;
 use super::bridge::{Bridge, BridgePort, bridge, hosts};
-use super::complaints::{Complaints, Topic};
 use super::events::Changed;
 use super::fit::MOST_PORTS;
 use super::frames::Mac;
 use super::hosts::MOST;
 use super::unusable::Unusable;
 use crate::attach::AttachError;
+use crate::complaints::{Complaints, Topic};
 
 /// How often it is looked whether the program is where it should be.
 const CHECK: Duration = Duration::from_secs(5);

@@ -1,12 +1,14 @@
 //! What a replica advertises towards the client never exceeds what the next one can take.
 
+use std::{net::SocketAddr, os::fd::OwnedFd};
+
 use trunkline_mirror::layout::{Counter, Key, Rcv, RcvState, Snd, SndState};
 
 use crate::{
     bench::{Bench, ends},
     bench_or_skip,
     packets::Segment,
-    sockets::{Numbers, established},
+    sockets::{Numbers, established, unsent},
 };
 
 const UP_ZERO: u32 = 0xffff_f000;
@@ -14,7 +16,7 @@ const DOWN_ZERO: u32 = 70_000;
 const SCALE: u8 = 3;
 
 /// The client's connection to D_1, and D_1's to D_2.
-fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
+fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, OwnedFd) {
     let (client, here) = ends(v6);
     let numbers = Numbers {
         rcv: UP_ZERO,
@@ -22,9 +24,7 @@ fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
         ..Numbers::default()
     };
     let socket = established(here, client, numbers).expect("a socket under repair");
-    let (mut from, mut to) = ends(v6);
-    from.set_port(41_000);
-    to.set_port(50_020);
+    let (from, to) = down(v6);
     let (up, down) = (Key::new(client, here), Key::new(from, to));
     let flow = Rcv {
         state: RcvState::Started as u8,
@@ -37,6 +37,25 @@ fn pair(bench: &mut Bench, v6: bool, next: Snd) -> (Key, std::os::fd::OwnedFd) {
     (up, socket)
 }
 
+/// The ends of D_1's connection to D_2.
+fn down(v6: bool) -> (SocketAddr, SocketAddr) {
+    let (mut from, mut to) = ends(v6);
+    from.set_port(41_000);
+    to.set_port(50_020);
+    (from, to)
+}
+
+/// D_1's socket to D_2, which lets it send `window` octets.
+fn relay(v6: bool, window: u32) -> OwnedFd {
+    let numbers = Numbers {
+        snd: DOWN_ZERO,
+        snd_wnd: window,
+        ..Numbers::default()
+    };
+    let (from, to) = down(v6);
+    established(from, to, numbers).expect("a socket under repair")
+}
+
 fn advertised(bench: &mut Bench, v6: bool, at: u32, window: u16) -> u32 {
     let (client, here) = ends(v6);
     let segment = Segment::new(here, client)
@@ -47,14 +66,18 @@ fn advertised(bench: &mut Bench, v6: bool, at: u32, window: u16) -> u32 {
     u32::from(seen.window) << SCALE
 }
 
-/// D_2 can take the stream as far as `edge`.
+/// D_2 can take the stream as far as `edge`, takes copies, and lacks nothing that it knows of.
 fn next(edge: u32) -> Snd {
     let edge = DOWN_ZERO + edge;
     Snd {
         state: SndState::Virtual as u8,
         have_zero: 1,
         confirmed: 1,
+        in_step: 1,
         zero: DOWN_ZERO,
+        sent: DOWN_ZERO,
+        acked: DOWN_ZERO,
+        heard: DOWN_ZERO,
         edge,
         moved_ms: now_ms() + 600_000, // stands still in no test, however slow the machine is
         ..Snd::announced(0)
@@ -172,6 +195,90 @@ fn a_replica_that_stands_still_closes_no_window() {
         let (_, _socket) = pair(&mut bench, false, next);
         assert_eq!(advertised(&mut bench, false, 0, 60_000), wanted);
     }
+}
+
+/// A DataNode passes on whole packets: where D_2 lacks the beginning of one, D_1 sends it when the end has come.
+#[test]
+fn the_rest_of_a_packet_has_room_however_long_it_is() {
+    let out_of_step = Snd {
+        in_step: 0,
+        ..next(65_536)
+    };
+    let unconfirmed = Snd {
+        state: SndState::Real as u8,
+        confirmed: 0,
+        in_step: 0,
+        begun_ns: now_ns(),
+        ..next(65_536)
+    };
+    let hole = Snd {
+        heard: DOWN_ZERO + 60_000,
+        ..next(65_536)
+    };
+    // All copies to the window's end were lost, so nothing tells of a hole.
+    let silent = next(65_536);
+    for (next, quiet_ms) in [(out_of_step, 0), (unconfirmed, 0), (hole, 0), (silent, 200)] {
+        for v6 in [false, true] {
+            let mut bench = bench_or_skip!();
+            let next = Snd {
+                moved_ms: now_ms().wrapping_sub(quiet_ms),
+                ..next
+            };
+            let (_, _socket) = pair(&mut bench, v6, next);
+            let _relay = relay(v6, 1 << 20);
+            let mut come = 65_536;
+            while come < 16 << 20 {
+                let room = advertised(&mut bench, v6, come, 60_000);
+                assert!(room > 30_000, "{room} at {come}");
+                assert!(
+                    room <= 480_000.min(come + 8),
+                    "twice what has come: {room} at {come}"
+                );
+                come += room.min(100_000);
+            }
+        }
+    }
+}
+
+/// Else a client that is further ahead than the next replica's window stays so, and no copy ever lands.
+#[test]
+fn what_waits_to_be_passed_on_is_no_part_of_a_packet() {
+    let behind = Snd {
+        in_step: 0,
+        ..next(65_536)
+    };
+    let sent = Snd {
+        sent: DOWN_ZERO + 65_536,
+        ..behind
+    };
+    for (next, window, waits, room) in [
+        (behind, 1 << 20, false, 90_000),
+        (sent, 1 << 20, false, 98_304 - 90_000),
+        (behind, 0, true, 98_304 - 90_000),
+    ] {
+        let mut bench = bench_or_skip!();
+        let (_, _socket) = pair(&mut bench, false, next);
+        let relay = relay(false, window);
+        if waits {
+            unsent(&relay, 1_000).expect("what is written");
+        }
+        let seen = advertised(&mut bench, false, 90_000, 60_000);
+        assert_eq!(seen, room, "in units of eight");
+    }
+}
+
+#[test]
+fn a_replica_that_takes_all_copies_but_is_slow_closes_the_window() {
+    let mut bench = bench_or_skip!();
+    let full = Snd {
+        acked: DOWN_ZERO + 65_536,
+        heard: DOWN_ZERO + 65_536,
+        moved_ms: now_ms().wrapping_sub(1_000),
+        ..next(65_536)
+    };
+    let (_, _socket) = pair(&mut bench, false, full);
+    let _relay = relay(false, 1 << 20);
+    assert_eq!(advertised(&mut bench, false, 65_536, 60_000), 0);
 }
 
 /// As the program has it, in 2^20 ns.

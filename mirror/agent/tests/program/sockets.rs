@@ -159,6 +159,17 @@ pub fn in_flight(socket: &OwnedFd, octets: usize) -> io::Result<()> {
     outcome(if sent == octets as isize { 0 } else { -1 })
 }
 
+/// Octets that are written, and not sent: the far end of this socket of [`established`] lets it send nothing.
+pub fn unsent(socket: &OwnedFd, octets: usize) -> io::Result<()> {
+    const OFF_WITHOUT_PROBE: i32 = -1;
+    let tcp = libc::IPPROTO_TCP;
+    set(socket, tcp, libc::TCP_REPAIR, &OFF_WITHOUT_PROBE)?;
+    let data = vec![0u8; octets];
+    // SAFETY: the data lives through the call.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), data.as_ptr().cast(), octets, 0) };
+    outcome(if sent == octets as isize { 0 } else { -1 })
+}
+
 /// The numbers of the next octets that a connection sends and receives.
 pub fn numbers_of(socket: &impl AsRawFd) -> io::Result<(u32, u32)> {
     const OFF_WITHOUT_PROBE: i32 = -1;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::{Keeper, Outgoing};
+use crate::complaints::Topic;
 use crate::switch::batch::{Batch, not_a_port};
-use crate::switch::complaints::Topic;
 use crate::switch::layout::{Entry, Key};
 use crate::switch::session::{Sent, Taken};
 use crate::switch::wire::{Answer, Segments, octets};

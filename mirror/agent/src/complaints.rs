@@ -27,6 +27,8 @@ pub enum Topic {
     Maps,
     /// Segments can't be copied as the controller wants.
     Entries,
+    /// A flow of a host fell back to real sending.
+    Fallback,
     /// The controller does not answer.
     Controller,
 }
