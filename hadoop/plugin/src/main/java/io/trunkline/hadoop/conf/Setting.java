@@ -236,6 +236,15 @@ public enum Setting {
       1 << 30,
       "Most bytes that a connection holds unread, for each direction; at least twice"
           + " trunkline.ucx.message.bytes."),
+  /** What goes by TCP beside UCX. */
+  UCX_SMALL_BYTES(
+      "trunkline.ucx.small.bytes",
+      Kind.BYTES,
+      0,
+      0,
+      1 << 20,
+      "Writes below this go by a TCP connection beside the UCX stream, larger ones by UCX; 0: all by"
+          + " UCX. Connections are made so where both client and DataNode set it."),
   /** Streams. */
   UCX_STREAMS_MAX(
       "trunkline.ucx.streams.max",

@@ -441,6 +441,15 @@ public final class Settings {
   }
 
   /**
+   * Writes below go by TCP beside UCX.
+   *
+   * @return bytes, 0 when all go by UCX
+   */
+  public int ucxSmallBytes() {
+    return (int) number(Setting.UCX_SMALL_BYTES);
+  }
+
+  /**
    * The settings of UCX itself; equal ones share workers, endpoints and memory.
    *
    * @return them

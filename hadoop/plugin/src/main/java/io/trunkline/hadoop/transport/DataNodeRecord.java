@@ -17,9 +17,24 @@ import java.util.regex.Pattern;
  * @param port port of its plug-in, 0 when it is not served
  * @param reason why it is not served, empty when it is
  * @param secured whether it takes connections alone that are made secure by a block token
+ * @param split where it takes connections that go by two ways, null when it does not
  */
 public record DataNodeRecord(
-    int version, boolean served, String address, int port, String reason, boolean secured) {
+    int version,
+    boolean served,
+    String address,
+    int port,
+    String reason,
+    boolean secured,
+    Split split) {
+  /**
+   * Ports of connections whose small messages go by TCP, and whose large ones go by the transport.
+   *
+   * @param port of the transport
+   * @param tcpPort of TCP, on the same host
+   */
+  public record Split(int port, int tcpPort) {}
+
   /** That of plug-ins which do not say one. */
   private static final String FIRST_VERSION = "1";
 
@@ -52,6 +67,21 @@ public record DataNodeRecord(
   }
 
   /**
+   * A record of a DataNode whose connections go by one way.
+   *
+   * @param version of what its plug-in speaks
+   * @param served whether it takes data
+   * @param address where its plug-in listens
+   * @param port port of its plug-in
+   * @param reason why it is not served
+   * @param secured whether it takes connections alone that are made secure by a block token
+   */
+  public DataNodeRecord(
+      int version, boolean served, String address, int port, String reason, boolean secured) {
+    this(version, served, address, port, reason, secured, null);
+  }
+
+  /**
    * Writes the record.
    *
    * @return JSON
@@ -65,6 +95,10 @@ public record DataNodeRecord(
     json.text("reason", reason);
     if (secured) {
       json.flag("secured", true);
+    }
+    if (split != null) {
+      json.number("splitPort", split.port());
+      json.number("splitTcpPort", split.tcpPort());
     }
     return json.end().getBytes(StandardCharsets.UTF_8);
   }
@@ -109,9 +143,19 @@ public record DataNodeRecord(
       }
       String reason = json.getOrDefault("reason", "").replaceAll("\\p{Cntrl}", " ");
       boolean secured = "true".equals(json.get("secured"));
-      return new DataNodeRecord(version, served, address, port, reason, secured);
+      Split split = json.containsKey("splitPort") ? split(json) : null;
+      return new DataNodeRecord(version, served, address, port, reason, secured, split);
     } catch (IOException | NumberFormatException e) {
       throw new IOException("DataNode record is malformed: " + e.getMessage(), e);
     }
+  }
+
+  private static Split split(Map<String, String> json) throws IOException {
+    int port = Integer.parseInt(json.get("splitPort"));
+    int tcpPort = Integer.parseInt(json.getOrDefault("splitTcpPort", "0"));
+    if (Math.min(port, tcpPort) < 1 || Math.max(port, tcpPort) > 65535) {
+      throw new IOException("ports " + port + " and " + tcpPort);
+    }
+    return new Split(port, tcpPort);
   }
 }

@@ -63,10 +63,16 @@ public final class Discovery {
    * @param plugin where its plug-in listens, null unless it takes data
    * @param reason why it takes none, empty when it does
    * @param secured whether it takes connections alone that are made secure by a block token
+   * @param split where it takes connections that go by two ways, null when it does not
    */
-  public record Route(Outcome outcome, InetSocketAddress plugin, String reason, boolean secured) {
+  public record Route(
+      Outcome outcome,
+      InetSocketAddress plugin,
+      String reason,
+      boolean secured,
+      DataNodeRecord.Split split) {
     private static Route none(Outcome outcome, String reason) {
-      return new Route(outcome, null, reason, false);
+      return new Route(outcome, null, reason, false, null);
     }
   }
 
@@ -246,7 +252,11 @@ public final class Discovery {
     }
     InetAddress host = address(record.address(), transfer.getAddress());
     return new Route(
-        Outcome.SERVED, new InetSocketAddress(host, record.port()), "", record.secured());
+        Outcome.SERVED,
+        new InetSocketAddress(host, record.port()),
+        "",
+        record.secured(),
+        record.split());
   }
 
   /** Whoever answers for a DataNode may name its own host and no other; loopback is one host. */

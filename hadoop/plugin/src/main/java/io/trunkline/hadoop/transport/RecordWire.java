@@ -71,7 +71,8 @@ final class RecordWire {
                   record.address(),
                   record.port(),
                   reason + "...",
-                  record.secured())
+                  record.secured(),
+                  record.split())
               .encode();
     }
     return ByteBuffer.allocate(HEAD_BYTES + json.length)

@@ -110,6 +110,11 @@ final class Connection {
     return connections;
   }
 
+  /** The token that the acceptor has drawn. Any thread, once the connection is open. */
+  long acceptorToken() {
+    return listener == null ? peerToken : token;
+  }
+
   /**
    * Waits until it is open.
    *

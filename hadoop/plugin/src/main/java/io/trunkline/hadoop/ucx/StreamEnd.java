@@ -215,6 +215,12 @@ final class StreamEnd {
     tell();
   }
 
+  /** The peer has answered its reader in another way. */
+  void heard() {
+    heard = true;
+    overdue = false;
+  }
+
   /**
    * Waits.
    *

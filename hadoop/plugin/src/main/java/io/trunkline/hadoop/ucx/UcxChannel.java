@@ -1,36 +1,24 @@
 package io.trunkline.hadoop.ucx;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.nio.ByteBuffer;
-import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.SocketChannel;
 import java.util.Set;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 
-/**
- * A stream of bytes as a {@link SocketChannel}. It is connected from the start. Blocking mode and
- * selectors work as stock code expects; the forms with a time-out block in either mode.
- */
-public final class UcxChannel extends SocketChannel {
+/** A stream of bytes over UCX as a channel. */
+public final class UcxChannel extends TimedChannel {
   private final StreamEnd stream;
-  private final UcxSocket socket;
-  private volatile Consumer<ByteBuffer> firstWrite;
   private volatile BiConsumer<Service, String> closing;
-  private volatile long shortWaitNanos;
 
   private UcxChannel(StreamEnd stream) throws IOException {
     super(UcxSelectorProvider.INSTANCE);
     this.stream = stream;
-    socket = new UcxSocket(this);
   }
 
   static UcxChannel of(StreamEnd stream) throws IOException {
@@ -67,8 +55,7 @@ public final class UcxChannel extends SocketChannel {
     try {
       int moved = step.move();
       while (moved == 0) {
-        Wait wait = new Wait(reads);
-        if (!stream.await(wait, reads, deadlineNanos) && !Thread.currentThread().isInterrupted()) {
+        if (!await(reads, deadlineNanos) && !Thread.currentThread().isInterrupted()) {
           if (reads) {
             stream.overdue();
           }
@@ -93,30 +80,22 @@ public final class UcxChannel extends SocketChannel {
   }
 
   /**
-   * Has calls in non-blocking mode wait for a short time before they return 0. Stock streams select
-   * then, with a selector of a pool, which costs far more than the wait of a millisecond that a
-   * stream in flow asks for. Not for a thread that looks after several channels.
+   * Waits until the stream may be read, or written.
    *
-   * @param nanos how long, 0 for not at all
+   * @return false when the deadline has passed, or the thread was interrupted
    */
-  public void setShortWait(long nanos) {
-    shortWaitNanos = nanos;
+  boolean await(boolean reads, long deadlineNanos) {
+    return stream.await(new Wait(reads), reads, deadlineNanos);
   }
 
   /** An attempt in non-blocking mode. */
   private int attempt(boolean reads, ByteBuffer bytes) throws IOException {
-    for (long nanos = shortWaitNanos; ; nanos = 0) {
+    for (long nanos = shortWaitNanos(); ; nanos = 0) {
       int moved = reads ? stream.read(bytes) : stream.write(bytes);
       if (moved != 0 || nanos == 0 || !bytes.hasRemaining()) {
         return moved;
       }
-      stream.await(new Wait(reads), reads, System.nanoTime() + nanos);
-    }
-  }
-
-  private void checkOpen() throws ClosedChannelException {
-    if (!isOpen()) {
-      throw new ClosedChannelException();
+      await(reads, System.nanoTime() + nanos);
     }
   }
 
@@ -125,30 +104,13 @@ public final class UcxChannel extends SocketChannel {
     return isBlocking() ? read(to, 0) : attempt(true, to);
   }
 
-  /**
-   * Reads, waiting for at least a byte.
-   *
-   * @param timeoutMs how long, 0 for ever
-   * @return bytes read, -1 at the end
-   * @throws java.net.SocketTimeoutException when nothing came
-   */
+  @Override
   public int read(ByteBuffer to, long timeoutMs) throws IOException {
     checkOpen();
     if (!to.hasRemaining()) {
       return 0;
     }
     return blocking(true, () -> stream.read(to), UcxNode.deadline(timeoutMs));
-  }
-
-  /**
-   * Reads into an array, waiting for at least a byte.
-   *
-   * @param timeoutMs how long, 0 for ever
-   * @return bytes read, -1 at the end
-   * @throws java.net.SocketTimeoutException when nothing came
-   */
-  public int read(byte[] to, int offset, int length, long timeoutMs) throws IOException {
-    return read(ByteBuffer.wrap(to, offset, length), timeoutMs);
   }
 
   @Override
@@ -179,14 +141,7 @@ public final class UcxChannel extends SocketChannel {
     return attempt(false, from);
   }
 
-  /**
-   * Writes all.
-   *
-   * @param timeoutMs how long to wait for the peer to take the next bytes, 0 for ever
-   * @return bytes written
-   * @throws java.net.SocketTimeoutException when the peer took none; the buffer's position tells
-   *     how many went before
-   */
+  @Override
   public int write(ByteBuffer from, long timeoutMs) throws IOException {
     checkOpen();
     seen(from);
@@ -197,35 +152,8 @@ public final class UcxChannel extends SocketChannel {
     return from.position() - start;
   }
 
-  /**
-   * Writes all of a part of an array.
-   *
-   * @param timeoutMs how long to wait for the peer to take the next bytes, 0 for ever
-   * @throws java.net.SocketTimeoutException when the peer took none
-   */
-  public void write(byte[] from, int offset, int length, long timeoutMs) throws IOException {
-    write(ByteBuffer.wrap(from, offset, length), timeoutMs);
-  }
-
+  /** The file is read straight into registered memory. */
   @Override
-  public long write(ByteBuffer[] from, int offset, int length) throws IOException {
-    long total = 0;
-    for (int i = offset; i < offset + length; i++) {
-      total += write(from[i]);
-      if (from[i].hasRemaining()) {
-        break;
-      }
-    }
-    return total;
-  }
-
-  /**
-   * Sends a part of a file, read straight into registered memory.
-   *
-   * @param timeoutMs how long to wait for the peer to take the next bytes, 0 for ever
-   * @throws EOFException when the file ends before
-   * @throws java.net.SocketTimeoutException when the peer took none
-   */
   public void transferFrom(FileChannel file, long position, int count, long timeoutMs)
       throws IOException {
     checkOpen();
@@ -244,15 +172,6 @@ public final class UcxChannel extends SocketChannel {
   }
 
   /**
-   * Shows somebody what is written first.
-   *
-   * @param seen called once, by the first writer, with what is about to be written, read-only
-   */
-  public void onFirstWrite(Consumer<ByteBuffer> seen) {
-    firstWrite = seen;
-  }
-
-  /**
    * Tells somebody how the stream has served, when the channel is closed.
    *
    * @param told called once, with the cause where it did not
@@ -261,12 +180,9 @@ public final class UcxChannel extends SocketChannel {
     closing = told;
   }
 
-  private void seen(ByteBuffer from) {
-    Consumer<ByteBuffer> seen = firstWrite;
-    if (seen != null && from.hasRemaining()) {
-      firstWrite = null;
-      seen.accept(from.asReadOnlyBuffer());
-    }
+  /** What both sides know the stream under, and nobody else. */
+  StreamName name() {
+    return new StreamName(stream.connection.acceptorToken(), stream.id);
   }
 
   /** Whether the connection to the peer is lost. */
@@ -285,13 +201,8 @@ public final class UcxChannel extends SocketChannel {
   }
 
   @Override
-  protected void implConfigureBlocking(boolean block) {
-    // Kept by the super class; each call looks there.
-  }
-
-  @Override
-  public Socket socket() {
-    return socket;
+  int windowBytes() {
+    return stream.windowBytes();
   }
 
   @Override
@@ -306,31 +217,6 @@ public final class UcxChannel extends SocketChannel {
     checkOpen();
     stream.shutdownOutput();
     return this;
-  }
-
-  @Override
-  public boolean isConnected() {
-    return true;
-  }
-
-  @Override
-  public boolean isConnectionPending() {
-    return false;
-  }
-
-  @Override
-  public boolean connect(SocketAddress remote) {
-    throw new AlreadyConnectedException();
-  }
-
-  @Override
-  public boolean finishConnect() {
-    return true;
-  }
-
-  @Override
-  public SocketChannel bind(SocketAddress local) {
-    throw new AlreadyConnectedException();
   }
 
   @Override

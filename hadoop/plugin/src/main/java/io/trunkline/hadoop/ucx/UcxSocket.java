@@ -11,16 +11,16 @@ import java.net.SocketException;
 import java.net.SocketImpl;
 import java.nio.channels.SocketChannel;
 
-/** A {@link UcxChannel} as a socket; options of TCP are taken and kept, and change nothing. */
+/** A {@link TimedChannel} as a socket; options of TCP are taken and kept, and change nothing. */
 final class UcxSocket extends Socket {
   private static final SocketImpl NONE = null;
 
-  private final UcxChannel channel;
+  private final TimedChannel channel;
   private volatile int timeoutMs;
   private volatile boolean inputShut;
   private volatile boolean outputShut;
 
-  UcxSocket(UcxChannel channel) throws SocketException {
+  UcxSocket(TimedChannel channel) throws SocketException {
     super(NONE);
     this.channel = channel;
   }
@@ -190,7 +190,7 @@ final class UcxSocket extends Socket {
 
   @Override
   public int getSendBufferSize() {
-    return channel.stream().windowBytes();
+    return channel.windowBytes();
   }
 
   @Override
@@ -200,7 +200,7 @@ final class UcxSocket extends Socket {
 
   @Override
   public int getReceiveBufferSize() {
-    return channel.stream().windowBytes();
+    return channel.windowBytes();
   }
 
   @Override

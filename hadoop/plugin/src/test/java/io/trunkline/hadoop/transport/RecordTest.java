@@ -110,6 +110,20 @@ class RecordTest {
   }
 
   @Test
+  void portsOfSplitConnectionsAreTold() throws IOException {
+    DataNodeRecord.Split split = new DataNodeRecord.Split(4568, 4569);
+    DataNodeRecord both = new DataNodeRecord(1, true, "", 4567, "x".repeat(900), false, split);
+    DataNodeRecord read = DataNodeRecord.decode(RecordWire.answer(RecordWire.answer(both, 7), 7));
+    assertEquals(split, read.split());
+    assertNull(DataNodeRecord.decode(RECORD.encode()).split());
+    for (int port : new int[] {0, -1, 65536}) {
+      byte[] wrong =
+          new DataNodeRecord(1, true, "", 1, "", false, new DataNodeRecord.Split(1, port)).encode();
+      assertThrows(IOException.class, () -> DataNodeRecord.decode(wrong));
+    }
+  }
+
+  @Test
   void answersToOthersAreLeftAlone() throws IOException {
     byte[] answer = RecordWire.answer(RECORD, 7).array();
     assertNull(RecordWire.answer(ByteBuffer.wrap(answer), 8));

@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -44,10 +45,12 @@ class UcxStreamsTest {
 
   private UcxNode node;
   private UcxListener listener;
+  private Set<Thread> threadsBefore;
 
   @BeforeEach
   void need() {
     UcxTests.needUcx();
+    threadsBefore = UcxTests.threads();
   }
 
   private void open(UcxSettings.Builder settings) throws IOException {
@@ -61,9 +64,7 @@ class UcxStreamsTest {
       node.close();
       node.close();
       assertEquals(0, node.metrics().registeredBytes());
-      assertTrue(
-          Thread.getAllStackTraces().keySet().stream()
-              .noneMatch(thread -> thread.getName().startsWith("trunkline-ucx")));
+      assertTrue(threadsBefore.containsAll(UcxTests.threads()));
     }
   }
 

@@ -12,7 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
 
 /** What tests of streams over UCX share. */
 final class UcxTests {
@@ -24,6 +26,13 @@ final class UcxTests {
   static void needUcx() {
     UcxLibrary.Status status = UcxLibrary.probe(UcxSettings.builder().build());
     assumeTrue(status.available(), status.reason());
+  }
+
+  /** Threads of UCX nodes; those of clients and DataNodes in this JVM stay for a while. */
+  static Set<Thread> threads() {
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().startsWith("trunkline-ucx"))
+        .collect(Collectors.toSet());
   }
 
   /** A JVM that runs {@link SelfTest}. */

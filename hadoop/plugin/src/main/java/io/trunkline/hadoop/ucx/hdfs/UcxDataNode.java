@@ -8,9 +8,13 @@ import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.PeerHandoff;
 import io.trunkline.hadoop.transport.RecordServer;
 import io.trunkline.hadoop.transport.XceiverStarter;
+import io.trunkline.hadoop.ucx.BodiesChannel;
+import io.trunkline.hadoop.ucx.BodiesListener;
+import io.trunkline.hadoop.ucx.TimedChannel;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxListener;
 import io.trunkline.hadoop.ucx.UcxNode;
+import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -29,6 +33,7 @@ final class UcxDataNode implements AutoCloseable {
   private final Settings settings;
   private UcxNodes.Use use;
   private AcceptLoop<UcxChannel> loop;
+  private AcceptLoop<BodiesChannel> splitLoop;
   private RecordServer records;
 
   private UcxDataNode(Settings settings) {
@@ -81,12 +86,7 @@ final class UcxDataNode implements AutoCloseable {
       throw new IOException(Setting.UCX_ADDRESS.key() + " = " + wanted + ": " + e.getMessage(), e);
     }
     InetSocketAddress address = listener.address();
-    loop =
-        new AcceptLoop<>(
-            "trunkline-ucx-acceptor",
-            new Source(listener),
-            channel -> new UcxPeer(channel, settings),
-            new PeerHandoff(TransportNames.UCX, xceivers));
+    loop = accept("trunkline-ucx-acceptor", xceivers, listener, () -> listener.accept(0));
     LOG.info("UCX: connections are accepted at {}", address);
     boolean anywhere = wanted.getAddress().isAnyLocalAddress();
     return new DataNodeRecord(
@@ -94,22 +94,50 @@ final class UcxDataNode implements AutoCloseable {
         true,
         anywhere ? "" : wanted.getAddress().getHostAddress(),
         address.getPort(),
-        "");
+        "",
+        false,
+        settings.ucxSmallBytes() == 0 ? null : acceptSplit(xceivers, wanted));
   }
 
-  /** The listener, as the loop wants it. */
-  private static final class Source implements AcceptLoop.Listener<UcxChannel> {
-    private final UcxListener listener;
+  /** Takes connections whose small messages go by TCP, too. */
+  private DataNodeRecord.Split acceptSplit(XceiverStarter xceivers, InetSocketAddress wanted)
+      throws IOException {
+    BodiesListener listener = BodiesListener.open(use.node(), wanted, settings.ucxSmallBytes());
+    splitLoop = accept("trunkline-ucx-split-acceptor", xceivers, listener, listener::accept);
+    LOG.info("UCX: split connections at ports {} and {}", listener.ucxPort(), listener.tcpPort());
+    return new DataNodeRecord.Split(listener.ucxPort(), listener.tcpPort());
+  }
+
+  private <C extends TimedChannel> AcceptLoop<C> accept(
+      String name, XceiverStarter xceivers, Closeable listener, Acceptor<C> acceptor) {
+    return new AcceptLoop<>(
+        name,
+        new Source<>(listener, acceptor),
+        channel -> new UcxPeer(channel, settings),
+        new PeerHandoff(TransportNames.UCX, xceivers));
+  }
+
+  /** Waits for a connection. */
+  @FunctionalInterface
+  private interface Acceptor<C> {
+    C accept() throws IOException;
+  }
+
+  /** A listener, as the loop wants it. */
+  private static final class Source<C> implements AcceptLoop.Listener<C> {
+    private final Closeable listener;
+    private final Acceptor<C> acceptor;
     private volatile boolean open = true;
 
-    Source(UcxListener listener) {
+    Source(Closeable listener, Acceptor<C> acceptor) {
       this.listener = listener;
+      this.acceptor = acceptor;
     }
 
     @Override
-    public UcxChannel accept() throws IOException {
+    public C accept() throws IOException {
       try {
-        return listener.accept(0);
+        return acceptor.accept();
       } catch (ClosedChannelException e) {
         open = false;
         throw e;
@@ -122,7 +150,7 @@ final class UcxDataNode implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
       open = false;
       listener.close();
     }
@@ -135,6 +163,9 @@ final class UcxDataNode implements AutoCloseable {
     }
     if (loop != null) {
       loop.close();
+    }
+    if (splitLoop != null) {
+      splitLoop.close();
     }
     if (use != null) {
       use.close();

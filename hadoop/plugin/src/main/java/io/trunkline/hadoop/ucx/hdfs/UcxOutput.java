@@ -1,6 +1,6 @@
 package io.trunkline.hadoop.ucx.hdfs;
 
-import io.trunkline.hadoop.ucx.UcxChannel;
+import io.trunkline.hadoop.ucx.TimedChannel;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -13,10 +13,10 @@ import org.apache.hadoop.net.SocketOutputStream;
  * straight into the buffers that are sent.
  */
 final class UcxOutput extends SocketOutputStream {
-  private final UcxChannel channel;
+  private final TimedChannel channel;
   private volatile int timeoutMs;
 
-  UcxOutput(UcxChannel channel) throws IOException {
+  UcxOutput(TimedChannel channel) throws IOException {
     super(channel, 0);
     this.channel = channel;
   }

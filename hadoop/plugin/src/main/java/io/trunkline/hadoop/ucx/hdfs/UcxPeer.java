@@ -4,7 +4,7 @@ import io.trunkline.hadoop.conf.Settings;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.transport.TransportPeer;
-import io.trunkline.hadoop.ucx.UcxChannel;
+import io.trunkline.hadoop.ucx.TimedChannel;
 import io.trunkline.hadoop.wire.FirstOp;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,7 +14,7 @@ import org.apache.hadoop.hdfs.protocol.datatransfer.Op;
 
 /** A connection over UCX as stock DataXceiver sees it. */
 final class UcxPeer extends TransportPeer {
-  private final UcxChannel channel;
+  private final TimedChannel channel;
   private final Settings settings;
   private final Input in = new Input();
   private final UcxOutput out;
@@ -26,7 +26,7 @@ final class UcxPeer extends TransportPeer {
    * @param settings the settings
    * @throws IOException when the connection has gone already
    */
-  UcxPeer(UcxChannel channel, Settings settings) throws IOException {
+  UcxPeer(TimedChannel channel, Settings settings) throws IOException {
     super(channel.getRemoteAddress(), channel.getLocalAddress(), settings.statsFile());
     this.channel = channel;
     this.settings = settings;

@@ -7,6 +7,7 @@ import io.trunkline.hadoop.stats.Fallback;
 import io.trunkline.hadoop.stats.StatsFile;
 import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
+import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.Dial;
 import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.NotServed;
@@ -14,12 +15,15 @@ import io.trunkline.hadoop.transport.PluginDialer;
 import io.trunkline.hadoop.transport.RecordQuestion;
 import io.trunkline.hadoop.transport.Transport;
 import io.trunkline.hadoop.transport.XceiverStarter;
+import io.trunkline.hadoop.ucx.BodiesChannel;
 import io.trunkline.hadoop.ucx.Service;
+import io.trunkline.hadoop.ucx.TimedChannel;
 import io.trunkline.hadoop.ucx.UcxChannel;
 import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
 import io.trunkline.hadoop.wire.FirstOp;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -93,8 +97,18 @@ public final class UcxTransport implements Transport {
         new PluginDialer(
             discovery, Fallback.NOT_SERVED, settings.ucx().connectMs(), System::nanoTime);
     try (UcxNodes.Use use = UcxNodes.acquire(settings.ucx())) {
-      String peer = dial.peer();
-      return dialer.connect(dial, (plugin, limitMs) -> connect(use, plugin, limitMs, peer, health));
+      return dialer.connect(
+          dial,
+          (plugin, limitMs) -> {
+            DataNodeRecord.Split split = discovery.route(dial.dataNode()).split();
+            TimedChannel channel =
+                settings.ucxSmallBytes() == 0 || split == null
+                    ? connect(use, plugin, limitMs, dial.peer(), health)
+                    : connectSplit(use, plugin.getAddress(), split, limitMs, dial, health);
+            channel.onFirstWrite(this::count);
+            channel.setShortWait(SHORT_WAIT_NANOS);
+            return channel;
+          });
     } catch (UcxUnavailableException e) {
       throw new NotServed(Fallback.UNAVAILABLE, e.getMessage());
     }
@@ -111,9 +125,34 @@ public final class UcxTransport implements Transport {
       throw e;
     }
     channel.onClose((service, why) -> health.ended(peer, service, why));
-    channel.onFirstWrite(this::count);
-    channel.setShortWait(SHORT_WAIT_NANOS);
     return channel;
+  }
+
+  /** Both at one go: nobody waits for the DataNode to find them one. */
+  private BodiesChannel connectSplit(
+      UcxNodes.Use use,
+      InetAddress host,
+      DataNodeRecord.Split split,
+      int limitMs,
+      Dial dial,
+      PeerHealth health)
+      throws IOException {
+    long began = System.nanoTime();
+    UcxChannel ucx =
+        connect(use, new InetSocketAddress(host, split.port()), limitMs, dial.peer(), health);
+    boolean connected = false;
+    try {
+      long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
+      int leftMs = (int) Math.max(1, limitMs - tookMs);
+      SocketChannel tcp = dial.tcp(new InetSocketAddress(host, split.tcpPort()), leftMs);
+      BodiesChannel channel = BodiesChannel.connected(tcp, ucx, settings.ucxSmallBytes());
+      connected = true;
+      return channel;
+    } finally {
+      if (!connected) {
+        ucx.close(); // the other is replaced when another transport connects
+      }
+    }
   }
 
   private void count(ByteBuffer first) {
