@@ -164,7 +164,7 @@ final class WriteOpFields {
           inWrite = once(inWrite, tag);
           checksum(in.inner());
         }
-        default -> other(in, tag, 9);
+        default -> other(in, tag, HEADER, TARGETS, STAGE, PIPELINE_SIZE, LATEST_GENSTAMP, CHECKSUM);
       }
     }
   }
@@ -181,7 +181,7 @@ final class WriteOpFields {
           inHeader = once(inHeader, tag);
           client = text(in);
         }
-        default -> other(in, tag, 2);
+        default -> other(in, tag, BASE_HEADER, CLIENT);
       }
     }
   }
@@ -198,7 +198,7 @@ final class WriteOpFields {
           inBase = once(inBase, tag);
           token(in.inner());
         }
-        default -> other(in, tag, 2);
+        default -> other(in, tag, BLOCK, TOKEN);
       }
     }
   }
@@ -223,7 +223,7 @@ final class WriteOpFields {
           inBlock = once(inBlock, tag);
           blockBytes = in.variable();
         }
-        default -> other(in, tag, 4);
+        default -> other(in, tag, POOL, BLOCK_ID, GENSTAMP, BLOCK_BYTES);
       }
     }
   }
@@ -244,7 +244,7 @@ final class WriteOpFields {
           inToken = once(inToken, tag);
           in.skip(tag);
         }
-        default -> other(in, tag, 4);
+        default -> other(in, tag, IDENTIFIER, PASSWORD, KIND, SERVICE);
       }
     }
     // An empty message is a token, too: it lacks what every token has.
@@ -264,7 +264,7 @@ final class WriteOpFields {
           inChecksum = once(inChecksum, tag);
           chunk = (int) in.variable();
         }
-        default -> other(in, tag, 2);
+        default -> other(in, tag, CHECKSUM_TYPE, CHUNK);
       }
     }
   }
@@ -283,12 +283,13 @@ final class WriteOpFields {
     return new String(in.bytes(), StandardCharsets.UTF_8);
   }
 
-  /** A field that does not matter here; one of those that do, in another encoding, does. */
-  private void other(Fields in, int tag, int known) throws IOException {
-    int number = tag >>> 3;
-    boolean matters =
-        number <= known && !(known == 9 && (number == 3 || number == 6 || number == 7));
-    unusual |= matters;
+  /**
+   * Passes over a field that does not matter here; one of those that do, otherwise encoded, does.
+   */
+  private void other(Fields in, int tag, int... known) throws IOException {
+    for (int one : known) {
+      unusual |= one >>> 3 == tag >>> 3;
+    }
     in.skip(tag);
   }
 }
