@@ -28,12 +28,6 @@ final class ControlRecords implements AutoCloseable {
   /** What a record takes in the queue, roughly, beside a body. */
   private static final int RECORD_BYTES = 512;
 
-  /** Records without bodies that are read ahead though others have taken all the room there is. */
-  private static final int FEW = 64;
-
-  /** No packet's sequence number. */
-  private static final long NONE = Long.MIN_VALUE;
-
   private final ControlInput control;
   private final Inflow inflow;
   private final ReadAhead bound = new ReadAhead();
@@ -74,9 +68,11 @@ final class ControlRecords implements AutoCloseable {
     if (item != null) {
       bound.give(weight(item));
       byte[] again = bodies.remove(item.record().head().seqno());
+      if (again != null) {
+        bound.give(again.length + RECORD_BYTES);
+      }
       if (again != null && again.length == item.record().head().bodyLength()) {
         // Passed on along with its record, so that those further down have it too.
-        bound.give(again.length);
         item = new Item(ControlRecord.inline(item.record().head()), again);
       }
     }
@@ -85,7 +81,7 @@ final class ControlRecords implements AutoCloseable {
         return null;
       }
       if (partial.kind() == ControlRecord.AGAIN || partialBody != null) {
-        fill(true, NONE);
+        fill(true);
         item = sorted(whole());
         if (item != null) {
           bound.give(weight(item));
@@ -128,10 +124,10 @@ final class ControlRecords implements AutoCloseable {
   byte[] cameAgain(long seqno) throws IOException {
     byte[] body = bodies.remove(seqno);
     if (body != null) {
-      bound.give(body.length);
+      bound.give(body.length + RECORD_BYTES);
       return body;
     }
-    while ((partial != null || decode(false)) && fill(false, seqno)) {
+    while ((partial != null || decode(false)) && fill(false)) {
       Item item = whole();
       ControlRecord record = item.record();
       if (record.kind() == ControlRecord.AGAIN && record.head().seqno() == seqno) {
@@ -169,20 +165,15 @@ final class ControlRecords implements AutoCloseable {
     return true;
   }
 
-  /**
-   * Reads ahead the body of the record at hand. Returns false when it is not whole yet.
-   *
-   * @param awaited the packet whose body the caller cannot go on without
-   */
-  private boolean fill(boolean waits, long awaited) throws IOException {
+  /** Reads ahead the body of the record at hand. Returns false when it is not whole yet. */
+  private boolean fill(boolean waits) throws IOException {
     int length = partial.byName() ? 0 : partial.head().bodyLength();
     if (partialBody == null) {
       if (!bound.take(length + RECORD_BYTES)) {
-        boolean needed = waits || length == 0 && ahead.size() < FEW || isAgain(awaited);
-        if (!needed) {
-          return false;
+        if (waits) {
+          throw new IOException("no room for a body of " + length + " bytes that came again");
         }
-        bound.takeAnyway(length + RECORD_BYTES);
+        return false;
       }
       partialBody = new byte[length];
       have = 0;
@@ -197,11 +188,6 @@ final class ControlRecords implements AutoCloseable {
       have += control.read(partialBody, have, length - have);
     }
     return true;
-  }
-
-  /** Whether the body at hand is of a packet, or of one before, to be passed on at once. */
-  private boolean isAgain(long seqno) {
-    return partial.kind() == ControlRecord.AGAIN && partial.head().seqno() <= seqno;
   }
 
   private Item whole() {
@@ -230,7 +216,7 @@ final class ControlRecords implements AutoCloseable {
     if (seqno > newest) {
       // For a record in the queue. A second body for it replaces the first.
       byte[] before = bodies.put(seqno, item.body());
-      bound.give(RECORD_BYTES + (before == null ? 0 : before.length));
+      bound.give(before == null ? 0 : before.length + RECORD_BYTES);
     } else {
       bound.give(weight(item));
       inflow.again(record.head(), item.body());

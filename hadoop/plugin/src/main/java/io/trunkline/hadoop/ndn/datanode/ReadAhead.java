@@ -28,18 +28,6 @@ final class ReadAhead implements AutoCloseable {
     return true;
   }
 
-  /**
-   * Takes so many bytes, whether there is room or not: for the one body that a thread waits for and
-   * can do nothing without, as stock code has a buffer for each connection. What others read ahead
-   * then must not keep it from coming.
-   */
-  synchronized void takeAnyway(long bytes) {
-    if (!closed) {
-      held += bytes;
-      IN_ALL.addAndGet(bytes);
-    }
-  }
-
   /** Gives back bytes that were taken. */
   synchronized void give(long bytes) {
     if (!closed) {

@@ -60,9 +60,6 @@ class ChainTest {
 
   private final Semaphore acknowledged = new Semaphore(0);
 
-  /** Bytes that other connections of this JVM have read ahead. */
-  private long others;
-
   @AfterEach
   void stop() {
     threads.shutdownNow();
@@ -283,7 +280,7 @@ class ChainTest {
     for (Future<byte[]> end : ends) {
       assertArrayEquals(all.toByteArray(), end.get(60, TimeUnit.SECONDS));
     }
-    assertEquals(others, ReadAhead.inAll(), "what was read ahead has been given back");
+    assertEquals(0, ReadAhead.inAll(), "what was read ahead has been given back");
   }
 
   /** Whoever gets nothing by name, from some byte on, and whoever gets another write's segments. */
@@ -319,20 +316,5 @@ class ChainTest {
       asked += network.starved();
     }
     assertTrue(asked > 0, "asked " + asked);
-  }
-
-  @Test
-  void whatOthersReadAheadKeepsNoBodyFromWhoeverWaitsForIt() throws Exception {
-    List<ReadAhead> greedy = new ArrayList<>();
-    try {
-      while (others < ReadAhead.MAX_BYTES_IN_ALL) {
-        greedy.add(new ReadAhead());
-        assertTrue(greedy.get(greedy.size() - 1).take(ReadAhead.MAX_BYTES));
-        others += ReadAhead.MAX_BYTES;
-      }
-      whoeverFindsOtherBytesGetsTheBodiesOnTheConnection();
-    } finally {
-      greedy.forEach(ReadAhead::close);
-    }
   }
 }
