@@ -96,6 +96,11 @@ public final class StatsFile {
     }
   }
 
+  /** The counters have changed: every file of this JVM's is written soon. */
+  static void changed() {
+    FILES.values().forEach(StatsFile::writeSoon);
+  }
+
   private static void hookOnce() {
     if (HOOKED.compareAndSet(false, true)) {
       try {

@@ -199,6 +199,7 @@ public final class TransferStats {
         .computeIfAbsent(transport, k -> new ConcurrentSkipListMap<>())
         .computeIfAbsent(reason, k -> new LongAdder())
         .increment();
+    StatsFile.changed();
     if (logged.size() > MAX_LOGGED) {
       logged.clear();
     }
