@@ -12,7 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ndn_endpoint::{Consumer, ConsumerConfig, ConsumerStats, CubicConfig, State, VerifyPolicy};
+use ndn_endpoint::{
+    Consumer, ConsumerConfig, ConsumerStats, CubicConfig, Rejected, State, VerifyPolicy,
+};
 use ndn_io::{App, AppHandle};
 use ndn_packet::{Data, Name, NetKind, NetPacket};
 
@@ -325,7 +327,7 @@ impl Pull {
         if stale || !rejected {
             // What else has come was asked for in the same way.
             inner.restart = Some(segment);
-            inner.config.first_rejected = true;
+            inner.config.rejected = Rejected::First;
         }
         self.shared.outbox.wake();
         Ok(())
@@ -359,7 +361,7 @@ impl Pull {
             _ => {
                 if next < segment {
                     inner.restart = Some(segment);
-                    inner.config.first_rejected = false;
+                    inner.config.rejected = Rejected::None;
                 }
                 return Ok(None);
             }

@@ -17,6 +17,7 @@ from mirrored import LIMIT_S, TOPOLOGY, Mirrored, Writer, a_bed
 
 from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.net import openvswitch
+from trunkline_lab.procs import wait_until
 
 pytestmark = pytest.mark.matrix
 
@@ -81,10 +82,13 @@ def test_copies_are_lost(bed: Mirrored, data: bytes, tmp_path: Path, share: floa
 
 
 def test_all_copies_are_lost_for_a_while(bed: Mirrored, data: bytes, tmp_path: Path):
+    """Relays send what copies do not bring, and count it."""
     file = Thirds(bed, "/gone", data)
+    sent = bed.count("real_bytes") + bed.count("retransmitted_bytes")
     bed.lose(1)
     file.goes_on()
     bed.lose(0)
+    assert bed.count("real_bytes") + bed.count("retransmitted_bytes") - sent > THIRD
     file.ends(tmp_path)
 
 
@@ -186,10 +190,17 @@ def test_a_replica_reads_slowly(bed: Mirrored, data: bytes, tmp_path: Path, plac
 
 
 def test_the_controller_is_killed_and_returns(bed: Mirrored, data: bytes, tmp_path: Path):
+    """What is mirrored stays so; a block that begins meanwhile goes by stock TCP, and is counted."""
     file = Thirds(bed, "/controller", data)
     controller = bed.center.controller
     controller.process.kill()
     file.goes_on()
+    unreachable = bed.total("mirror_unreachable")
+    source = tmp_path / "meanwhile"
+    source.write_bytes(data[:MIB])
+    bed.cluster.put(source, "/meanwhile")
+    wait_until("it to be counted", lambda: bed.total("mirror_unreachable") > unreachable, LIMIT_S)
+    bed.assert_replicas("/meanwhile", data[:MIB])
     controller.start_controller()
     controller.wait_converged()
     file.ends(tmp_path)

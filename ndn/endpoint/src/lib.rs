@@ -78,7 +78,7 @@ pub use congestion::{
     Aimd, AimdConfig, CongestionControl, CongestionControlFactory, Cubic, CubicConfig, Fixed,
     FixedConfig,
 };
-pub use consumer::{Consumer, ConsumerConfig, ConsumerStats, FailReason, Outcome, State};
+pub use consumer::{Consumer, ConsumerConfig, ConsumerStats, FailReason, Outcome, Rejected, State};
 pub use exchange::{Exchange, ExchangeConfig, ExchangeError};
 pub use fetch::{
     Check, Fetch, FetchConfig, FetchError, FetchErrorKind, Find, Goal, InMemory, Manifest,

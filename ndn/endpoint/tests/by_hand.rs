@@ -4,7 +4,7 @@ mod common;
 
 use common::packets::{data, data_with, segments, sent, spoiled};
 use common::{Congestion, aimd, config, cubic, fixed_window, ms, prefix};
-use ndn_endpoint::{Consumer, ConsumerConfig, FailReason, Outcome, State, VerifyPolicy};
+use ndn_endpoint::{Consumer, ConsumerConfig, FailReason, Outcome, Rejected, State, VerifyPolicy};
 use ndn_packet::{Data, NackReason, SigningKey, content_type};
 use std::time::Duration;
 
@@ -220,13 +220,15 @@ fn interests_for_what_was_rejected_say_so() {
     c.on_data(now, data(1), false);
     assert_eq!(read(&mut c), [0, 1]);
     assert_eq!(told(&mut c, now), [(2, false), (3, false)]);
-    let anew = ConsumerConfig {
-        first: 5,
-        first_rejected: true,
-        ..fixed(2)
-    };
-    let mut c = Consumer::new(anew, ms(0));
-    assert_eq!(told(&mut c, ms(0)), [(5, true), (6, false)]);
+    for (rejected, second) in [(Rejected::First, false), (Rejected::All, true)] {
+        let anew = ConsumerConfig {
+            first: 5,
+            rejected,
+            ..fixed(2)
+        };
+        let mut c = Consumer::new(anew, ms(0));
+        assert_eq!(told(&mut c, ms(0)), [(5, true), (6, second)]);
+    }
 }
 
 #[test]

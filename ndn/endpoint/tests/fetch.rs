@@ -171,8 +171,11 @@ fn a_manifest_that_is_not_the_signed_one_ends_it() {
     let mut f = Fetch::new(trusting(&key), NOW);
     asked(&mut f);
     give(&mut f, metadata(&told, &key));
-    asked(&mut f);
-    give(&mut f, manifest);
+    for _ in 0..3 {
+        assert_eq!(f.failure(), None);
+        asked(&mut f);
+        give(&mut f, manifest.clone());
+    }
     let name = manifest_name(&told.name);
     assert_eq!(f.failure(), Some(FetchError::NotTheSigned { name }));
 
@@ -190,6 +193,39 @@ fn a_manifest_that_is_not_the_signed_one_ends_it() {
     asked(&mut f);
     give(&mut f, manifest);
     assert_eq!(f.failure().map(|e| e.kind()), Some(FetchErrorKind::NoRoom));
+}
+
+/// Anybody may have put it into a cache: it has a digest alone.
+#[test]
+fn another_manifest_is_asked_past() {
+    let key = key();
+    let (told, [first, second], manifest) = version();
+    let forged = |content: &[u8]| {
+        let wire = Data::builder(&manifest_name(&told.name).append_segment(0))
+            .final_block_id(ComponentBuf::segment(0))
+            .content(content)
+            .sign(&SigningKey::DigestSha256);
+        Data::parse(wire).expect("well formed")
+    };
+    // Another one of the same length; one that is too long; none.
+    for content in [&[5; 64][..], &[5; 96], &[]] {
+        let mut f = Fetch::new(trusting(&key), NOW);
+        asked(&mut f);
+        give(&mut f, metadata(&told, &key));
+        let plain = f.poll_interest(NOW).expect("an Interest for the manifest");
+        assert!(!plain.rejected);
+        give(&mut f, forged(content));
+        let past = f.poll_interest(NOW).expect("one more");
+        assert_eq!(past.name(), plain.name());
+        assert!(past.rejected);
+        give(&mut f, manifest.clone());
+        asked(&mut f);
+        give(&mut f, first.clone());
+        asked(&mut f);
+        give(&mut f, second.clone());
+        assert_eq!(read(&mut f), ["<0>", "<1>"]);
+        assert!(f.is_done());
+    }
 }
 
 #[test]

@@ -241,6 +241,13 @@ impl Face {
         self.spec.scope == FaceScope::Local
     }
 
+    /// Whether anybody who reaches this host could have made it, as often as they like.
+    pub(crate) fn is_strangers(&self) -> bool {
+        !self.is_local()
+            && self.spec.persistency == FacePersistency::OnDemand
+            && self.spec.peer_names.is_empty()
+    }
+
     pub(crate) fn is_point_to_point(&self) -> bool {
         self.spec.link_type == LinkType::PointToPoint
     }

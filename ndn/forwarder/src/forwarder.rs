@@ -115,7 +115,8 @@ impl Forwarder {
     /// Adds a face that is up.
     pub fn add_face(&mut self, now: Duration, spec: FaceSpec) -> FaceId {
         self.state.set_now(now);
-        let (_, id) = self.state.faces.add(spec.clone());
+        let (slot, id) = self.state.faces.add(spec.clone());
+        self.state.meet(slot);
         self.tell_others(|| Control::FaceAdded(id, spec.clone()));
         self.announce_face(id, crate::mgmt::FaceEventKind::Created);
         self.run_management();
@@ -197,6 +198,7 @@ impl Forwarder {
         let spec = change(&former.spec);
         let is_another = former.spec.peer_names != spec.peer_names;
         self.state.faces.update(slot, spec);
+        self.state.meet(slot);
         if is_another {
             let affected = self.rib.remove_registered(slot);
             self.update_fib(affected);

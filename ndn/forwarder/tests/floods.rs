@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use fastrand::Rng;
-use ndn_forwarder::{Config, FaceId, StrategyKind};
+use ndn_forwarder::{Config, FaceId, FacePersistency, FaceSpec, StrategyKind};
 use ndn_packet::NetPacket;
 
 const KIB: usize = 1024;
@@ -172,6 +172,71 @@ fn floods_leave_a_share_of_the_table_to_others() {
             w.assert_idle();
         }
     }
+}
+
+/// However often strangers connect, an eighth of the table is left to faces of this host, of its configuration, and of
+/// whom a certificate names.
+#[test]
+fn however_many_strangers_flood_other_faces_have_their_part() {
+    let by_entries: fn(&mut Config) = |c| c.pit_max_entries = 1600;
+    let by_bytes: fn(&mut Config) = |_| {};
+    for (bound, len, most) in [(by_entries, 30, 1600), (by_bytes, 1000, 400)] {
+        let mut w = world(bound);
+        let up = w.remote();
+        w.route("/honest", up, 1);
+        w.route("/flood", up, 1);
+        let named = FaceSpec {
+            peer_names: vec!["dn1.rack1".into()],
+            persistency: FacePersistency::OnDemand,
+            ..FaceSpec::remote("tls4://192.0.2.7:5000", "tls4://192.0.2.2:6363")
+        };
+        let honest = [w.local(), w.remote(), w.fw.add_face(w.now, named)];
+        let strangers: Vec<FaceId> = (0..1000).map(|_| w.stranger()).collect();
+        w.sent();
+        let mut rng = rng();
+        fill(&mut w, &mut rng, &strangers, len);
+        assert_bounded(&w);
+        let filled = w.fw.status().packets.pending_in;
+        assert!(filled > most / 2, "{filled}");
+        let mut pending = 0;
+        for &face in &honest {
+            for n in 0..most as u32 / 80 {
+                let uri = format!("/honest/{}/{n}", face.0);
+                let asked = w.receive(face, interest(&uri, rng.u32(..)));
+                assert_eq!(faces(&asked), [up], "{pending} and {filled} strangers'");
+                pending += 1;
+            }
+        }
+        // Who connects later is a stranger, too.
+        let late: Vec<FaceId> = (0..1000).map(|_| w.stranger()).collect();
+        w.sent();
+        fill(&mut w, &mut rng, &late, len);
+        assert!(w.fw.status().packets.pending_in < filled + pending + filled / 10);
+        assert_bounded(&w);
+    }
+}
+
+/// A face that is made a permanent one is no stranger's any more.
+#[test]
+fn an_operator_may_know_a_face() {
+    let mut w = world(|c| c.pit_max_entries = 800);
+    let (up, known) = (w.remote(), w.stranger());
+    w.route("/flood", up, 1);
+    let strangers = (0..800).map(|_| w.stranger());
+    let strangers: Vec<FaceId> = strangers.chain([known]).collect();
+    w.sent();
+    let mut rng = rng();
+    fill(&mut w, &mut rng, &strangers, 30);
+    assert!(
+        w.receive(known, interest("/flood/1/2/3", 1)).is_empty(),
+        "nothing is left for it"
+    );
+    let spec = FaceSpec {
+        persistency: FacePersistency::Permanent,
+        ..w.fw.face(known).expect("a face").clone()
+    };
+    w.fw.face_updated(known, spec);
+    assert_eq!(faces(&w.receive(known, interest("/flood/1/2/3", 2))), [up]);
 }
 
 /// An Interest that goes to many faces is charged, with all its records, to the face that asked.

@@ -23,6 +23,11 @@ impl ManifestStore for ManifestFile {
         file.write_all(digests)
     }
 
+    fn clear(&mut self) -> io::Result<()> {
+        self.file = None;
+        Ok(())
+    }
+
     fn digest(&self, segment: u64) -> Option<[u8; DIGEST_BYTES]> {
         let mut digest = [0; DIGEST_BYTES];
         let at = segment.checked_mul(DIGEST_BYTES as u64)?;
@@ -48,5 +53,9 @@ mod tests {
             (manifest.digest(2), manifest.digest(u64::MAX)),
             (None, None)
         );
+        manifest.clear().expect("empty");
+        assert_eq!(manifest.digest(0), None);
+        manifest.append(&[3; 32]).expect("room");
+        assert_eq!(manifest.digest(0), Some([3; 32]));
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::commands::{Bench, UNIX_MS, alice_key, owner, parameters, trust_in_alice};
 use common::{SimDisk, name};
-use ndn_packet::{Interest, SigningKey};
+use ndn_packet::{Data, Interest, SigningKey, content_type};
 use ndn_repo::protocol::{
     Believed, CommandCounters, InsertLimits, Parameters, Response, Trust, Verb, command, status,
 };
@@ -61,6 +61,34 @@ fn packets_that_are_not_believed_are_not_kept() {
             assert_eq!(told.status, expected, "{believed:?} {key:?}");
         }
     }
+}
+
+#[test]
+fn a_refusal_that_nobody_trusted_has_signed_ends_no_insertion() {
+    let alice = alice_key();
+    let prefix = name("/data");
+    let trust = trust_in_alice("/data", Believed::Signed);
+    let mut bench = Bench::start(&SimDisk::default(), trust, InsertLimits::default());
+    let command = parameters(&prefix, Some(0), Some(9));
+    let refusal = |key: &SigningKey| {
+        let wire = Data::builder(&prefix.append_segment(3))
+            .content_type(content_type::NACK)
+            .sign(key);
+        Data::parse(wire).expect("a packet")
+    };
+    for stranger in [SigningKey::DigestSha256, SigningKey::hmac_sha256(b"eve")] {
+        bench.produce(&prefix, 9, Some(9), &alice);
+        let forged = refusal(&stranger);
+        bench.forged.insert(forged.name_owned(), forged);
+        let done = bench.insert(&command, &alice);
+        assert_eq!((done.status, done.inserted), (status::DONE, Some(10)));
+        assert!(bench.forged.is_empty());
+    }
+    // The producer itself may.
+    let genuine = refusal(&alice);
+    bench.produced.insert(genuine.name_owned(), genuine);
+    let failed = bench.insert(&command, &alice);
+    assert_eq!(failed.status, status::NO_END);
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub(super) struct Found {
     meta: PathBuf,
     length: u64,
     genstamp: u64,
-    /// The state of [`Inner::invalidated`](super::shared::Inner) in which it may
-    /// be remembered; `None` for never.
+    /// How often the block may have been [invalidated](super::shared::Invalidated) for it to be
+    /// remembered; `None` for never.
     remembered: Option<u64>,
     ways: Vec<Way>,
 }
@@ -108,7 +108,7 @@ impl Found {
         })
     }
 
-    /// The replica that is known already, or else opened, and remembered unless a
+    /// The replica that is known already, or else opened, and remembered unless the
     /// block was invalidated since it was asked about.
     fn open(&self, shared: &Shared, way: &Way) -> Option<Arc<Served>> {
         if way.source.is_some()
@@ -138,7 +138,8 @@ impl Found {
             }
         };
         let mut inner = shared.lock();
-        if self.remembered == Some(inner.invalidated) && !inner.closed {
+        let count = inner.invalidated.count(&way.subject.block);
+        if self.remembered == Some(count) && !inner.closed {
             let subject = way.subject.clone();
             inner.known.insert(subject, served.clone(), Instant::now());
         }

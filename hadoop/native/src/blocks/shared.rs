@@ -1,5 +1,6 @@
 //! What is known of blocks and asked of Java: shared by the loop, Java's threads and the workers.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use ndn_io::{PacketBuffer, PacketBuffers};
@@ -14,13 +15,41 @@ use crate::outbox::Outbox;
 use crate::segment::PACKET_OVERHEAD;
 use crate::verify::Verify;
 
+const SLOTS: usize = 1024;
+
+/// How often blocks were invalidated so far: what was asked before, and is answered after, is not
+/// remembered. A few blocks share a count, and nobody can tell which.
+pub(super) struct Invalidated {
+    hasher: RandomState,
+    counts: Box<[u64; SLOTS]>,
+}
+
+impl Invalidated {
+    pub fn new() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            counts: Box::new([0; SLOTS]),
+        }
+    }
+
+    fn slot(&self, block: &BlockKey) -> usize {
+        (self.hasher.hash_one(block) % SLOTS as u64) as usize
+    }
+
+    pub fn count(&self, block: &BlockKey) -> u64 {
+        self.counts[self.slot(block)]
+    }
+
+    pub fn add(&mut self, block: &BlockKey) {
+        self.counts[self.slot(block)] += 1;
+    }
+}
+
 /// What Java has answered, and is asked.
 pub(super) struct Inner {
     pub known: Known,
     pub waiting: Waiting,
-    /// How often a block was invalidated so far: what was asked before, and is answered after, is
-    /// not remembered.
-    pub invalidated: u64,
+    pub invalidated: Invalidated,
     pub closed: bool,
 }
 
@@ -54,5 +83,25 @@ impl Shared {
     /// The files of a block are not what they were said to be.
     pub fn forget(&self, key: &BlockKey) {
         self.lock().known.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_invalidated_leaves_most_others_alone() {
+        let block = |block| BlockKey {
+            pool: "BP-1".into(),
+            block,
+        };
+        let mut invalidated = Invalidated::new();
+        for _ in 0..10_000 {
+            invalidated.add(&block(0));
+        }
+        assert_eq!(invalidated.count(&block(0)), 10_000);
+        let others = (1..1000).filter(|n| invalidated.count(&block(*n)) > 0);
+        assert!(others.count() < 20);
     }
 }

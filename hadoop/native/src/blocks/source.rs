@@ -12,7 +12,7 @@ use super::found::Found;
 use super::known::Known;
 use super::request::{self, About, Asked, BlockKey, Wanted};
 use super::serve::{grant, refuse, serve};
-use super::shared::{Inner, Shared};
+use super::shared::{Inner, Invalidated, Shared};
 use super::waiting::{Added, Waiting};
 use super::workers::Workers;
 use super::{ANSWER_LIFETIME, ANSWER_TIMEOUT};
@@ -64,7 +64,7 @@ impl BlockSource {
             inner: Mutex::new(Inner {
                 known: Known::new(max_open),
                 waiting: Waiting::default(),
-                invalidated: 0,
+                invalidated: Invalidated::new(),
                 closed: false,
             }),
             asked: Condvar::new(),
@@ -130,7 +130,7 @@ impl BlockSource {
         let Some(mut waiting) = inner.waiting.answered(&question) else {
             return;
         };
-        let remembered = (!waiting.stale).then_some(inner.invalidated);
+        let remembered = (!waiting.stale).then(|| inner.invalidated.count(&question.subject.block));
         drop(inner);
         let password = answer.and_then(|answer| answer.secrets.password.cloned());
         let found = answer
@@ -196,7 +196,7 @@ impl BlockSource {
             block,
         };
         let mut inner = self.shared.lock();
-        inner.invalidated += 1;
+        inner.invalidated.add(&key);
         inner.known.remove(&key);
         inner.waiting.invalidate(&key);
     }

@@ -5,6 +5,18 @@ use ndn_packet::Name;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Segments of a stream that were had before, and were bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rejected {
+    /// None.
+    #[default]
+    None,
+    /// The first that is wanted.
+    First,
+    /// One of them or more, and it is not known which.
+    All,
+}
+
 /// Settings of a [`Consumer`](super::Consumer). Start from [`ConsumerConfig::new`] and change fields.
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
@@ -58,9 +70,9 @@ pub struct ConsumerConfig {
     /// Whether every Interest goes past the caches (MustBeFresh): for streams whose segments have no freshness, and
     /// whose name caches may hold other bytes under. Default false.
     pub must_be_fresh: bool,
-    /// Whether the first segment was had before and was bad: its Interests go past whoever it came from, as after
-    /// [`reject`](super::Consumer::reject). For streams that begin anew there. Default false.
-    pub first_rejected: bool,
+    /// Which segments were had before and were bad: their Interests go past whoever they came from, as after
+    /// [`reject`](super::Consumer::reject). For streams that begin anew. Default none.
+    pub rejected: Rejected,
     /// Seed of the nonces. Give each consumer its own, or networks take their Interests for loops. Default 0.
     pub seed: u64,
 }
@@ -88,7 +100,7 @@ impl ConsumerConfig {
             believe_nack: true,
             believe_final: true,
             must_be_fresh: false,
-            first_rejected: false,
+            rejected: Rejected::None,
             seed: 0,
         }
     }

@@ -12,7 +12,7 @@ mod report;
 mod send;
 mod slot;
 
-pub use config::ConsumerConfig;
+pub use config::{ConsumerConfig, Rejected};
 pub use report::{ConsumerStats, FailReason, Outcome, State};
 
 use crate::congestion::CongestionControl;

@@ -1,7 +1,7 @@
 //! What is asked for next.
 
 use super::slot::{Slot, SlotState};
-use super::{Consumer, State, earliest};
+use super::{Consumer, Rejected, State, earliest};
 use ndn_packet::{Interest, NetPacket};
 use std::time::Duration;
 
@@ -119,7 +119,11 @@ impl Consumer {
         }
         let exists = !self.config.live || self.known.is_some_and(|known| known >= next);
         self.ring.push_back(Slot {
-            rejected: self.config.first_rejected && next == self.config.first,
+            rejected: match self.config.rejected {
+                Rejected::None => false,
+                Rejected::First => next == self.config.first,
+                Rejected::All => true,
+            },
             ..Slot::new(SlotState::Lost, exists.then_some(now))
         });
         Some(next)

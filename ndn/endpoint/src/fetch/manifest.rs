@@ -17,6 +17,12 @@ pub trait ManifestStore: Debug + Send + Sync {
     /// There is no room for them.
     fn append(&mut self, digests: &[u8]) -> io::Result<()>;
 
+    /// Forgets all, to be filled anew.
+    ///
+    /// # Errors
+    /// The store can't be emptied.
+    fn clear(&mut self) -> io::Result<()>;
+
     /// The digest of a segment; `None` where it can't be read.
     fn digest(&self, segment: u64) -> Option<[u8; SHA256_OUTPUT_LEN]>;
 }
@@ -44,6 +50,11 @@ impl ManifestStore for InMemory {
             return Err(io::Error::other(format!("it may have {} bytes", self.most)));
         }
         self.digests.extend_from_slice(digests);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.digests.clear();
         Ok(())
     }
 
@@ -132,13 +143,29 @@ impl IncomingManifest {
             })
     }
 
-    /// All has come; `None` when it is not what was signed.
-    pub(super) fn finish(self) -> Option<Manifest> {
+    /// All has come.
+    ///
+    /// # Errors
+    /// It is not what was signed: the store, to be filled anew.
+    pub(super) fn finish(self) -> Result<Manifest, Box<dyn ManifestStore>> {
         let is_whole = self.bytes.is_multiple_of(SHA256_OUTPUT_LEN as u64);
-        (is_whole && self.hash.0.finish().as_ref() == self.signed).then(|| Manifest {
+        if !is_whole || self.hash.0.finish().as_ref() != self.signed {
+            return Err(self.store);
+        }
+        Ok(Manifest {
             store: self.store,
             segments: self.bytes / SHA256_OUTPUT_LEN as u64,
         })
+    }
+
+    /// What its digest is to be.
+    pub(super) fn signed(&self) -> [u8; SHA256_OUTPUT_LEN] {
+        self.signed
+    }
+
+    /// The store, to be filled anew.
+    pub(super) fn into_store(self) -> Box<dyn ManifestStore> {
+        self.store
     }
 }
 
@@ -169,7 +196,7 @@ mod tests {
         let manifest = come(signed).finish().expect("the signed one");
         assert!(manifest.holds(0, &[1; 32]) && manifest.holds(1, &[2; 32]));
         assert!(!manifest.holds(0, &[2; 32]) && !manifest.holds(2, &[2; 32]));
-        assert!(come([0; 32]).finish().is_none());
+        assert!(come([0; 32]).finish().is_err());
         for wrong in [&[][..], &[0; 1]] {
             let refused = come(signed).push(&part(wrong));
             assert!(matches!(refused, Err(FetchError::NotTheSigned { .. })));

@@ -49,7 +49,7 @@ use ndn_packet::{Component, Data, Interest, NackReason, Name, NameRef, NetPacket
 
 use crate::rdr::{self, Metadata, MetadataError};
 use crate::{
-    Consumer, ConsumerConfig, ConsumerStats, Distrust, Exchange, ExchangeConfig, Outcome,
+    Consumer, ConsumerConfig, ConsumerStats, Distrust, Exchange, ExchangeConfig, Outcome, Rejected,
     VerifyPolicy,
 };
 use manifest::{Hash, IncomingManifest};
@@ -64,7 +64,12 @@ pub struct Fetch {
     packet: Option<Data>,
     /// What segments are held against, instead of a signature of their own.
     manifest: Option<Arc<Manifest>>,
+    /// How often it was not the one that was signed.
+    bad_manifests: u32,
 }
+
+/// So often a manifest may be another than the signed one.
+const MAX_BAD_MANIFESTS: u32 = 3;
 
 #[derive(Debug)]
 enum Stage {
@@ -96,6 +101,7 @@ impl Fetch {
             metadata: None,
             packet: None,
             manifest: None,
+            bad_manifests: 0,
         };
         match find {
             Find::Newest => fetch.discover(rdr::discovery(&fetch.config.object), now),
@@ -340,9 +346,13 @@ impl Fetch {
             },
             Stage::Manifest(consumer, manifest) => {
                 while let Some((_, data)) = consumer.read() {
-                    if let Err(error) = manifest.push(&data) {
-                        self.stage = Stage::Failed(error);
-                        return;
+                    match manifest.push(&data) {
+                        Ok(()) => {}
+                        Err(FetchError::NotTheSigned { .. }) => return self.on_manifest(now),
+                        Err(error) => {
+                            self.stage = Stage::Failed(error);
+                            return;
+                        }
                     }
                 }
                 if let Some(reason) = consumer.failure() {
@@ -423,42 +433,71 @@ impl Fetch {
             .filter(|_| self.config.check == Check::EachSegment && verify.wants_key());
         match signed {
             Some(signed) if self.manifest.is_none() => {
-                let segments = metadata
-                    .last
-                    .map_or(u64::MAX, |last| last.saturating_add(1));
-                let consumer = ConsumerConfig {
-                    prefix: rdr::manifest_name(&metadata.name),
-                    first: 0,
-                    last: None,
-                    // The whole is held against the digest that was signed.
-                    verify: VerifyPolicy::default(),
-                    ..self.config.consumer.clone()
-                };
                 let store = std::mem::replace(&mut self.config.store, Box::new(InMemory::new(0)));
-                self.stage = Stage::Manifest(
-                    Box::new(Consumer::new(consumer, now)),
-                    IncomingManifest::new(store, segments, signed),
-                );
+                self.fetch_manifest(signed, store, Rejected::None, now);
             }
             _ if self.config.goal == Goal::Manifest => self.stage = Stage::Vouched,
             _ => self.flow(metadata.name.clone(), metadata.last, now),
         }
     }
 
+    /// The manifest whose digest was signed, into `store`.
+    fn fetch_manifest(
+        &mut self,
+        signed: [u8; 32],
+        store: Box<dyn ManifestStore>,
+        rejected: Rejected,
+        now: Duration,
+    ) {
+        let Some(metadata) = &self.metadata else {
+            return;
+        };
+        let segments = metadata
+            .last
+            .map_or(u64::MAX, |last| last.saturating_add(1));
+        let consumer = ConsumerConfig {
+            prefix: rdr::manifest_name(&metadata.name),
+            first: 0,
+            last: None,
+            // The whole is held against the digest that was signed.
+            verify: VerifyPolicy::default(),
+            rejected,
+            ..self.config.consumer.clone()
+        };
+        self.stage = Stage::Manifest(
+            Box::new(Consumer::new(consumer, now)),
+            IncomingManifest::new(store, segments, signed),
+        );
+    }
+
+    /// The manifest is whole, or longer than it can be. One of its segments may be somebody else's, and it can't be told
+    /// which: where the whole is not what was signed, all of them are asked for past whoever they came from.
     fn on_manifest(&mut self, now: Duration) {
         let Stage::Manifest(consumer, manifest) = std::mem::replace(&mut self.stage, Stage::Known)
         else {
             return;
         };
-        match manifest.finish() {
-            Some(manifest) => {
+        let signed = manifest.signed();
+        let whole = match consumer.is_done() {
+            true => manifest.finish(),
+            false => Err(manifest.into_store()),
+        };
+        let mut store = match whole {
+            Ok(manifest) => {
                 self.manifest = Some(Arc::new(manifest));
-                self.go_on(now);
+                return self.go_on(now);
             }
-            None => {
-                let name = consumer.prefix().clone();
-                self.stage = Stage::Failed(FetchError::NotTheSigned { name });
-            }
+            Err(store) => store,
+        };
+        self.bad_manifests += 1;
+        let name = consumer.prefix().clone();
+        if self.bad_manifests == MAX_BAD_MANIFESTS {
+            self.stage = Stage::Failed(FetchError::NotTheSigned { name });
+        } else if let Err(error) = store.clear() {
+            let cause = error.to_string();
+            self.stage = Stage::Failed(FetchError::NoRoom { name, cause });
+        } else {
+            self.fetch_manifest(signed, store, Rejected::All, now);
         }
     }
 

@@ -143,6 +143,9 @@ impl Forwarder {
             .default_congestion_threshold
             .or(spec.default_congestion_threshold);
         let (body, spec) = (properties(face), face.spec.clone());
+        if let Some(slot) = slot {
+            self.state.meet(slot);
+        }
         self.tell_others(|| Control::FaceManaged(id, spec.clone()));
         self.state.outputs.push(Output::UpdateFace(update));
         Ok(body)

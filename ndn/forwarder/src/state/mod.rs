@@ -62,6 +62,12 @@ impl State {
         self.now = self.now.max(nanos(now));
     }
 
+    /// Has the tables know a face as what it is said to be now.
+    pub(crate) fn meet(&mut self, slot: FaceSlot) {
+        let face = self.faces.get(slot);
+        self.pit.meet(slot, face.is_some_and(Face::is_strangers));
+    }
+
     /// What the dead nonce list remembers of a name and nonce.
     #[inline]
     pub(crate) fn fingerprint(&self, name: &HashedName<'_>, nonce: u32) -> u64 {

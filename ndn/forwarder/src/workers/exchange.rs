@@ -168,7 +168,8 @@ impl Forwarder {
     fn obey(&mut self, control: Control) {
         match control {
             Control::FaceAdded(id, spec) => {
-                self.state.faces.add_as(id, spec);
+                let slot = self.state.faces.add_as(id, spec);
+                self.state.meet(slot);
                 self.announce_face(id, crate::mgmt::FaceEventKind::Created);
             }
             Control::FaceRemoved(id) => self.drop_face(id),
@@ -184,7 +185,9 @@ impl Forwarder {
             }),
             Control::FaceManaged(id, spec) => {
                 let slot = self.state.faces.slot(id);
-                if let Some(face) = slot.and_then(|slot| self.state.faces.get_mut(slot)) {
+                if let Some(slot) = slot
+                    && let Some(face) = self.state.faces.get_mut(slot)
+                {
                     let own = &mut face.spec;
                     own.persistency = spec.persistency;
                     own.mtu = spec.mtu;
@@ -193,6 +196,7 @@ impl Forwarder {
                     own.base_congestion_marking_interval_ns =
                         spec.base_congestion_marking_interval_ns;
                     own.default_congestion_threshold = spec.default_congestion_threshold;
+                    self.state.meet(slot);
                 }
             }
             Control::NextHops(name, hops) => {

@@ -3,7 +3,7 @@
 
 pub mod client;
 
-use ndn_forwarder::{Config, FaceId, FaceSpec, Forwarder, Output};
+use ndn_forwarder::{Config, FaceId, FacePersistency, FaceSpec, Forwarder, Output};
 use ndn_packet::{
     Data, Interest, InterestBuilder, NackReason, Name, NetKind, NetPacket, PitToken, SigningKey,
 };
@@ -81,6 +81,15 @@ impl World {
             self.now,
             FaceSpec::remote("udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363"),
         )
+    }
+
+    /// A face of somebody who has connected, and proved nothing.
+    pub fn stranger(&mut self) -> FaceId {
+        let spec = FaceSpec {
+            persistency: FacePersistency::OnDemand,
+            ..FaceSpec::remote("tcp4://192.0.2.1:5000", "tcp4://192.0.2.2:6363")
+        };
+        self.fw.add_face(self.now, spec)
     }
 
     pub fn route(&mut self, uri: &str, face: FaceId, cost: u64) {

@@ -22,6 +22,8 @@ pub struct Bench {
     pub repo: Repo,
     pub server: Server,
     pub produced: BTreeMap<Name, Data>,
+    /// What somebody else answers first, once.
+    pub forged: BTreeMap<Name, Data>,
     /// What is not answered at all.
     pub silent: bool,
     /// Names that the repository has asked for.
@@ -46,6 +48,7 @@ impl Bench {
             repo,
             server,
             produced: BTreeMap::new(),
+            forged: BTreeMap::new(),
             silent: false,
             asked: Vec::new(),
             now: Duration::ZERO,
@@ -150,7 +153,9 @@ impl Bench {
             if self.silent {
                 continue;
             }
-            match self.produced.get(&interest.name().to_name()) {
+            let asked = interest.name().to_name();
+            let forged = self.forged.remove(&asked);
+            match forged.as_ref().or_else(|| self.produced.get(&asked)) {
                 Some(data) => {
                     assert!(self.server.wants(data.name()));
                     self.server.on_data(self.now, data, false);

@@ -83,6 +83,8 @@ pub(crate) struct FaceIndex {
     bytes: usize,
     /// Bytes of the entries in the share of each face. Itself a part of what a face costs, as its counters are.
     charged: Vec<usize>,
+    /// Whose faces are strangers'. Itself a part of what a face costs.
+    strangers: Vec<bool>,
 }
 
 impl FaceIndex {
@@ -111,6 +113,21 @@ impl FaceIndex {
     #[inline]
     pub(crate) fn discharge(&mut self, face: FaceSlot, bytes: usize) {
         self.charged[face as usize] -= bytes;
+    }
+
+    /// Whether a face is a stranger's.
+    #[inline]
+    pub(crate) fn is_stranger(&self, face: FaceSlot) -> bool {
+        self.strangers.get(face as usize).copied().unwrap_or(false)
+    }
+
+    /// Says so of a face.
+    pub(crate) fn meet(&mut self, face: FaceSlot, is_stranger: bool) {
+        let at = face as usize;
+        if at >= self.strangers.len() {
+            self.strangers.resize(at + 1, false);
+        }
+        self.strangers[at] = is_stranger;
     }
 
     /// Bytes that noting one more entry takes at most; fewer where memory is `tight`.

@@ -7,7 +7,8 @@
 //! Faces share entries and bytes by dynamic thresholds (Choudhury and Hahne, "Dynamic queue length thresholds for
 //! shared-memory packet switches", 1998): a face may have as many as are left to others. `n` faces that ask without end
 //! hold equal shares, and another such share is free for the next one. An entry is charged, records of all its
-//! downstreams and upstreams included, to one face that asked for it.
+//! downstreams and upstreams included, to one face that asked for it. As a stranger may connect as often as it likes,
+//! strangers' faces leave a part of all to the others.
 
 use super::cs::{implicit_digest, name_offset};
 use super::hash::HashedName;
@@ -35,6 +36,8 @@ const SLOT_BYTES: usize =
 const SLOT_QUARTERS: usize = 3;
 /// One part in so many of the bound may be kept for later users before it is asked back.
 const KEPT_SHARE: usize = 32;
+/// Strangers leave one part in so many of the bounds to other faces.
+const KEPT_FROM_STRANGERS: usize = 8;
 /// Before it is asked back again, one Interest or record is refused for so many free slots and notes by face that were
 /// looked at: what a flood costs is a few of them for each of its packets.
 const WALKED_A_REFUSAL: usize = 4;
@@ -152,7 +155,22 @@ impl Pit {
     /// Whether a face that takes so many more bytes has no more than is left then.
     #[inline]
     fn is_within_share(&self, face: FaceSlot, more: usize) -> bool {
-        self.by_face.charged(face) + self.memory() + more <= self.max_bytes
+        let held = self.by_face.charged(face) + self.memory() + more;
+        held <= self.for_face(face, self.max_bytes)
+    }
+
+    /// How much of a bound there is for a face, others' shares included.
+    #[inline]
+    fn for_face(&self, face: FaceSlot, bound: usize) -> usize {
+        match self.by_face.is_stranger(face) {
+            true => bound - bound / KEPT_FROM_STRANGERS,
+            false => bound,
+        }
+    }
+
+    /// A face was added, or is another one than before.
+    pub(crate) fn meet(&mut self, face: FaceSlot, is_stranger: bool) {
+        self.by_face.meet(face, is_stranger);
     }
 
     #[cold]
@@ -244,7 +262,7 @@ impl Pit {
         pending: usize,
         interest: &Interest,
     ) -> bool {
-        if pending >= self.max_entries - self.len {
+        if self.len + pending >= self.for_face(face, self.max_entries) {
             return false;
         }
         let buffer = buffer_size(interest);

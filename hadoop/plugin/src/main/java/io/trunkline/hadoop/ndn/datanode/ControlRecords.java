@@ -5,6 +5,7 @@ import io.trunkline.hadoop.ndn.write.Inflow;
 import java.io.EOFException;
 import java.io.IOException;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -27,6 +28,9 @@ final class ControlRecords implements AutoCloseable {
 
   /** What a record takes in the queue, roughly, beside a body. */
   private static final int RECORD_BYTES = 512;
+
+  /** Room for so much of a body is taken at first, and then for as much again as has come. */
+  private static final int FIRST_BYTES = 64 << 10;
 
   private final ControlInput control;
   private final Inflow inflow;
@@ -169,13 +173,11 @@ final class ControlRecords implements AutoCloseable {
   private boolean fill(boolean waits) throws IOException {
     int length = partial.byName() ? 0 : partial.head().bodyLength();
     if (partialBody == null) {
-      if (!bound.take(length + RECORD_BYTES)) {
-        if (waits) {
-          throw new IOException("no room for a body of " + length + " bytes that came again");
-        }
+      int first = Math.min(length, FIRST_BYTES);
+      if (!takes(first + RECORD_BYTES, waits)) {
         return false;
       }
-      partialBody = new byte[length];
+      partialBody = new byte[first];
       have = 0;
     }
     while (have < length) {
@@ -185,9 +187,28 @@ final class ControlRecords implements AutoCloseable {
         }
         return false;
       }
-      have += control.read(partialBody, have, length - have);
+      if (have == partialBody.length) {
+        int more = Math.min(length - have, have);
+        if (!takes(more, waits)) {
+          return false;
+        }
+        partialBody = Arrays.copyOf(partialBody, have + more);
+      }
+      have += control.read(partialBody, have, partialBody.length - have);
     }
     return true;
+  }
+
+  /** Takes room for so many bytes of the body at hand; throws if it is waited for, without any. */
+  private boolean takes(int bytes, boolean waits) throws IOException {
+    if (bound.take(bytes)) {
+      return true;
+    }
+    if (waits) {
+      int length = partial.head().bodyLength();
+      throw new IOException("no room for a body of " + length + " bytes that came again");
+    }
+    return false;
   }
 
   private Item whole() {

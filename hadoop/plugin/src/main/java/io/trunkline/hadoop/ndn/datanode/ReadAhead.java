@@ -2,7 +2,12 @@ package io.trunkline.hadoop.ndn.datanode;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The bound for what DataNodes of this JVM keep of control connections that they read ahead. */
+/**
+ * The bound for what DataNodes of this JVM keep of control connections that they read ahead. Each
+ * of them gets half of what the others have left at most, as in switches with shared buffers
+ * (Choudhury and Hahne, "Dynamic queue length thresholds"): however many take all that they can,
+ * there is room for the next one.
+ */
 final class ReadAhead implements AutoCloseable {
   /** Of one connection: more than HDFS leaves unacknowledged, unless it was told to. */
   static final long MAX_BYTES = 16L << 20;
@@ -20,7 +25,8 @@ final class ReadAhead implements AutoCloseable {
     if (closed || held + bytes > MAX_BYTES) {
       return false;
     }
-    if (IN_ALL.addAndGet(bytes) > MAX_BYTES_IN_ALL) {
+    long others = IN_ALL.getAndAdd(bytes) - held;
+    if (held + bytes > (MAX_BYTES_IN_ALL - others) / 2) {
       IN_ALL.addAndGet(-bytes);
       return false;
     }

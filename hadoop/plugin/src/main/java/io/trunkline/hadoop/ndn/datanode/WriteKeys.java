@@ -129,6 +129,11 @@ final class WriteKeys {
       }
     }
 
+    /** Bytes of checksums that are kept. */
+    synchronized int keptBytes() {
+      return sums.size();
+    }
+
     /** The digest of a segment that holds just this; its first bytes count. */
     private byte[] digestOfPart() {
       byte[] header = new byte[SegmentHeader.BYTES];

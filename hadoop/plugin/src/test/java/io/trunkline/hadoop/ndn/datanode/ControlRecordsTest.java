@@ -10,11 +10,15 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.ndn.write.Inflow;
 import io.trunkline.hadoop.wire.OpHeader;
 import io.trunkline.hadoop.wire.PacketHead;
+import java.io.ByteArrayInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,12 +38,7 @@ class ControlRecordsTest {
     }
 
     private void more() throws IOException {
-      byte[] packet = StockBytes.packet(0, seqno++, false, new byte[dataBytes]);
-      int body = dataBytes == 0 ? 0 : dataBytes + 4 * ((dataBytes + 511) / 512);
-      PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
-      ByteBuffer record = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
-      ControlRecord.again(head).encode(record);
-      now = Arrays.copyOf(record.array(), record.position() + body);
+      now = again(seqno++, dataBytes);
       at = 0;
     }
 
@@ -56,6 +55,34 @@ class ControlRecordsTest {
       int count = Math.min(length, now.length - at);
       System.arraycopy(now, at, to, off, count);
       at += count;
+      return count;
+    }
+  }
+
+  /** The record of a body that comes again, and the body. */
+  private static byte[] again(long seqno, int dataBytes) throws IOException {
+    byte[] packet = StockBytes.packet(0, seqno, false, new byte[dataBytes]);
+    int body = dataBytes == 0 ? 0 : dataBytes + 4 * ((dataBytes + 511) / 512);
+    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
+    ByteBuffer record = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
+    ControlRecord.again(head).encode(record);
+    return Arrays.copyOf(record.array(), record.position() + body);
+  }
+
+  /** The beginning of a stream, and how much room was taken when no more of it came. */
+  private static final class Beginning extends ByteArrayInputStream {
+    private long taken;
+
+    Beginning(byte[] bytes, int length) {
+      super(bytes, 0, length);
+    }
+
+    @Override
+    public int read(byte[] to, int off, int length) {
+      int count = super.read(to, off, length);
+      if (count < 0) {
+        taken = ReadAhead.inAll();
+      }
       return count;
     }
   }
@@ -96,5 +123,39 @@ class ControlRecordsTest {
       assertThrows(IOException.class, records::next);
       assertTrue(endless.seqno > 200, "only " + endless.seqno);
     }
+  }
+
+  /** A head that promises much costs its sender nothing. */
+  @ParameterizedTest
+  @ValueSource(ints = {1000, 300_000, 5_000_000})
+  void roomIsTakenAsBytesCome(int length) throws IOException {
+    Beginning beginning = new Beginning(again(1, 15_000_000), length);
+    try (Inflow inflow = inflow();
+        ControlRecords records =
+            new ControlRecords(
+                new ControlInput(beginning, Channels.newChannel(InputStream.nullInputStream())),
+                inflow)) {
+      assertThrows(EOFException.class, records::next);
+      assertTrue(beginning.taken <= 2L * length + 70_000, beginning.taken + " bytes of room");
+      assertTrue(beginning.taken >= length - 1000, beginning.taken + " bytes of room");
+    }
+  }
+
+  @Test
+  void greedyConnectionsLeaveRoomForTheNextOne() {
+    List<ReadAhead> greedy = Stream.generate(ReadAhead::new).limit(100).toList();
+    boolean taken = true;
+    while (taken) {
+      taken = false;
+      for (ReadAhead one : greedy) {
+        taken |= one.take(64 << 10);
+      }
+    }
+    assertTrue(ReadAhead.inAll() > ReadAhead.MAX_BYTES_IN_ALL * 9 / 10);
+    try (ReadAhead next = new ReadAhead()) {
+      assertTrue(next.take(1 << 20));
+    }
+    greedy.forEach(ReadAhead::close);
+    assertEquals(0, ReadAhead.inAll());
   }
 }

@@ -138,6 +138,24 @@ class WriteKeysTest {
     noted(SEGMENT + 1100);
   }
 
+  /** A byte to a checksum, a checksum to a packet: whoever writes may have it so. */
+  @Test
+  void checksumsOfATinyChunkAreBounded() throws Exception {
+    WriteKeys.Write write = write();
+    block(write, 0, SEGMENT);
+    int most = WriteKeys.MAX_SUMS_BYTES / 4;
+    for (int n = 0; n < 2 * most; n++) {
+      SegmentHeader header = new SegmentHeader(DataChecksum.Type.CRC32C.id, 1, 1, SEGMENT + n);
+      write.took(true, header, new byte[16], 0, new byte[4], 0);
+    }
+    assertEquals(WriteKeys.MAX_SUMS_BYTES, write.keptBytes());
+    // Nothing is noted past them.
+    byte[] noted = keys.of("p", 7, 1001).digest();
+    SegmentHeader next = new SegmentHeader(DataChecksum.Type.CRC32C.id, 1, 1, SEGMENT + most);
+    write.took(true, next, new byte[16], 0, new byte[4], 0);
+    assertArrayEquals(noted, keys.of("p", 7, 1001).digest());
+  }
+
   @Test
   void whatLiesInTwoSegmentsIsNotNoted() throws Exception {
     WriteKeys.Write write = write();
