@@ -33,6 +33,8 @@
 #define MR_SETTLE_NS 10000000000ull
 /* Of a packet of HDFS so much may have come, as far as is known: its default is 64 KiB, and there is room for twice this. */
 #define MR_PART_LEAST 49152
+/* While retransmissions are on their way to the next replica, the client gets no further ahead of it: some switch's queue. */
+#define MR_RECOVERY_AHEAD 262144
 /* So long the next replica may take to say what it has, in 2^20 ns: less than the client waits before it probes. */
 #define MR_LACK_MS 128
 /* Windows are coupled no longer than this after the next replica last went on, in 2^20 ns: about two seconds. */

@@ -13,6 +13,11 @@
  * the most that was seen so. A copy can't land then that comes beyond the window: hence hosts are to have larger ones than
  * packets are (`trunkline mirror doctor`).
  *
+ * While retransmissions are on their way to the next replica, the client gets ahead of it by a switch's queue at most. Copies
+ * at the rate of a link, and these besides, are more than its link carries: in a queue that is full each of them would cost
+ * a copy, which is to be said again, and so on. What has been sent already comes from here alone, so nothing waits for the
+ * client.
+ *
  * Not while the next replica stands still: the previous one would get nothing of the client's either, not even HDFS's
  * heartbeats, and be taken for the one that hangs. It fills its buffers instead, as it does over stock TCP. */
 #ifndef MR_WINDOW_H
@@ -65,6 +70,7 @@ static always_inline __u16 coupled_window(struct __sk_buff *skb, struct mr_rcv *
   part = s->part < MR_PART_LEAST ? MR_PART_LEAST : s->part;
   part_seen = wanting && !before(s->acked, s->sent) && (__s32)beyond > (__s32)part;
   edge = s->edge - s->acked;
+  if (s->state == MR_SND_RECOVERY) edge = earlier(edge, MR_RECOVERY_AHEAD);
   bpf_spin_unlock(&s->lock);
   if (!known) return p->window;
   if (part_seen && all_is_sent(skb, p)) s->part = part = beyond;

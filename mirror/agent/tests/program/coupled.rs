@@ -106,6 +106,29 @@ fn a_window_is_lowered_to_what_the_next_replica_can_take() {
     }
 }
 
+/// Copies and retransmissions together are more than the next replica's link carries.
+#[test]
+fn while_a_replica_is_sent_what_it_lacks_the_client_does_not_run_away() {
+    for (state, room) in [
+        (SndState::Virtual, 500_000),
+        (SndState::Recovery, 262_144),
+        (SndState::Real, 500_000),
+    ] {
+        let mut bench = bench_or_skip!();
+        let next = Snd {
+            state: state as u8,
+            recover: DOWN_ZERO + 1000,
+            ..next(500_000)
+        };
+        let (_up, _socket) = pair(&mut bench, false, next);
+        assert_eq!(advertised(&mut bench, false, 0, 65_000), room, "{state:?}");
+        let left = advertised(&mut bench, false, 200_000, 65_000);
+        assert_eq!(left, room - 200_000);
+        let smaller = advertised(&mut bench, false, 0, 1000);
+        assert_eq!(smaller, 8000, "never raised");
+    }
+}
+
 #[test]
 fn windows_of_what_is_not_mirrored_are_left_alone() {
     let unconfirmed = Snd {
