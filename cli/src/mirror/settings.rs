@@ -98,7 +98,7 @@ const SETTINGS: &[Setting] = &[
             min_ms: 0,
             max_ms: 200,
         },
-        default: Some("25ms"),
+        default: Some("10ms"),
         help: "A retransmission that follows sooner than that on the same segment's last one is left out.",
     },
     Setting {
