@@ -201,13 +201,18 @@ fn another_manifest_is_asked_past() {
     let key = key();
     let (told, [first, second], manifest) = version();
     let forged = |content: &[u8]| {
+        let kind = match content {
+            [] => content_type::NACK,
+            _ => content_type::BLOB,
+        };
         let wire = Data::builder(&manifest_name(&told.name).append_segment(0))
+            .content_type(kind)
             .final_block_id(ComponentBuf::segment(0))
             .content(content)
             .sign(&SigningKey::DigestSha256);
         Data::parse(wire).expect("well formed")
     };
-    // Another one of the same length; one that is too long; none.
+    // Another one of the same length; one that is too long; a refusal.
     for content in [&[5; 64][..], &[5; 96], &[]] {
         let mut f = Fetch::new(trusting(&key), NOW);
         asked(&mut f);

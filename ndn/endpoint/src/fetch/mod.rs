@@ -461,6 +461,7 @@ impl Fetch {
             last: None,
             // The whole is held against the digest that was signed.
             verify: VerifyPolicy::default(),
+            believe_nack: false,
             rejected,
             ..self.config.consumer.clone()
         };
