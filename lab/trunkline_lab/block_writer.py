@@ -48,6 +48,11 @@ class BlockWriter:
         self.begin(target, replication, size)
         return self.end()
 
+    def warm(self, target: str, replication: int, size: int) -> None:
+        """Writes the first `size` bytes in packets of 4 KB: what DataNodes do for each packet is compiled then."""
+        self._program.say(f"warm {target} {replication} {size}")
+        self.end()
+
     def remove(self, target: str) -> None:
         """Deletes what was written."""
         self._program.say(f"remove {target}")

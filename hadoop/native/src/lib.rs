@@ -37,6 +37,7 @@ mod own;
 mod producer;
 mod pull;
 mod rate_limit;
+mod readable;
 mod scalars;
 mod seal;
 mod segment;

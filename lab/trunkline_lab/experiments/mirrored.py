@@ -27,6 +27,8 @@ PACKET_BYTES = 64 << 10  # of HDFS, as the paper's
 # Before what counts, each writer writes so often to all DataNodes that each has been in the middle of a pipeline: the
 # first report of a JVM to the controller takes a tenth of a second and more.
 WARM_BYTES, WARM_WRITES = 2 << 20, 4
+# A JVM compiles by C2 what ran some ten thousand times.
+COMPILED_BYTES, COMPILED_WRITES = 16 << 20, 4
 LEAST_VIRTUAL = 0.5  # of a relayed block, so that it counts as mirrored
 WAIT_S = 30
 
@@ -120,12 +122,14 @@ def bench(
     racks: bool = False,
     kind: str = "",
     least_virtual: float = LEAST_VIRTUAL,
+    compiled: bool = False,
 ) -> Iterator[Bench]:
     """A data centre on a plane with TCP tuned alike, and writers of a block of `size` bytes, which have written some
     that do not count.
 
     `uplinks_bit_s` is the rate of what DataNodes' hosts send, if it is not that of their links. A mirrored block of
-    which relays left no larger share than `least_virtual` unsent is a fault.
+    which relays left no larger share than `least_virtual` unsent is a fault. With `compiled`, DataNodes have handled so
+    many packets before that what they take of processors does not fall any more.
     """
     file = source(name, size)
     directory = DIRECTORY / name / (f"{plane}-{kind}" if kind else plane)
@@ -149,6 +153,9 @@ def bench(
             for host, writer in made.items():
                 for number in range(WARM_WRITES):
                     writer.write(f"/warm-{host}-{number}", len(topology.roles.datanodes), WARM_BYTES)
+                for number in range(COMPILED_WRITES if compiled else 0):
+                    writer.warm(f"/compiled-{host}-{number}", len(topology.roles.datanodes), COMPILED_BYTES)
+                    writer.remove(f"/compiled-{host}-{number}")
             yield Bench(lab, file, result, made, least_virtual, meter)
             for writer in made.values():
                 writer.close()

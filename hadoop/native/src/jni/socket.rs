@@ -3,18 +3,26 @@
 use std::sync::Arc;
 
 use jni::objects::{JClass, JObject};
-use jni::sys::{jint, jlong};
-use jni::{EnvUnowned, jni_sig, jni_str};
+use jni::sys::{jboolean, jint, jlong};
+use jni::{Env, EnvUnowned, jni_sig, jni_str};
 
 use super::call;
 use crate::error::NativeError;
 use crate::handle::Registry;
 use crate::low_water::LowWater;
+use crate::readable;
 
 static LOW_WATERS: Registry<Arc<LowWater>> = Registry::new();
 
 fn failed(what: &str, error: &std::io::Error) -> NativeError {
     NativeError::Failed(format!("{what} of a socket: {error}"))
+}
+
+/// The descriptor of a channel of the JVM's own.
+fn descriptor(env: &mut Env<'_>, channel: &JObject<'_>) -> jni::errors::Result<jint> {
+    // SocketChannelImpl has it since Java 8.
+    env.get_field(channel, jni_str!("fdVal"), jni_sig!("I"))?
+        .i()
 }
 
 /// `long lowWaterOpen(SocketChannel channel)`
@@ -25,10 +33,7 @@ pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterOp
     channel: JObject<'local>,
 ) -> jlong {
     call(env, |env| {
-        // SocketChannelImpl has it since Java 8.
-        let fd = env
-            .get_field(&channel, jni_str!("fdVal"), jni_sig!("I"))?
-            .i()?;
+        let fd = descriptor(env, &channel)?;
         let low_water = LowWater::of(fd).map_err(|e| failed("descriptor", &e))?;
         let full = || NativeError::Failed("no handle is free: too many sockets are open".into());
         Ok(LOW_WATERS.insert(Arc::new(low_water)).ok_or_else(full)?)
@@ -64,5 +69,19 @@ pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterCl
     call(env, |_| {
         drop(LOW_WATERS.remove(handle));
         Ok(())
+    })
+}
+
+/// `boolean awaitReadable(SocketChannel channel, int timeoutMs)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_awaitReadable<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    channel: JObject<'local>,
+    timeout_ms: jint,
+) -> jboolean {
+    call(env, |env| {
+        let fd = descriptor(env, &channel)?;
+        Ok(readable::within(fd, timeout_ms.max(0)).map_err(|e| failed("poll", &e))?)
     })
 }

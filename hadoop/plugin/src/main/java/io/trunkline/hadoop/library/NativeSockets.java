@@ -39,4 +39,18 @@ public final class NativeSockets {
    * @param lowWater the handle
    */
   public static native void lowWaterClose(long lowWater);
+
+  /**
+   * Waits until a read would not have to: bytes of the connection, its end or an error are there,
+   * at least as many bytes as its low-water mark says. It does not end when the thread is
+   * interrupted or the channel is closed.
+   *
+   * @param channel a connection of the JVM's own; that of another one may be waited for where it is
+   *     closed meanwhile
+   * @param timeoutMs for how long, in milliseconds, from 0
+   * @return whether it is so
+   * @throws IOException when the kernel does not say
+   */
+  public static native boolean awaitReadable(SocketChannel channel, int timeoutMs)
+      throws IOException;
 }

@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.mirror;
 
 import io.trunkline.hadoop.library.NativeSockets;
+import io.trunkline.hadoop.library.ShortWait;
 import io.trunkline.hadoop.wire.HeadReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -44,6 +45,7 @@ final class WholePackets implements ReadableByteChannel {
   private final Object reader;
 
   private final HeadReader heads = new HeadReader();
+  private final ShortWait shortWait = new ShortWait();
 
   /** The handle; 0 once nothing is to be set any more. */
   private long lowWater;
@@ -107,6 +109,12 @@ final class WholePackets implements ReadableByteChannel {
     int count;
     try {
       count = real.read(to);
+      if (count == 0 && to.hasRemaining()) {
+        expect();
+        if (shortWait.readable(real)) {
+          count = real.read(to);
+        }
+      }
     } catch (IOException e) {
       release(); // the connection may have been closed, which is to be seen at its other end
       throw e;
@@ -115,8 +123,6 @@ final class WholePackets implements ReadableByteChannel {
       follow(to.duplicate().flip().position(from));
     } else if (count < 0) {
       release();
-    } else if (to.hasRemaining()) {
-      await(); // stock code is going to select
     }
     return count;
   }
@@ -138,7 +144,8 @@ final class WholePackets implements ReadableByteChannel {
     }
   }
 
-  private synchronized void await() {
+  /** Says of what comes next how much is to wake the reader. */
+  private synchronized void expect() {
     int wanted = rest < LEAST ? ANY : Math.min(rest, MOST);
     if (lowWater != 0 && wanted != mark) {
       set(wanted);

@@ -209,15 +209,6 @@ public final class Tap implements PacketFramer.Sink, AutoCloseable {
     return told == null ? to - from : told.answered(in, from, to);
   }
 
-  /**
-   * Whether what comes back is not what stock code reads, but holds it.
-   *
-   * @return so for a write whose packets are rewritten
-   */
-  public boolean rewritesAnswers() {
-    return handler instanceof PacketRewriter;
-  }
-
   @Override
   public void close() {
     closed = true;

@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.tap;
 
+import io.trunkline.hadoop.library.ShortWait;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
@@ -28,13 +29,14 @@ public final class TapChannel extends SocketChannel {
   /** How long the connection may take nothing of what a listener sends before it is given up. */
   private static final long STALL_MS = 60_000;
 
-  /** Room for what is read at once of answers that are rewritten: some dozens of them. */
+  /** Room for what is read at once of answers: some dozens of them. */
   private static final int AHEAD_BYTES = 2048;
 
   private volatile SocketChannel real;
   private volatile TapWire wire;
   private final Tap tap;
   private final TapOutput out;
+  private final ShortWait shortWait = new ShortWait();
   private final Object writeLock = new Object();
   private final Socket owner;
 
@@ -157,20 +159,28 @@ public final class TapChannel extends SocketChannel {
   }
 
   /**
-   * As the real channel's. Stock code reads the length of an acknowledgement a byte at a time, so
-   * answers that are rewritten are read ahead: a frame's head costs no call of its own. Where what
-   * came holds nothing for stock code, it reads on: who is told 0 goes to a selector.
+   * As the real channel's, but that it waits for a moment. Stock code reads the length of an
+   * acknowledgement a byte at a time, so what is read by few bytes is read ahead: neither that nor
+   * a frame's head costs a call of its own. Where what came holds nothing for stock code, it reads
+   * on: who is told 0 goes to a selector.
    */
   @Override
   public int read(ByteBuffer to) throws IOException {
     if (pending) {
       return give(to);
     }
+    boolean waited = false;
     while (true) {
       boolean few = to.hasRemaining() && to.remaining() < AHEAD_BYTES;
-      ByteBuffer into = few && tap.rewritesAnswers() ? emptyAhead() : to;
+      ByteBuffer into = few ? emptyAhead() : to;
       int start = into.position();
       int count = wire.read(real, into);
+      if (count == 0 && into.hasRemaining() && !waited && !real.isBlocking()) {
+        waited = true;
+        if (shortWait.readable(real)) {
+          continue;
+        }
+      }
       if (count <= 0) {
         return count;
       }

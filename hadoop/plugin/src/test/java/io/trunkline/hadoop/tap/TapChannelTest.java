@@ -3,16 +3,19 @@ package io.trunkline.hadoop.tap;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.library.NativeLibrary;
 import io.trunkline.hadoop.wire.PacketHead;
 import io.trunkline.hadoop.wire.WriteOp;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -35,6 +38,7 @@ import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.net.SocketInputStream;
 import org.apache.hadoop.net.SocketOutputStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -47,6 +51,11 @@ class TapChannelTest {
   private SocketChannel real;
   private Socket far;
   private Socket left;
+
+  @BeforeAll
+  static void load() throws IOException {
+    NativeLibrary.load("");
+  }
 
   @BeforeEach
   void connect() throws IOException {
@@ -387,6 +396,65 @@ class TapChannelTest {
       assertEquals(4, one.get(0));
       channel.close();
       assertThrows(ClosedChannelException.class, () -> channel.read(one.rewind()));
+    }
+  }
+
+  /** Waits without a selector end by no interrupt, so they are short, and stock code's follow. */
+  @Test
+  void aReaderIsInterruptedAsOnARealChannel() throws Exception {
+    try (TapChannel channel = moving()) {
+      write(channel, new byte[] {0, 28, 81});
+      SocketInputStream in = new SocketInputStream(channel, 0);
+      CompletableFuture<Throwable> ended = new CompletableFuture<>();
+      Thread reader =
+          new Thread(
+              () -> {
+                try {
+                  in.read(new byte[1]);
+                  ended.complete(null);
+                } catch (IOException e) {
+                  ended.complete(e);
+                }
+              });
+      reader.start();
+      Thread.sleep(200);
+      reader.interrupt();
+      assertInstanceOf(InterruptedIOException.class, ended.get(20, TimeUnit.SECONDS));
+      assertTrue(channel.isOpen());
+    }
+  }
+
+  /** Of acknowledgements stock code reads a byte of their length at a time. */
+  @Test
+  void whatIsReadByFewBytesIsWhatCame() throws Exception {
+    try (TapChannel channel = moving()) {
+      write(channel, new byte[] {0, 28, 81});
+      SocketInputStream in = new SocketInputStream(channel, 20_000);
+      byte[] sent = StockBytes.random(new Random(2), 300_000);
+      CompletableFuture<Void> sender =
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  OutputStream out = far.getOutputStream();
+                  for (int at = 0; at < sent.length; at += 777) {
+                    out.write(sent, at, Math.min(777, sent.length - at));
+                  }
+                  far.shutdownOutput();
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              });
+      int[] parts = {1, 41, 1, 1, 5000, 3};
+      ByteBuffer got = ByteBuffer.allocate(sent.length);
+      for (int i = 0; got.hasRemaining(); i++) {
+        int count =
+            in.read(
+                got.array(), got.position(), Math.min(parts[i % parts.length], got.remaining()));
+        got.position(got.position() + count);
+      }
+      assertArrayEquals(sent, got.array());
+      assertEquals(-1, in.read());
+      sender.get(20, TimeUnit.SECONDS);
     }
   }
 
