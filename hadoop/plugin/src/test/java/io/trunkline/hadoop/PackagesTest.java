@@ -68,7 +68,11 @@ class PackagesTest {
             resideInAPackage(BASE + "..")
                 .and(
                     resideOutsideOfPackages(
-                        BASE + ".tap..", BASE + ".wire", BASE + ".util", BASE + ".conf")))
+                        BASE + ".tap..",
+                        BASE + ".wire",
+                        BASE + ".util",
+                        BASE + ".conf",
+                        BASE + ".library")))
         .check(classes);
   }
 
