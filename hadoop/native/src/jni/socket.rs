@@ -72,16 +72,26 @@ pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_lowWaterCl
     })
 }
 
-/// `boolean awaitReadable(SocketChannel channel, int timeoutMs)`
+/// `int descriptor(SocketChannel channel)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_descriptor<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    channel: JObject<'local>,
+) -> jint {
+    call(env, |env| Ok(descriptor(env, &channel)?))
+}
+
+/// `boolean awaitReadable(int descriptor, int timeoutMs)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_trunkline_hadoop_library_NativeSockets_awaitReadable<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
-    channel: JObject<'local>,
+    descriptor: jint,
     timeout_ms: jint,
 ) -> jboolean {
-    call(env, |env| {
-        let fd = descriptor(env, &channel)?;
-        Ok(readable::within(fd, timeout_ms.max(0)).map_err(|e| failed("poll", &e))?)
+    call(env, |_| {
+        let found = readable::within(descriptor, timeout_ms.max(0));
+        Ok(found.map_err(|e| failed("poll", &e))?)
     })
 }

@@ -489,6 +489,7 @@ mod tests {
     use crate::face::budgets::Budgets;
     use crate::face::io::Side;
     use crate::face::stream::StreamFace;
+    use crate::memory::packets::Sizes;
     use ndn_packet::{Data, Name, NetPacket, SigningKey};
     use socket2::{Domain, Type};
 
@@ -524,5 +525,50 @@ mod tests {
             read += (&peer).read(&mut [0; 65_536]).unwrap();
         }
         assert_eq!(send(&mut face, 100, 3), marks, "the peer has caught up");
+    }
+
+    /// What a thread of that user does: the kernel keeps users by thread.
+    fn as_user<T: Send>(uid: u32, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let uid = rustix::process::Uid::from_raw(uid);
+                rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    /// With memory that is lent a process sees all that a router receives, meant for it or not.
+    #[test]
+    fn memory_is_lent_to_the_same_user_and_to_root() {
+        if !rustix::process::geteuid().is_root() {
+            return; // none but root can be another user
+        }
+        let memory = PacketMemory::new(Sizes {
+            packets: 1 << 20,
+            most: usize::MAX,
+            ..Sizes::default()
+        });
+        let memory = memory.unwrap();
+        let users = [
+            (0, 0, true),
+            (0, 1000, false),
+            (1000, 0, true),
+            (1000, 1000, true),
+            (1000, 1001, false),
+            (ANYBODY, ANYBODY, false),
+        ];
+        for (own, peer, is_same) in users {
+            let offered = |to: Lend| {
+                let made = as_user(peer, || Socket::pair(Domain::UNIX, Type::STREAM, None));
+                let (near, _far) = made.unwrap();
+                let mut conn = Conn::new(near, true);
+                as_user(own, || conn.offer_packets(&memory, to)).is_some()
+            };
+            assert!(!offered(Lend::Nobody));
+            assert!(offered(Lend::Anyone));
+            assert_eq!(offered(Lend::SameUser), is_same, "{own} to {peer}");
+        }
     }
 }

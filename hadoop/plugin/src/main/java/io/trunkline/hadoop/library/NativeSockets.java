@@ -41,16 +41,23 @@ public final class NativeSockets {
   public static native void lowWaterClose(long lowWater);
 
   /**
+   * The number by which the kernel knows a connection.
+   *
+   * @param channel a connection of the JVM's own
+   * @return its descriptor, which may be another file's once the channel is closed
+   * @throws IOException when the JVM's channels do not tell it
+   */
+  public static native int descriptor(SocketChannel channel) throws IOException;
+
+  /**
    * Waits until a read would not have to: bytes of the connection, its end or an error are there,
    * at least as many bytes as its low-water mark says. It does not end when the thread is
    * interrupted or the channel is closed.
    *
-   * @param channel a connection of the JVM's own; that of another one may be waited for where it is
-   *     closed meanwhile
+   * @param descriptor of the connection; nothing happens to what it stands for
    * @param timeoutMs for how long, in milliseconds, from 0
-   * @return whether it is so
+   * @return whether it is so, or there is no such descriptor
    * @throws IOException when the kernel does not say
    */
-  public static native boolean awaitReadable(SocketChannel channel, int timeoutMs)
-      throws IOException;
+  public static native boolean awaitReadable(int descriptor, int timeoutMs) throws IOException;
 }

@@ -55,6 +55,9 @@ final class WholePackets implements ReadableByteChannel {
 
   private int mark = ANY;
 
+  /** Whether the last read took all that had come: the next one waits before it looks. */
+  private boolean drained;
+
   private WholePackets(Object reader, SocketChannel real) throws IOException {
     this.reader = reader;
     this.real = real;
@@ -108,8 +111,9 @@ final class WholePackets implements ReadableByteChannel {
     int from = to.position();
     int count;
     try {
-      count = real.read(to);
+      count = drained ? 0 : real.read(to);
       if (count == 0 && to.hasRemaining()) {
+        drained = false;
         expect();
         if (shortWait.readable(real)) {
           count = real.read(to);
@@ -120,6 +124,7 @@ final class WholePackets implements ReadableByteChannel {
       throw e;
     }
     if (count > 0) {
+      drained = to.hasRemaining();
       follow(to.duplicate().flip().position(from));
     } else if (count < 0) {
       release();

@@ -65,6 +65,9 @@ public final class TapChannel extends SocketChannel {
   /** What was read ahead, while {@link #pending}; only whoever reads touches it. */
   private ByteBuffer ahead;
 
+  /** Whether the last read took all that had come: the next one waits before it looks. */
+  private boolean drained;
+
   /** Whether {@link #ahead} has bytes that stock code has not read yet. */
   private volatile boolean pending;
 
@@ -169,17 +172,22 @@ public final class TapChannel extends SocketChannel {
     if (pending) {
       return give(to);
     }
-    boolean waited = false;
+    boolean waits = to.hasRemaining() && !real.isBlocking();
     while (true) {
+      if (waits && drained && !wire.pending()) {
+        drained = false;
+        waits = false;
+        if (!shortWait.readable(real)) {
+          return 0;
+        }
+      }
       boolean few = to.hasRemaining() && to.remaining() < AHEAD_BYTES;
       ByteBuffer into = few ? emptyAhead() : to;
       int start = into.position();
       int count = wire.read(real, into);
-      if (count == 0 && into.hasRemaining() && !waited && !real.isBlocking()) {
-        waited = true;
-        if (shortWait.readable(real)) {
-          continue;
-        }
+      drained = count >= 0 && into.hasRemaining();
+      if (count == 0 && waits && !wire.pending()) {
+        continue;
       }
       if (count <= 0) {
         return count;

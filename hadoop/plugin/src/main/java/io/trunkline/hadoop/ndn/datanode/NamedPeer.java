@@ -1,6 +1,7 @@
 package io.trunkline.hadoop.ndn.datanode;
 
 import io.trunkline.hadoop.conf.Settings;
+import io.trunkline.hadoop.library.ShortWait;
 import io.trunkline.hadoop.ndn.NdnNode;
 import io.trunkline.hadoop.ndn.wire.Welcome;
 import io.trunkline.hadoop.transport.TransportPeer;
@@ -57,7 +58,8 @@ final class NamedPeer extends TransportPeer {
     }
     in =
         new NamedInput(
-            new ControlInput(stock.getInputStream(), socket.getChannel()),
+            new ControlInput(
+                ShortWait.before(stock.getInputStream(), socket.getChannel()), socket.getChannel()),
             nodes.reads().names(),
             (op, preamble, records) -> {
               WriteKeys.Write noted = replicas == null ? null : replicas.begins(op, preamble);
