@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from . import paths, planes, procs, report, stock
-from .cluster import TUNED, Properties, write_xml
+from .cluster import QUICK_TO_START, TUNED, Properties, write_xml
 from .procs import ProcessFailed, Stage
 from .say import say
 
