@@ -306,7 +306,8 @@ def run_class(
     ours = [] if plane == "tcp" else [str(paths.built(paths.PLUGIN_JAR))]
     selected = [f"--select-method={name}#{method}" for method in methods] or [f"--select-class={name}"]
     command = [
-        paths.java(), "-Xmx2g", "-XX:+UseSerialGC", *QUICK_TO_START, *ADD_OPENS, f"-Dtest.build.data={work / 'data'}", f"-Dtest.build.dir={work}",
+        paths.java(), "-Xmx2g", "-XX:+UseSerialGC", *QUICK_TO_START, *ADD_OPENS,
+        f"-Dtest.build.data={work / 'data'}", f"-Dtest.build.dir={work}",
         f"-Dhadoop.tmp.dir={work / 'tmp'}", f"-Dhadoop.log.dir={work}", "-Djava.net.preferIPv4Stack=true",
         "-cp", os.pathsep.join([str(conf), *ours, *jars]),
         CONSOLE, "execute", *selected, "--reports-dir", str(reports),
