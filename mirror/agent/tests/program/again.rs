@@ -1,6 +1,6 @@
 //! What the writer says again comes to the next replica as a copy too: a hole that both have is no copy's loss.
 
-use std::{os::fd::OwnedFd, time::Duration};
+use std::os::fd::OwnedFd;
 
 use trunkline_mirror::layout::{Counter, Key, Rcv, RcvState};
 
@@ -58,6 +58,9 @@ fn relay(sender: Sender, copies: bool) -> Relay {
     }
 }
 
+/// In ms.
+const AN_HOUR: i32 = 3_600_000;
+
 impl Relay {
     fn segment(&self, at: u32, octets: usize) -> Segment {
         let (client, here) = ends(self.down.v6);
@@ -78,6 +81,14 @@ impl Relay {
     fn comes(&mut self, at: u32, octets: usize) {
         let segment = self.segment(at, octets);
         assert_eq!(self.down.bench.in_segment(&segment).verdict, OK);
+    }
+
+    /// The writer said it again so much later than it did, in ms: machines that emulate others may stand still for longer
+    /// than that counts.
+    fn said_later(&mut self, ms: i32) {
+        let mut flow = self.down.flow();
+        flow.again_ms = flow.again_ms.wrapping_add_signed(ms);
+        self.down.bench.set_snd(self.down.key, flow);
     }
 
     /// Whether the block's octets from `at` on go to the next replica, or only seem to.
@@ -101,6 +112,7 @@ fn shared(v6: bool, copies: bool) {
         (again.have_again, again.again_from, again.again_to),
         (1, DOWN_ZERO + 2_000, DOWN_ZERO + 3_000)
     );
+    r.said_later(AN_HOUR);
     assert!(!r.goes(0, 1_900));
     assert!(
         !r.goes(1_900, 1_900),
@@ -139,6 +151,7 @@ fn a_hole_beside_what_is_said_again_is_a_copys_loss() {
         .step();
     r.down.hear(told);
     r.comes(2_048, 1_024);
+    r.said_later(AN_HOUR);
     assert!(!r.goes(0, 4_096));
     assert!(!r.goes(4_096, 4_096));
     assert!(r.goes(8_192, 1_024), "nobody else sends it");
@@ -159,8 +172,9 @@ fn what_was_said_again_long_ago_is_on_its_way_no_more() {
     let told = r.down.sack(2_048, &[(4_096, 8_192)]).step();
     r.down.hear(told);
     r.comes(2_048, 1_024);
+    r.said_later(AN_HOUR);
     assert!(!r.goes(0, 3_072));
-    std::thread::sleep(Duration::from_millis(120));
+    r.said_later(-AN_HOUR - 120);
     assert!(r.goes(3_072, 1_024), "nobody else sends it");
     r.comes(5_120, 1_024);
     let again = r.down.flow();
