@@ -2,8 +2,7 @@
 //! has no name for.
 
 use std::io;
-use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
 /// The socket's own descriptor could be closed, and given to another socket, while it is used here,
 /// so this has one of its own. Until it is dropped the connection stays.
@@ -21,24 +20,9 @@ impl LowWater {
         borrowed.try_clone_to_owned().map(LowWater)
     }
 
-    /// The reader is woken when this many bytes have come, or no more can. The kernel takes no more
-    /// than it can hold: half of the receive buffer where its size is fixed, else of tcp_rmem's most.
+    /// The reader is woken when this many bytes have come: [`ndn_io::set_low_water`].
     pub fn set(&self, bytes: i32) -> io::Result<()> {
-        // SAFETY: the descriptor is open while `self` is; the kernel reads an int of that length.
-        let done = unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVLOWAT,
-                (&raw const bytes).cast(),
-                size_of::<i32>() as libc::socklen_t,
-            )
-        };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        ndn_io::set_low_water(self.0.as_fd(), bytes)
     }
 }
 

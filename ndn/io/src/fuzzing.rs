@@ -75,6 +75,7 @@ fn frames(stream: &[u8], cut: usize, turns: u8) -> Read {
                 }
             }
         }
+        assert!(reader.missing() > 0, "nothing is waited for");
         if turns >> (turn % 8) & 1 != 0 {
             reader.end_turn(Duration::ZERO, &buffers.pool, false);
         }

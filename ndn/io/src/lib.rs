@@ -57,6 +57,7 @@ pub use find::find_forwarder;
 pub use memory::packets::{PacketBuffer, PacketBuffers};
 pub use node::Node;
 pub use status::{FaceStatus, ListenerStatus, NodeStatus};
+pub use transport::low_water::set_low_water;
 pub use uri::{
     Address, DEFAULT_MULTICAST_PORT, DEFAULT_PORT, DEFAULT_TLS_PORT, Endpoint, FaceUri,
     FaceUriError, Host, IpVersion,

@@ -13,7 +13,7 @@ use common::{client, eventually, faces, fetch, listen, node, prefix, serve, uri}
 use ndn_forwarder::FaceScope;
 use ndn_io::{ClientOptions, MemoryConfig, Node, NodeConfig};
 use ndn_packet::lp::types::MAX_PACKET_SIZE;
-use ndn_packet::{Interest, MAX_PACKET, MAX_STREAM_PACKET, tlv};
+use ndn_packet::{Data, Interest, MAX_PACKET, MAX_STREAM_PACKET, SigningKey, tlv};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 fn address(node: &Node) -> std::net::SocketAddr {
@@ -100,6 +100,36 @@ fn malformed_frames_are_counted_and_the_face_stays() {
         .write_all(&[0x06, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0])
         .unwrap();
     eventually("closed", || faces(&node).is_empty());
+}
+
+/// The loop sleeps until a packet that has begun is whole; what comes behind it is noticed, however little that is.
+#[test]
+fn packets_that_trickle_in_are_answered() {
+    let node = node(vec![listen("tcp://127.0.0.1:0")]);
+    let _source = serve(&node, 100);
+    let mut stream = TcpStream::connect(address(&node)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let unsolicited = Data::builder(&"/nobody/asked".parse().unwrap())
+        .content(&[7; 8000])
+        .sign(&SigningKey::DigestSha256);
+    for segment in 0..40 {
+        let asked = interest(segment);
+        let both = [&unsolicited[..], &asked].concat();
+        // The last piece is a part of the Interest, all of it, or more than that.
+        let end =
+            both.len() - [1, asked.len() / 2, asked.len(), asked.len() + 500][segment as usize % 4];
+        for piece in both[..end].chunks(1 + 997 * (1 + segment as usize % 3)) {
+            stream.write_all(piece).unwrap();
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        stream.write_all(&both[end..]).unwrap();
+        let mut answer = [0; 2];
+        stream.read_exact(&mut answer).unwrap();
+        assert!(matches!(answer, [0x06 | 0x64, 0..0xfd]), "{answer:?}");
+        let mut rest = vec![0; answer[1].into()];
+        stream.read_exact(&mut rest).unwrap();
+    }
 }
 
 /// Who begins a large packet and goes no further has its memory for a while only; the face stays.

@@ -69,6 +69,16 @@ pub(crate) trait StreamIo: Send {
         0
     }
 
+    /// All that has come was read, and of what comes so many bytes at least are needed before anything can be done with
+    /// them: events may wait for that.
+    ///
+    /// # Errors
+    /// Events would not tell of what comes.
+    fn expect(&mut self, bytes: usize) -> io::Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
+
     /// Writes as much of the queue as goes without waiting.
     ///
     /// # Errors

@@ -290,6 +290,23 @@ impl FrameReader {
         Ok(Next::More)
     }
 
+    /// Bytes that come next and are no use alone: what is missing of the frame that has begun; 1 where none has, or its
+    /// length is not there.
+    pub fn missing(&self) -> usize {
+        let held = match &self.state {
+            State::Large { filled, len, .. } => return (len - filled).max(1),
+            State::Empty => &[],
+            State::Begun(begun) => &begun[..],
+            State::Filling { chunk, at, filled } => &chunk.as_ref()[*at..*filled],
+            State::Cutting { bytes, at } => &bytes[*at..],
+        };
+        if self.skip > 0 {
+            return self.skip;
+        }
+        let len = tlv::announced_len(held).unwrap_or(1);
+        usize::try_from(len).map_or(1, |len| len.saturating_sub(held.len()).max(1))
+    }
+
     /// Since when a turn has ended amid a frame with memory of its own.
     pub fn large_since(&self) -> Option<Duration> {
         match self.state {
@@ -407,6 +424,7 @@ mod tests {
         let mut reader = FrameReader::new(budgets.reassembly.share());
         let (mut frames, mut oversize) = (Vec::new(), 0);
         let (mut at, mut turn) = (0, 0);
+        let mut begins = 0;
         while at < stream.len() {
             let spare = reader.spare(&buffers.pool, usize::MAX);
             let n = reads[turn % reads.len()]
@@ -424,6 +442,13 @@ mod tests {
                     Next::More => break,
                 }
             }
+            let len = |from: &[u8]| tlv::announced_len(from).map(|len| len as usize);
+            while let Some(len) = len(&stream[begins..at]).filter(|len| begins + len <= at) {
+                begins += len;
+            }
+            let begun = &stream[begins..at];
+            let missing = len(begun).map_or(1, |len| len - begun.len());
+            assert_eq!(reader.missing(), missing);
         }
         assert!(matches!(reader.state, State::Empty));
         (frames, oversize)

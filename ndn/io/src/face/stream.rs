@@ -193,6 +193,7 @@ impl StreamFace {
             let spare = self.reader.spare(&buffers.pool, most);
             let n = self.conn.read(spare)?;
             if n == 0 {
+                self.conn.expect(self.reader.missing())?;
                 return Ok(Progress::Drained);
             }
             self.reader.filled(n);

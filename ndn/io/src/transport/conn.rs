@@ -21,6 +21,7 @@ use crate::face::queue::{GATHER, SendQueue};
 use crate::memory::packets::PacketMemory;
 use crate::transport::fd_passing::{self, AllPassed, Passed};
 use crate::transport::lending::{Borrower, Lender};
+use crate::transport::low_water::LowWater;
 use crate::transport::shm::{self, Rings};
 use crate::transport::socket;
 use crate::uri::FaceUri;
@@ -43,6 +44,8 @@ pub(crate) struct Conn {
     writable: bool,
     /// The peer will send nothing more.
     hung_up: bool,
+    /// How much wakes the loop, of a TCP connection.
+    low_water: LowWater,
     /// A stranger's Unix socket: descriptors may come beside the bytes.
     brings_descriptors: bool,
     received: AllPassed,
@@ -84,6 +87,7 @@ impl Conn {
             readable: false,
             writable: true,
             hung_up: false,
+            low_water: LowWater::new(),
             brings_descriptors,
             received: AllPassed::default(),
             offered: None,
@@ -315,6 +319,13 @@ impl StreamIo for Conn {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => self.read(buf),
             Err(error) => Err(error),
         }
+    }
+
+    fn expect(&mut self, bytes: usize) -> io::Result<()> {
+        if self.is_unix {
+            return Ok(()); // poll does not go by the mark there
+        }
+        self.low_water.expect(self.socket.as_fd(), bytes)
     }
 
     fn flush(&mut self, queue: &mut SendQueue) -> io::Result<()> {

@@ -7,6 +7,7 @@
 mod conn;
 mod fd_passing;
 pub(crate) mod lending;
+pub(crate) mod low_water;
 pub(crate) mod shm;
 mod socket;
 mod tcp;

@@ -28,6 +28,7 @@ use crate::credentials::Credentials;
 use crate::face::backlog::{self, Backlog};
 use crate::face::io::StreamIo;
 use crate::face::queue::SendQueue;
+use crate::transport::low_water::LowWater;
 use crate::transport::{Accepted, Acceptor, Scheme, StreamTransport, socket, tcp};
 use crate::uri::{Address, DEFAULT_TLS_PORT, Endpoint, FaceUri, Host};
 use handshake::{Done, Handshake};
@@ -151,6 +152,8 @@ struct TlsConn {
     names: Vec<String>,
     /// What the kernel holds of what we wrote.
     backlog: Backlog,
+    /// How much wakes the loop.
+    low_water: LowWater,
 }
 
 enum State {
@@ -166,6 +169,7 @@ impl TlsConn {
             state: State::Handshaking(Box::new(handshake)),
             names: Vec::new(),
             backlog: Backlog::default(),
+            low_water: LowWater::new(),
         }
     }
 
@@ -244,6 +248,16 @@ impl StreamIo for TlsConn {
                 Err(bad.error)
             }
         }
+    }
+
+    /// A record has more bytes than its content, and of the one that has begun some may have come.
+    fn expect(&mut self, bytes: usize) -> io::Result<()> {
+        let begun = match &self.state {
+            State::Open(open) => open.held.len(),
+            _ => 0,
+        };
+        let missing = bytes.saturating_sub(begun);
+        self.low_water.expect(self.wire.socket.as_fd(), missing)
     }
 
     fn take_read_cost(&mut self) -> usize {
