@@ -13,8 +13,7 @@ const ANY: usize = 1;
 /// Below that a part has mostly come by the time that it is waited for.
 const LEAST: usize = 2048;
 
-/// Half of the receive buffer that a socket begins with: the kernel makes it larger for more, and stops it from growing by
-/// itself.
+/// Half of the receive buffer that a socket begins with (`tcp_rmem`): for more the kernel would change the buffer.
 const MOST: usize = 64 << 10;
 
 /// Has whoever waits for a TCP socket woken when so many bytes have come, or no more can; at once where they are there
