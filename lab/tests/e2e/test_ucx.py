@@ -125,7 +125,7 @@ def test_many_small_blocks_and_killed_clients_leave_nothing(make_bed, data, tmp_
     assert bed.read("/small", tmp_path) == source.read_bytes()
     bed.assert_carried()
     before = {datanode.host: held(datanode.process.pid) for datanode in bed.cluster.datanodes}
-    rounds, at_once = 6, 5
+    rounds, at_once = 3, 5
     for turn in range(rounds):
         paths = [f"/killed-{turn}-{number}" for number in range(at_once)]
         writers = [SlowWriter(bed.cluster, path) for path in paths]

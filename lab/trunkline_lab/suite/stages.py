@@ -261,6 +261,11 @@ def _mirror_faults() -> Count:
     return _pytest("mirror-faults", "matrix", "lab/tests/e2e/test_mirror_faults.py")
 
 
+def _faults() -> Count:
+    """DataNodes killed and stopped at the places of a pipeline that `e2e` leaves out."""
+    return _pytest("faults", "matrix", "lab/tests/e2e/test_faults.py")
+
+
 def _certificates() -> Count:
     """What goes wrong with the certificates of routers while blocks are written."""
     return _pytest("certificates", "matrix", "lab/tests/e2e/test_host_routers.py")
@@ -341,6 +346,7 @@ MATRIX: dict[str, Stage] = {
     "hadoop-secure": Stage(partial(_hadoop, "ndn", stock.NEWEST, hadoop_tests.SECURED_CLASSES), ("build",)),
     "hadoop-mirror": Stage(partial(_hadoop, "mirror", stock.NEWEST, MIRROR_CLASSES), ("build",)),
     "mirror-faults": Stage(_mirror_faults, ("build",)),
+    "faults": Stage(_faults, ("build",)),
     "certificates": Stage(_certificates, ("build",)),
     **{f"mirror-{kernel}": Stage(partial(_mirror_kernel, kernel), ("rust",)) for kernel in mirror_kernels.KERNELS},
 }
