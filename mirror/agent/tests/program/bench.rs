@@ -13,6 +13,7 @@ use trunkline_mirror::{
 
 use crate::{
     packets::{Seen, Segment, see},
+    pool::{Lent, lend},
     sockets,
 };
 
@@ -41,7 +42,7 @@ impl Outcome {
 }
 
 pub struct Bench {
-    pub program: Program,
+    pub program: Lent,
 }
 
 /// Whether programs can be run, and this thread is in a network namespace of its own; where not, the reason is printed.
@@ -71,9 +72,7 @@ pub fn ready() -> bool {
 
 /// A bench, where there can be one.
 pub fn bench() -> Option<Bench> {
-    ready().then(|| Bench {
-        program: Program::load().expect("the kernel takes the program"),
-    })
+    ready().then(|| Bench { program: lend() })
 }
 
 /// The bench, or the end of the test.

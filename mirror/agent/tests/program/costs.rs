@@ -120,6 +120,7 @@ fn coupled_acks(mut bench: Bench) -> (Bench, u64) {
         state: SndState::Virtual as u8,
         have_zero: 1,
         confirmed: 1,
+        in_step: 1,
         edge: 8 << 20,
         moved_ms: i32::MAX as u32, // it never stands still
         ..Snd::announced(0)

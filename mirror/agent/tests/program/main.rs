@@ -8,6 +8,7 @@ mod costs;
 mod coupled;
 mod holes;
 mod packets;
+mod pool;
 mod ranges;
 mod receive;
 mod retransmit;
