@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,32 @@ from .say import say
 
 LIMIT_S = 60
 BTF = Path("/sys/kernel/btf/vmlinux")
+COUNTS = Path("/proc/sys/kernel/bpf_stats_enabled")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Frames that eBPF programs were asked about, and nanoseconds that it took, as far as the kernel counted."""
+
+    frames: int = 0
+    ns: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.frames + other.frames, self.ns + other.ns)
+
+    def __sub__(self, earlier: Cost) -> Cost:
+        return Cost(self.frames - earlier.frames, self.ns - earlier.ns)
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[None]:
+    """The kernel counts what eBPF programs take, on the whole machine."""
+    before = COUNTS.read_text()
+    COUNTS.write_text("1")
+    try:
+        yield
+    finally:
+        COUNTS.write_text(before)
 
 
 def missing() -> str:
@@ -94,6 +121,11 @@ class MirrorAgents:
             for name, count in self.status(host)["counters"].items():
                 total[name] = total.get(name, 0) + int(count)
         return total
+
+    def cost(self) -> Cost:
+        """Of all hosts' programs so far."""
+        programs = (program for host in self.processes for program in self.status(host)["cost"].values())
+        return sum((Cost(program["frames"], program["ns"]) for program in programs), Cost())
 
     def fallbacks(self) -> dict[str, int]:
         """Flows that gave up mirroring so far by reason, summed over hosts."""

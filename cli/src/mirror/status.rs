@@ -1,5 +1,6 @@
 //! `trunkline mirror status`.
 
+use trunkline_mirror::cost::Cost;
 use trunkline_mirror::status::{FlowStatus, Side, Status};
 
 use super::run::maps_error;
@@ -73,6 +74,13 @@ fn lines(status: &Status) -> String {
         count("mirror_stale"),
         count("mirror_unarmed"),
     );
+    let cost = Cost::of_all(status.cost.values());
+    if let Some(ns) = cost.ns_per_frame() {
+        text.push_str(&format!(
+            "cost       {ns} ns a frame, in {} frames\n",
+            cost.frames
+        ));
+    }
     match status.other_release {
         Some(0) => {}
         Some(n) => text.push_str(&format!(

@@ -420,3 +420,53 @@ fn numbers_are_served_to_prometheus() {
     agent.stop();
     host.off();
 }
+
+/// The kernel counts what programs take, as long as this is there.
+struct Counting(String);
+
+const COUNTS: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+impl Counting {
+    fn on() -> Self {
+        let before = std::fs::read_to_string(COUNTS).expect("the setting");
+        std::fs::write(COUNTS, "1").expect("set");
+        Self(before)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        let _ = std::fs::write(COUNTS, &self.0);
+    }
+}
+
+#[test]
+fn what_the_programs_cost_is_told_where_the_kernel_counts() {
+    let host = host_or_skip!();
+    let controller = Controller::start();
+    host.configure(&controller.url, "[http]\nlisten = \"127.0.0.1:0\"");
+    let agent = host.agent();
+    let counting = Counting::on();
+    let _ends = connected(&host);
+    drop(counting);
+    let cost = host.status()["cost"].clone();
+    for hook in ["ingress", "egress"] {
+        let n = |name: &str| cost[hook][name].as_u64().unwrap_or(0);
+        assert!(n("frames") > 2 && n("ns") > n("frames"), "{cost}");
+    }
+    let pins = host.pins();
+    let said = host.ok(&["status", "--pin", pins.to_str().expect("text")]);
+    let line = said.lines().find(|line| line.starts_with("cost  "));
+    assert!(line.is_some_and(|line| line.contains(" ns a frame, in ")));
+    let page = page(&agent);
+    for name in ["program_frames_total", "program_seconds_total"] {
+        let line = format!("trunkline_mirror_host_{name}{{hook=\"egress\"}} ");
+        let value = page.lines().find_map(|l| l.strip_prefix(&line));
+        assert!(
+            value.is_some_and(|v| v.parse::<f64>().is_ok_and(|v| v > 0.0)),
+            "{page}"
+        );
+    }
+    agent.stop();
+    host.off();
+}

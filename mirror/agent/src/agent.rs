@@ -171,7 +171,7 @@ impl Loaded {
                 let page = Arc::new(move || {
                     let mut keeper = shared.keeper();
                     let snapshot = keeper.snapshot();
-                    metrics::page(&keeper.work, snapshot.as_ref())
+                    metrics::page(&keeper.work, snapshot.as_ref(), &keeper.costs())
                 });
                 let server = HttpServer::start(listen, page)
                     .map_err(|error| AgentError::Http { listen, error })?;

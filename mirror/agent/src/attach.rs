@@ -9,7 +9,7 @@
 //! the latest first, each with its pins. It lets marked frames go on that it knows nothing of (`mr_config.before`): only
 //! the last one is to drop them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -18,6 +18,7 @@ use aya::programs::tc::{
 };
 use aya::programs::{ProgramError, SchedClassifier};
 
+use crate::cost::{Cost, costs};
 use crate::interfaces::{Interface, interface, interfaces};
 use crate::layout::Key;
 use crate::pins::{Lock, PinError, Pins};
@@ -117,6 +118,12 @@ impl Attachment {
     #[must_use]
     pub fn others_living(&self, sockets: &mut Sockets) -> Option<HashSet<Key>> {
         self.pins.others_living(sockets)
+    }
+
+    /// What the programs cost, by hook.
+    #[must_use]
+    pub fn costs(&self) -> BTreeMap<&'static str, Cost> {
+        costs(&self.pins)
     }
 
     /// Forgets them; they are taken off when it is seen to what is attached.

@@ -1,12 +1,13 @@
 //! What the agent keeps in step: the flows that the controller lists, the maps, and the programs at the interfaces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use crate::attach::Attachment;
 use crate::complaints::{Complaints, Topic};
 use crate::controller::ControllerError;
+use crate::cost::Cost;
 use crate::fallen::{Fallen, fallen};
 use crate::interfaces::interfaces;
 use crate::layout::{Config, FLOWS, Key, Rcv, RcvState, Snd};
@@ -410,6 +411,11 @@ impl Keeper {
                 None
             }
         }
+    }
+
+    /// What the programs cost, by hook.
+    pub fn costs(&self) -> BTreeMap<&'static str, Cost> {
+        self.attachment.costs()
     }
 
     /// Whether `trunkline mirror off` has begun. Nothing new is sent virtually then, whoever said otherwise.

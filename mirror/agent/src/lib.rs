@@ -9,6 +9,7 @@
 //! runs the `trunkline` command their libraries, whether it mirrors or not. aya is Rust alone.
 
 pub mod controller;
+pub mod cost;
 pub mod doctor;
 pub mod layout;
 pub mod metrics;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::cost::Cost;
 use crate::status::{Side, Snapshot};
 use crate::words::{COUNTER, RCV_STATE, REASON, SND_STATE};
 
@@ -31,7 +32,11 @@ pub struct Work {
 
 /// The page.
 #[must_use]
-pub fn page(work: &Work, snapshot: Option<&Snapshot>) -> String {
+pub fn page(
+    work: &Work,
+    snapshot: Option<&Snapshot>,
+    costs: &BTreeMap<&'static str, Cost>,
+) -> String {
     let mut page = String::new();
     let mut one = |name: &str, kind: &str, help: &str, value: u64| {
         head(&mut page, name, kind, help);
@@ -85,10 +90,40 @@ pub fn page(work: &Work, snapshot: Option<&Snapshot>) -> String {
         "Connections that the programs of another release have, behind these.",
         work.others,
     );
+    cost(&mut page, costs);
     if let Some(snapshot) = snapshot {
         maps(&mut page, snapshot);
     }
     page
+}
+
+fn cost(page: &mut String, costs: &BTreeMap<&'static str, Cost>) {
+    head(
+        page,
+        "program_frames_total",
+        "counter",
+        "Frames that the programs were asked about while kernel.bpf_stats_enabled was 1.",
+    );
+    for (hook, cost) in costs {
+        let _ = writeln!(
+            page,
+            "{PREFIX}_program_frames_total{{hook=\"{hook}\"}} {}",
+            cost.frames
+        );
+    }
+    head(
+        page,
+        "program_seconds_total",
+        "counter",
+        "What these frames took.",
+    );
+    for (hook, cost) in costs {
+        let _ = writeln!(
+            page,
+            "{PREFIX}_program_seconds_total{{hook=\"{hook}\"}} {:.9}",
+            cost.time().as_secs_f64()
+        );
+    }
 }
 
 fn maps(page: &mut String, snapshot: &Snapshot) {
@@ -163,13 +198,17 @@ mod tests {
             controller_up: true,
             ..Work::default()
         };
-        let page = page(&work, Some(&snapshot));
+        let cost = Cost {
+            frames: 12,
+            ns: 3_400,
+        };
+        let page = page(&work, Some(&snapshot), &[("ingress", cost)].into());
         for line in page.lines() {
             let sound = line.starts_with("# HELP ")
                 || line.starts_with("# TYPE ")
                 || line
                     .rsplit_once(' ')
-                    .is_some_and(|(name, n)| name.starts_with(PREFIX) && n.parse::<u64>().is_ok());
+                    .is_some_and(|(name, n)| name.starts_with(PREFIX) && n.parse::<f64>().is_ok());
             assert!(sound, "{line}");
         }
         for expected in [
@@ -177,6 +216,8 @@ mod tests {
             "trunkline_mirror_host_virtual_bytes_total 4711",
             "trunkline_mirror_host_fallbacks_total{reason=\"late\"} 3",
             "trunkline_mirror_host_flows{side=\"send\",state=\"virtual\"} 0",
+            "trunkline_mirror_host_program_frames_total{hook=\"ingress\"} 12",
+            "trunkline_mirror_host_program_seconds_total{hook=\"ingress\"} 0.000003400",
         ] {
             assert!(
                 page.lines().any(|line| line == expected),

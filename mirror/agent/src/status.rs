@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
+use crate::cost::{Cost, costs};
 use crate::interfaces::interfaces;
 use crate::layout::{COUNTERS, Counter, Key, REASONS, Rcv, Snd};
 use crate::maps::{Maps, MapsError};
@@ -35,6 +36,8 @@ pub struct Status {
     pub counters: BTreeMap<&'static str, u64>,
     /// Flows that fell back to real sending, by reason.
     pub fallbacks: BTreeMap<&'static str, u64>,
+    /// What the programs cost, by hook: `ingress`, `egress`.
+    pub cost: BTreeMap<&'static str, Cost>,
 }
 
 /// An interface, and which programs are on it.
@@ -140,6 +143,7 @@ impl Status {
             flows: Vec::new(),
             counters: BTreeMap::new(),
             fallbacks: BTreeMap::new(),
+            cost: costs(pins),
         };
         if status.attached {
             let maps = Maps::open(&pins.layout())?;
