@@ -15,6 +15,7 @@ from trunkline_lab.experiments import mirrored, mr_fig10, mr_fig11, mr_loss, mr_
 from trunkline_lab.experiments.mirrored import Written
 from trunkline_lab.experiments.mr_fig11 import ways
 from trunkline_lab.experiments.result import Result
+from trunkline_lab.mirror_agents import ProgramCost
 from trunkline_lab.net import kernel, loss, topology_file, tuning
 from trunkline_lab.net.kernel import Count
 from trunkline_lab.net.links import LinkCounts
@@ -239,16 +240,25 @@ def test_what_a_set_up_costs_is_told_beside_stocks():
     result = Result("t", "about", detail={"blocks": 4})
     counts = {100: 120, 200: 190, 1000: 198, 50000: 199, "any": 200}
     held = mr_setup.held_ms(Counter({f"mirror_held_us_{bound}": count for bound, count in counts.items()}))
-    mr_setup.compare(result, [0.02] * 4, [0.02, 0.02, 0.03, 0.05], held)
+    ours = mr_setup.Measured([0.02, 0.02, 0.03, 0.05], held, ProgramCost(2000, 500_000))
+    mr_setup.compare(result, mr_setup.Measured([0.02] * 4), ours)
     assert not result.faults
     figures = {figure.name: figure for figure in mirror_bench.of_setup(result.document())}
     assert figures["mirror.arm.p50_ms"].value == 0.1 and figures["mirror.arm.p99_ms"].value == 1
     assert figures["mirror.arm.p99_ms"].peer_value == mr_setup.GOAL_HELD_MS
     assert (figures["mirror.setup.p99_ms"].value, figures["mirror.setup.p99_ms"].peer_value) == (50, 20)
+    assert figures["mirror.setup.bpf_ns_per_frame"].value == 250
 
 
-@pytest.mark.parametrize(("held", "fault"), [({}, "no DataNode reported a block"), ({"p99": 2.5}, "above 2")])
-def test_the_goal_of_a_set_up(held: dict[str, float], fault: str):
+@pytest.mark.parametrize(
+    ("held", "cost", "fault"),
+    [
+        ({}, ProgramCost(1, 200), "no DataNode reported a block"),
+        ({"p99": 2.5}, ProgramCost(1, 200), "above 2"),
+        ({"p99": 1.0}, ProgramCost(), "the kernel counted no frame"),
+    ],
+)
+def test_the_goal_of_a_set_up(held: dict[str, float], cost: ProgramCost, fault: str):
     result = Result("t", "about")
-    mr_setup.compare(result, [0.02], [0.02], held)
+    mr_setup.compare(result, mr_setup.Measured([0.02]), mr_setup.Measured([0.02], held, cost))
     assert len(result.faults) == 1 and fault in result.faults[0]

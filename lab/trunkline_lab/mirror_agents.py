@@ -25,17 +25,17 @@ COUNTS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 
 @dataclass(frozen=True)
-class Cost:
+class ProgramCost:
     """Frames that eBPF programs were asked about, and nanoseconds that it took, as far as the kernel counted."""
 
     frames: int = 0
     ns: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.frames + other.frames, self.ns + other.ns)
+    def __add__(self, other: ProgramCost) -> ProgramCost:
+        return ProgramCost(self.frames + other.frames, self.ns + other.ns)
 
-    def __sub__(self, earlier: Cost) -> Cost:
-        return Cost(self.frames - earlier.frames, self.ns - earlier.ns)
+    def __sub__(self, earlier: ProgramCost) -> ProgramCost:
+        return ProgramCost(self.frames - earlier.frames, self.ns - earlier.ns)
 
 
 @contextlib.contextmanager
@@ -122,10 +122,10 @@ class MirrorAgents:
                 total[name] = total.get(name, 0) + int(count)
         return total
 
-    def cost(self) -> Cost:
+    def cost(self) -> ProgramCost:
         """Of all hosts' programs so far."""
         programs = (program for host in self.processes for program in self.status(host)["cost"].values())
-        return sum((Cost(program["frames"], program["ns"]) for program in programs), Cost())
+        return sum((ProgramCost(program["frames"], program["ns"]) for program in programs), ProgramCost())
 
     def fallbacks(self) -> dict[str, int]:
         """Flows that gave up mirroring so far by reason, summed over hosts."""

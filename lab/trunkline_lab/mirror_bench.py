@@ -20,6 +20,7 @@ PREFIX = "mirror.bpf."
 SETUP_PREFIXES = ("mirror.arm.", "mirror.setup.")
 SETUP = "mr-setup"  # the experiment; it needs what the lab installs, and is a process of its own
 SETUP_FIGURES = {"set-up": "mirror.setup", "a header is held to be reported": "mirror.arm"}
+SETUP_PROGRAMS = "the eBPF programs, a frame"
 GOALS = {"mirror.bpf.ns_per_segment": 300.0}
 COSTS = ["cargo", "test", "-q", "--release", "-p", "trunkline-mirror", "--test", "program", "costs", "--"]
 
@@ -63,6 +64,8 @@ def setup() -> Iterator[Figure]:
 def of_setup(document: dict[str, Any]) -> Iterator[Figure]:
     """The figures of the experiment's document."""
     rows = {row["what"]: row for row in document["rows"]}
+    if programs := rows.get(SETUP_PROGRAMS):
+        yield Figure("mirror.setup.bpf_ns_per_frame", programs["ours"], "ns", "", None, document["blocks"])
     for what, row in rows.items():
         said, _, name = what.rpartition(", ")
         if said not in SETUP_FIGURES:
