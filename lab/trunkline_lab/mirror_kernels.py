@@ -11,7 +11,7 @@ from .procs import Stage
 from .say import say
 
 SCRIPT = guest.SCRIPTS / "mirror.sh"
-TIMEOUT_S = 1800  # emulated, on a busy machine, 5.15 takes a quarter of an hour
+TIMEOUT_S = 900  # emulated, on a busy machine, 5.15 takes minutes
 
 # The oldest kernel that is served, from Ubuntu 22.04, whose first packages stay in its archive; the newest that this
 # Debian has; and between them Debian 12's own, which the verbs guest also runs on.
