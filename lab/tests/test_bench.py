@@ -1,10 +1,11 @@
 """What a bench keeps when a part of it fails, and what its figures are not believed without."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from trunkline_lab import bench, hbase, mirror_bench, secure_bench, small_bench
+from trunkline_lab import bench, hbase, link_bench, mirror_bench, secure_bench, small_bench
 from trunkline_lab.figures import Figure
 from trunkline_lab.hostbytes import LinkBytes
 from trunkline_lab.transfer import Cost
@@ -79,3 +80,26 @@ def test_what_is_sealed_is_held_against_each_other_way_by_medians():
 def test_costs_are_told_from_what_else_their_test_prints():
     lines = ["running 1 test", '{"name": "mirror.bpf.ns_per_segment", "value": 250.5}', "."]
     assert list(mirror_bench.costs(lines)) == [("mirror.bpf.ns_per_segment", 250.5)]
+
+
+def test_a_router_on_slow_links_is_held_against_plain_tcp_by_medians():
+    def took(cpu_s: float) -> link_bench.Took:
+        return link_bench.Took(0.25, {"forwarder": cpu_s, "producer": 2 * cpu_s, "consumer": 3 * cpu_s})
+
+    by_name = [took(cpu_s) for cpu_s in (9, 1, 2)]
+    found = {"tcp": [link_bench.Took(0.5, {"producer": 1, "consumer": 3})], "8000B": by_name, "jumbo": by_name}
+    figures = {figure.name: figure for figure in link_bench.figures_of(found)}
+    rate, cost = (figures[f"forwarder.link.jumbo.{name}"] for name in ("gbit_s", "consumer_cpu_s_per_gb"))
+    assert (rate.value, rate.peer_value) == (0.25, 0.5)
+    assert (cost.value, cost.peer_value) == (6, 3)
+    assert figures["forwarder.link.8000B.cpu_s_per_gb"].value == 2
+
+
+def test_namespaces_of_the_bench_on_slow_links_go_with_it():
+    if why := link_bench.missing():
+        pytest.skip(why)
+    with pytest.raises(RuntimeError, match="stop"), link_bench.row() as hosts:
+        names = {entry.name for entry in Path("/run/netns").iterdir()}
+        assert {hosts.producer, hosts.router, hosts.consumer} <= names
+        raise RuntimeError("stop")
+    assert not {hosts.producer, hosts.router, hosts.consumer} & {entry.name for entry in Path("/run/netns").iterdir()}

@@ -22,6 +22,7 @@ from . import (
     figures,
     hbase,
     hdfs_split,
+    link_bench,
     mirror_bench,
     packet_sweep,
     paths,
@@ -304,6 +305,7 @@ def main(arguments: argparse.Namespace) -> int:
     groups: dict[tuple[str, ...], Group] = {
         ("forwarder.unix.", "forwarder.rtt."): lambda: forwarder(runs),
         ("forwarder.workers",): lambda: forwarder_workers(runs),
+        (link_bench.PREFIX,): lambda: link_bench.measure(runs),
         ("forwarder.fib.", "forwarder.cs.", "forwarder.caching.", "forwarder.interest", "forwarder.data"): tables,
         ("hdfs.put.", "hdfs.get."): lambda: hdfs(size, runs),
         ("hdfs.split.",): lambda: hdfs_split.measure(size, runs),

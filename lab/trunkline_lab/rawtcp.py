@@ -27,12 +27,12 @@ def serve(port: int, path: str) -> None:
 
 
 def fetch(host: str, port: int) -> dict[str, float]:
-    """Bytes that came from a `serve`, and the seconds from before the connection was made to the last of them."""
-    buffer, count, began = bytearray(PIECE), 0, time.perf_counter()
+    """Bytes that came from a `serve`, and seconds, of CPU as well, from before the connection was made to the last."""
+    buffer, count, began, cpu = bytearray(PIECE), 0, time.perf_counter(), time.process_time()
     with socket.create_connection((host, port)) as peer:
         while got := peer.recv_into(buffer):
             count += got
-    return {"bytes": count, "seconds": time.perf_counter() - began}
+    return {"bytes": count, "seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
 
 
 def echo(port: int) -> None:
