@@ -34,6 +34,7 @@ ROOMS = (
 PLUGIN_TESTS = paths.ROOT / "hadoop" / "plugin" / "src" / "test"
 TOOL_ROOT = paths.ROOT / ".cache" / "cargo-fuzz"
 INSTALL = ["cargo", "install", "--quiet", "cargo-fuzz", "--version", CARGO_FUZZ, "--root", str(TOOL_ROOT)]
+BUILDS = paths.ROOT / "target" / "fuzz"  # one for all projects, which have most crates in common
 MOST_MEMORY_MIB = 1024
 LONGEST_INPUT_S = 10
 
@@ -62,8 +63,8 @@ class Target:
         seeds = self.directory / "seeds" / self.name
         inputs = [str(corpus), *([str(seeds)] if seeds.exists() else [])]
         limits = [f"-rss_limit_mb={MOST_MEMORY_MIB}", f"-timeout={LONGEST_INPUT_S}", f"-max_total_time={seconds}"]
-        words = ["run", "--fuzz-dir", str(self.directory), "--sanitizer", "none", self.name, *inputs, "--", *limits]
-        return [str(TOOL_ROOT / "bin" / "cargo-fuzz"), *words]
+        words = ["run", "--fuzz-dir", str(self.directory), "--target-dir", str(BUILDS), "--sanitizer", "none"]
+        return [str(TOOL_ROOT / "bin" / "cargo-fuzz"), *words, self.name, *inputs, "--", *limits]
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,8 @@ struct Inner {
     known: Option<u64>,
     /// Threads that wait in `take`.
     takers: usize,
+    /// They have been woken, and did not get to look yet: to do it again is a call of the system for nothing.
+    woken: bool,
     /// Threads that verify what they have read. A place is kept for each, so
     /// that a segment which does not verify can be put back.
     verifying: usize,
@@ -162,6 +164,7 @@ impl Pull {
                 config,
                 known: None,
                 takers: 0,
+                woken: false,
                 verifying: 0,
                 starved: None,
                 restart: None,
@@ -290,6 +293,7 @@ impl Pull {
                 self.shared.outbox.wake();
             }
             inner.takers += 1;
+            inner.woken = false;
             let waited = self.shared.arrived.wait_timeout(inner, left);
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
             inner.takers -= 1;
@@ -478,7 +482,8 @@ impl PullApp {
         let idle = taken >= ahead && stats.outstanding < self.0.window;
         inner.starved = idle.then_some((self.0.window / 4).min(ahead / 4));
         let failed = matches!(inner.consumer.state(), State::Failed(_));
-        let wake = inner.takers > 0 && (stats.buffered > 0 || failed);
+        let wake = inner.takers > 0 && !inner.woken && (stats.buffered > 0 || failed);
+        inner.woken |= wake;
         drop(inner);
         if wake {
             self.0.arrived.notify_all();
