@@ -1,6 +1,6 @@
 """The yardstick of transfers by name: bytes over one plain TCP socket, and echoes for the round trip.
 
-Run as a script on an emulated host: `rawtcp.py serve PORT FILE`, `rawtcp.py fetch HOST PORT`, `rawtcp.py echo PORT`,
+Run as a script on an emulated host: `rawtcp.py serve PORT FILE`, `rawtcp.py fetch HOST PORT [LOW_WATER]`, `rawtcp.py echo PORT`,
 `rawtcp.py ping HOST PORT COUNT PAUSE_MS`. A server prints a line when it listens; the others print JSON. It imports
 nothing of the lab, so that it starts fast.
 """
@@ -26,10 +26,14 @@ def serve(port: int, path: str) -> None:
                 peer.sendfile(source)
 
 
-def fetch(host: str, port: int) -> dict[str, float]:
-    """Bytes that came from a `serve`, and seconds, of CPU as well, from before the connection was made to the last."""
+def fetch(host: str, port: int, low_water: int = 1) -> dict[str, float]:
+    """Bytes that came from a `serve`, and seconds, of CPU as well, from before the connection was made to the last.
+
+    The kernel wakes it for each `low_water` bytes (SO_RCVLOWAT).
+    """
     buffer, count, began, cpu = bytearray(PIECE), 0, time.perf_counter(), time.process_time()
     with socket.create_connection((host, port)) as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
         while got := peer.recv_into(buffer):
             count += got
     return {"bytes": count, "seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
@@ -70,14 +74,16 @@ def main(words: list[str]) -> None:
     match words:
         case ["serve", port, path]:
             serve(int(port), path)
-        case ["fetch", host, port]:
-            print(json.dumps(fetch(host, int(port))))
+        case ["fetch", host, port, *low_water]:
+            print(json.dumps(fetch(host, int(port), *map(int, low_water))))
         case ["echo", port]:
             echo(int(port))
         case ["ping", host, port, count, pause_ms]:
             print(json.dumps(ping(host, int(port), int(count), float(pause_ms))))
         case _:
-            sys.exit("usage: rawtcp.py serve PORT FILE | fetch HOST PORT | echo PORT | ping HOST PORT COUNT PAUSE_MS")
+            sys.exit(
+                "usage: rawtcp.py serve PORT FILE | fetch HOST PORT [LOW_WATER] | echo PORT | ping HOST PORT COUNT PAUSE_MS"
+            )
 
 
 if __name__ == "__main__":
