@@ -1,8 +1,8 @@
 """The yardstick of transfers by name: bytes over one plain TCP socket, and echoes for the round trip.
 
-Run as a script on an emulated host: `rawtcp.py serve PORT FILE`, `rawtcp.py fetch HOST PORT [LOW_WATER]`, `rawtcp.py echo PORT`,
-`rawtcp.py ping HOST PORT COUNT PAUSE_MS`. A server prints a line when it listens; the others print JSON. It imports
-nothing of the lab, so that it starts fast.
+Run as a script on an emulated host: `rawtcp.py serve PORT FILE`, `rawtcp.py fetch HOST PORT [LOW_WATER]`,
+`rawtcp.py echo PORT`, `rawtcp.py ping HOST PORT COUNT PAUSE_MS`. A server prints a line when it listens; the others
+print JSON. It imports nothing of the lab, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ def main(words: list[str]) -> None:
         case ["ping", host, port, count, pause_ms]:
             print(json.dumps(ping(host, int(port), int(count), float(pause_ms))))
         case _:
-            sys.exit(
-                "usage: rawtcp.py serve PORT FILE | fetch HOST PORT [LOW_WATER] | echo PORT | ping HOST PORT COUNT PAUSE_MS"
-            )
+            ways = "serve PORT FILE | fetch HOST PORT [LOW_WATER] | echo PORT | ping HOST PORT COUNT PAUSE_MS"
+            sys.exit(f"usage: rawtcp.py {ways}")
 
 
 if __name__ == "__main__":
