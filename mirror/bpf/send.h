@@ -214,6 +214,15 @@ static always_inline void snd_note(struct mr_snd *s, __u32 seq) {
   last->at_ms = bpf_ktime_get_ns() / 1000000;
 }
 
+/* Whether what a segment that is not sent acknowledges can wait for a later one. `s->sent_ack` stays, so the next has news. */
+static always_inline int snd_owes(struct mr_snd *s, const struct packet *p) {
+  if (p->length <= MR_CUT_MOST || !s->have_sent_ack || !s->sent_window) return 0;
+  if (p->acked - s->sent_ack > MR_OWED_MOST) return 0;
+  __u32 now_ms = ms_of(s->seen_ns) | 1;
+  if (!s->owed_ms) s->owed_ms = now_ms;
+  return now_ms - s->owed_ms < MR_OWED_MS;
+}
+
 struct release {
   __u32 acked; /* the held ACK, up to what has been sent */
   __be32 ts;
@@ -271,10 +280,16 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   note = s->state >= MR_SND_REAL && s->state <= MR_SND_RECOVERY && !(p->flags & (TCP_CWR | TCP_FIN));
   seq = later(p->seq + p->length, s->acked);
   if (p->flags & TCP_ACK && verdict != SND_REPEAT) {
+    int unsent = verdict == SND_VIRTUAL || verdict == SND_HAS;
     keep = !s->have_sent_ack || after(p->acked, s->sent_ack) || (!s->sent_window && p->window);
-    s->sent_ack = s->have_sent_ack ? later(s->sent_ack, p->acked) : p->acked;
-    s->sent_window = p->window;
-    s->have_sent_ack = 1;
+    if (keep && unsent && snd_owes(s, p)) {
+      keep = 0;
+    } else {
+      s->sent_ack = s->have_sent_ack ? later(s->sent_ack, p->acked) : p->acked;
+      s->sent_window = p->window;
+      s->have_sent_ack = 1;
+      s->owed_ms = 0;
+    }
   }
   if (verdict == SND_VIRTUAL || verdict == SND_ASKS) {
     s->counters[MR_C_VIRTUAL]++;

@@ -43,6 +43,13 @@
 /* What the writer said again is on its way to D_j as a copy for so long, in 2^20 ns. */
 #define MR_AGAIN_MS 64
 
+/* An ACK on a segment that is not sent goes at once where the segment is no longer than this; cutting a longer one has the
+ * kernel copy it whole. On longer ones it waits for a shorter, until so many octets of D_j's are unacknowledged (answers of
+ * HDFS have 9 to 30; no sender waits for its window before ten segments), or so long, in 2^20 ns. */
+#define MR_CUT_MOST 4096
+#define MR_OWED_MOST 64
+#define MR_OWED_MS 16
+
 #define MR_REPEATS 64 /* the last real retransmissions that a flow remembers */
 
 /* A TCP connection in the direction of the block: from D_{j-1} to D_j. IPv4 addresses are mapped (::ffff:a.b.c.d). */
@@ -129,6 +136,8 @@ struct mr_snd {
   __u32 told;       /* up to here our stack was told again of what D_j holds */
   __u32 moved_ms;   /* when D_j's ACK or its window's edge last went on, in 2^20 ns */
   __u32 part;       /* the most that came of a packet of HDFS while D_j lacked it; 0: none was seen */
+  __u32 owed_ms;   /* since when an ACK waits that went on no segment, in 2^20 ns; 0: none does */
+  __u32 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 seen_tick; /* of the kernel's, at `seen_ns` */
   __u64 begun_ns;  /* when the first was seen */

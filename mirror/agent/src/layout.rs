@@ -180,6 +180,8 @@ pub struct Snd {
     pub told: u32,
     pub moved_ms: u32,
     pub part: u32,
+    pub owed_ms: u32,
+    pub pad: u32,
     pub seen_ns: u64,
     pub seen_tick: u64,
     pub begun_ns: u64,

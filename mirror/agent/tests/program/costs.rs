@@ -9,6 +9,7 @@ use crate::{
     bench_or_skip,
     packets::{PSH, Segment},
     receive::{Receiver, ZERO, receiver},
+    send::MARK,
     sender::{Sender, confirmed},
     sockets::{Numbers, established},
 };
@@ -20,6 +21,8 @@ const DATA: usize = 1_448;
 enum Hook {
     Ingress,
     Egress,
+    /// The program lets it pass at once: what is measured is the measuring.
+    Passed,
 }
 
 /// What each of the frames took; the median.
@@ -27,7 +30,7 @@ fn median(bench: &mut Bench, hook: Hook, frame: impl Fn(u32) -> Vec<u8>) -> u64 
     let taken = |bench: &mut Bench| {
         let program = match hook {
             Hook::Ingress => bench.program.ingress(),
-            Hook::Egress => bench.program.egress(),
+            Hook::Egress | Hook::Passed => bench.program.egress(),
         };
         let info = program.expect("a program").info().expect("its numbers");
         info.run_time()
@@ -39,6 +42,7 @@ fn median(bench: &mut Bench, hook: Hook, frame: impl Fn(u32) -> Vec<u8>) -> u64 
             match hook {
                 Hook::Ingress => bench.ingress(&frame),
                 Hook::Egress => bench.egress(&frame),
+                Hook::Passed => bench.marked_egress(&frame, MARK),
             };
             (taken(bench) - before).as_nanos() as u64
         })
@@ -160,7 +164,7 @@ fn unannounced(mut bench: Bench, hook: Hook, port: u16) -> (Bench, u64) {
     here.set_port(50_099);
     let socket = match hook {
         Hook::Ingress => established(client, here, wide()),
-        Hook::Egress => established(here, client, wide()),
+        Hook::Egress | Hook::Passed => established(here, client, wide()),
     };
     let _socket = socket.expect("a socket under repair");
     let data = |n| {
@@ -179,6 +183,8 @@ fn costs() {
     let _counting = enable_stats(Stats::RunTime).expect("the kernel counts");
     let mut arp = vec![0; 60];
     arp[12..14].copy_from_slice(&[8, 6]);
+    let ns = median(&mut bench, Hook::Passed, |_| arp.clone());
+    say("counting_ns", ns);
     let ns = median(&mut bench, Hook::Ingress, |_| arp.clone());
     say("not_tcp_ns", ns);
     let ports = Config::default().with_ports(&[ends(false).1.port()]);

@@ -1,5 +1,7 @@
 //! MR_SND at D_{j-1}'s egress: what is sent, and what only seems to be.
 
+use std::time::Duration;
+
 use trunkline_mirror::layout::{Config, Counter, Key, Reason, Snd, SndState};
 
 use crate::{
@@ -309,6 +311,57 @@ fn a_piggybacked_ack_is_kept_over_ipv6() {
 #[test]
 fn a_piggybacked_ack_is_kept_where_sums_are_whole() {
     kept(false, false);
+}
+
+/// To cut a long segment costs the kernel a copy of it.
+#[test]
+fn an_ack_on_a_long_segment_waits_for_a_short_one() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    s.send(0, 100);
+    let told = s.counted(Counter::AckKept);
+    let next = s.numbers.rcv + 20;
+    let long = s.data(100, 60_000).ack(next);
+    assert_eq!(s.bench.out_segment(&long).verdict, STOLEN);
+    assert_eq!(s.counted(Counter::AckKept), told);
+    let short = s.data(60_100, 1_000).ack(next);
+    let out = s.bench.out_segment(&short);
+    assert_eq!((out.verdict, out.seen().ack), (REDIRECT, next));
+    assert_eq!(s.counted(Counter::AckKept), told + 1);
+}
+
+/// D_j sends no more than its window of what is not acknowledged: it is told before that is full.
+#[test]
+fn no_more_than_some_answers_wait_for_a_short_segment() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    s.send(0, 100);
+    let told = s.counted(Counter::AckKept);
+    for (at, answers, verdict) in [(100, 60, STOLEN), (60_100, 80, REDIRECT)] {
+        let long = s.data(at, 60_000).ack(s.numbers.rcv + answers);
+        assert_eq!(s.bench.out_segment(&long).verdict, verdict, "{answers}");
+    }
+    assert_eq!(s.counted(Counter::AckKept), told + 1);
+}
+
+/// What waited too long goes with a long segment, too.
+#[test]
+fn an_ack_does_not_wait_long() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    s.send(0, 100);
+    let told = s.counted(Counter::AckKept);
+    let mut at = 100;
+    // However slow this host is: segments follow until one takes the ACK with it.
+    loop {
+        let long = s.data(at, 60_000).ack(s.numbers.rcv + 20);
+        let out = s.bench.out_segment(&long);
+        at += 60_000;
+        if out.verdict == REDIRECT {
+            break;
+        }
+        assert_eq!(out.verdict, STOLEN);
+        std::thread::sleep(Duration::from_millis(4));
+    }
+    assert!(at > 60_100, "the first one never does");
+    assert_eq!(s.counted(Counter::AckKept), told + 1);
 }
 
 #[test]
