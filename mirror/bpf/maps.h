@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* The maps, and counting. Flows are in hash maps of fixed size: a spin lock is refused in LRU maps, and only announced
- * flows are in them, which the agent also takes out. */
+/* The maps, and counting. Flows are in hash maps of fixed size: only announced flows are in them, which the agent also takes
+ * out. */
 #ifndef MR_MAPS_H
 #define MR_MAPS_H
 

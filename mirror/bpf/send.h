@@ -5,6 +5,7 @@
 
 #include "checksum.h"
 #include "instead.h"
+#include "lock.h"
 #include "maps.h"
 #include "plausible.h"
 #include "ranges.h"
@@ -57,13 +58,19 @@ static always_inline __u8 snd_next(__u8 state, enum snd_event event, int in_step
   return state;
 }
 
-static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
-  int news;
-  bpf_spin_lock(&s->lock);
-  news = s->state != MR_SND_FALLEN && s->state != MR_SND_CLOSED;
+/* Under the flow's lock; whether it is news, to be counted. */
+static always_inline int snd_doubt(struct mr_snd *s, __u8 reason) {
+  int news = s->state != MR_SND_FALLEN && s->state != MR_SND_CLOSED;
   if (news) s->reason = reason;
   s->state = snd_next(s->state, SND_DOUBT, 0);
-  bpf_spin_unlock(&s->lock);
+  return news;
+}
+
+/* Where the lock is not to be had the doubt comes again, with the next such segment. */
+static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
+  if (!snd_lock(s)) return;
+  int news = snd_doubt(s, reason);
+  snd_unlock(s);
   if (news) count_fallback(s->counters, reason);
 }
 
@@ -75,7 +82,7 @@ static always_inline void snd_begin(struct mr_snd *s, const struct mr_key *key, 
   __u8 have_zero = 0;
   if (live->bytes_received > s->response_at)
     have_zero = !s->response_at && start_known(key, live->rcv_first, &zero) ? 1 : 2;
-  bpf_spin_lock(&s->lock);
+  if (!snd_lock(s)) return;
   if (s->state == MR_SND_NEW) {
     if (!s->have_zero) {
       s->have_zero = have_zero;
@@ -91,20 +98,20 @@ static always_inline void snd_begin(struct mr_snd *s, const struct mr_key *key, 
     ranges_restart(s);
     s->state = snd_next(s->state, SND_SOCKET, 0);
   }
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
 }
 
 /* Segments were sent that were not seen, and ACKs may not have been: the socket knows what D_j has said, but for what D_j
  * holds by copies beyond what was sent. */
 static always_inline void snd_begin_anew(struct mr_snd *s, const struct live *live) {
-  bpf_spin_lock(&s->lock);
+  if (!snd_lock(s)) return;
   if (s->acked - live->snd_una > live->snd_wnd) {
     s->acked = live->snd_una;
     ranges_restart(s);
   }
   s->edge = live->snd_una + live->snd_wnd;
   s->confirmed = 0;
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
 }
 
 /* Asks the live socket, at the first segment and after a gap. Apart, as one stack has no room for it and all else. */
@@ -125,6 +132,11 @@ checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
   return 0;
 }
 
+static always_inline int snd_busy(struct mr_snd *s) {
+  count(s->counters, MR_C_BUSY, 1);
+  return TC_ACT_SHOT;
+}
+
 #define SND_GOES_ON (-1)
 
 /* An RST, or a FIN behind what D_j already has from the mirror, with data or without: D_j's stack would ignore either and
@@ -132,7 +144,7 @@ checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
 static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct mr_snd *s) {
   __u32 end = p->seq + p->length, at;
   int early, rst = p->flags & TCP_RST;
-  bpf_spin_lock(&s->lock);
+  if (!snd_lock(s)) return snd_busy(s);
   early = s->state != MR_SND_NEW && s->reason != MR_WHY_NO_SOCKET && after(rst ? s->acked : s->heard, end);
   at = s->acked;
   if (rst || early) {
@@ -142,7 +154,7 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
     s->have_fin = 1;
   }
   if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
   count(s->counters, MR_C_ABORTED, 1);
   if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK), 0)) return TC_ACT_STOLEN;
@@ -247,6 +259,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & TCP_SYN) return TC_ACT_OK;
   seen(&s->seen_ns, &s->seen_tick);
   if (s->state == MR_SND_NEW) snd_ask(skb, p);
+  if (s->state == MR_SND_NEW) return snd_busy(s);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
@@ -258,14 +271,15 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->length && before(p->seq, s->sent)) now_ms = bpf_ktime_get_ns() / 1000000;
   enum snd_verdict verdict = SND_REAL;
   struct release release = {};
-  int keep = 0, tell, note;
-  bpf_spin_lock(&s->lock);
+  int keep = 0, tell, note, doubted = 0;
+  if (!snd_lock(s)) return snd_busy(s);
   if (p->has_ts) {
     s->our_ts = p->their_ts;
     s->have_ts = 1;
   }
   if (p->length) {
     verdict = snd_judge(s, p, now_ms);
+    if (verdict == SND_GAP) doubted = snd_doubt(s, MR_WHY_GAP);
     /* A FIN goes with its data, and takes a number. */
     if (p->flags & TCP_FIN) {
       if (verdict == SND_VIRTUAL || verdict == SND_ASKS || verdict == SND_HAS) verdict = SND_REAL;
@@ -295,13 +309,13 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     s->counters[MR_C_VIRTUAL]++;
     s->counters[MR_C_VIRTUAL_BYTES] += p->length;
   }
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   if (!p->length) return TC_ACT_OK;
 
   switch (verdict) {
   case SND_GAP:
     snd_ask(skb, p);
-    snd_fall(s, MR_WHY_GAP);
+    if (doubted) count_fallback(s->counters, MR_WHY_GAP);
     return TC_ACT_OK;
   case SND_HOLE:
     count(s->counters, MR_C_REAL_HOLE, 1);
@@ -355,12 +369,12 @@ static always_inline void snd_start(struct __sk_buff *skb, const struct packet *
   if (look_up(skb, &p->key, p->v6, &live)) return;
   if (live.bytes_received < s->response_at || (live.bytes_received == s->response_at && p->seq != live.rcv_nxt)) return;
   if (live.bytes_received > s->response_at && s->state == MR_SND_NEW) return; /* as `snd_begin` will find it */
-  bpf_spin_lock(&s->lock);
+  if (!snd_lock(s)) return;
   if (!s->have_zero) {
     s->have_zero = live.bytes_received == s->response_at ? 1 : 2;
     s->zero = p->acked;
   }
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
 }
 
 /* Whether D_j can have sent this: as the stack would judge, had it sent what it sent virtually. Else a stranger who
@@ -429,8 +443,7 @@ checked_once int snd_hear(struct packet *p) {
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s) return 0;
-  bpf_spin_lock(&s->lock);
+  if (!s || !snd_lock(s)) return 0; /* the next one tells of them again */
   __u32 far = s->heard, limit = s->acked + MR_REACH;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
     __u32 r = earlier(sack_edge(p, 2 * i + 1), limit);
@@ -441,7 +454,7 @@ checked_once int snd_hear(struct packet *p) {
     __u32 l = sack_edge(p, 2 * i), r = earlier(sack_edge(p, 2 * i + 1), limit);
     if (i < p->blocks && after(l, s->acked) && after(r, l)) ranges_hold(s, l, r);
   }
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   return 0;
 }
 
@@ -456,10 +469,9 @@ checked_once int snd_recall(struct packet *p, __u32 sent) {
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s) return 0;
-  bpf_spin_lock(&s->lock);
+  if (!s || !snd_lock(s)) return 0;
   __u32 range = ranges_next(s, sent);
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   return range;
 }
 
@@ -480,7 +492,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   __be32 ts = 0;
   __u8 scale, refresh;
   int plausible, hold = 0;
-  bpf_spin_lock(&s->lock);
+  if (!snd_lock(s)) return snd_busy(s);
   plausible = snd_plausible(s, p, now_ms);
   if (plausible && p->plain) {
     edge = later(s->edge, p->acked + ((__u32)p->window << (s->scale & 15)));
@@ -509,7 +521,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   refresh = s->confirmed && s->have_ts;
   hold = plausible && p->plain && s->state != MR_SND_CLOSED && after(p->acked, sent);
   if (hold) s->counters[MR_C_ACK_HELD]++;
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   if (!plausible) {
     count(s->counters, MR_C_ACK_IMPLAUSIBLE, 1);
     return TC_ACT_OK;

@@ -85,6 +85,7 @@ enum mr_counter {
   MR_C_DSACK_STRIPPED,
   MR_C_ABORTED,           /* FIN or RST of D_{j-1} behind what D_j has, sent as RST where D_j is */
   MR_C_WINDOW_LOWERED,    /* windows lowered to what the slowest replica can take */
+  MR_C_BUSY,              /* frames dropped as another processor did not let go of their flow */
   MR_C_FELL_BACK,         /* flows that gave up; their entry has the reason */
   MR_COUNTERS
 };
@@ -107,7 +108,7 @@ enum mr_rcv_state { MR_RCV_NEW, MR_RCV_STARTED, MR_RCV_OUT_OF_STEP, MR_RCV_IN_ST
 /* D_{j-1}'s side of a connection to D_j. The agent makes the entry when the connection is announced, before its first
  * segment or in mid-stream: all zero but `response_at`. From then on only the programs write to it. */
 struct mr_snd {
-  struct bpf_spin_lock lock;
+  __u32 lock; /* lock.h */
   __u32 response_at; /* octets from D_j before its set-up response: 0, or those of a SASL handshake */
   __u8 state, reason;
   __u8 have_zero; /* 1: known; 2: never to be known, as it was announced too late and not written down */

@@ -23,6 +23,7 @@
 #ifndef MR_WINDOW_H
 #define MR_WINDOW_H
 
+#include "lock.h"
 #include "maps.h"
 #include "parse.h"
 #include "plausible.h"
@@ -60,10 +61,9 @@ checked_once int all_is_sent(struct __sk_buff *skb, struct packet *p) {
 static always_inline __u16 coupled_window(struct __sk_buff *skb, struct mr_rcv *r, struct packet *p) {
   struct mr_key next = r->next;
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &next);
-  if (!s) return p->window;
+  if (!s || !snd_lock(s)) return p->window;
   __u32 come = p->acked - r->zero, beyond, edge, part;
   int known, wanting, part_seen;
-  bpf_spin_lock(&s->lock);
   known = couples(s, r->seen_ns);
   wanting = lacks(s, s->zero + come, r->seen_ns);
   beyond = s->zero + come - s->acked;
@@ -71,7 +71,7 @@ static always_inline __u16 coupled_window(struct __sk_buff *skb, struct mr_rcv *
   part_seen = wanting && !before(s->acked, s->sent) && (__s32)beyond > (__s32)part;
   edge = s->edge - s->acked;
   if (s->state == MR_SND_RECOVERY) edge = earlier(edge, MR_RECOVERY_AHEAD);
-  bpf_spin_unlock(&s->lock);
+  snd_unlock(s);
   if (!known) return p->window;
   if (part_seen && all_is_sent(skb, p)) s->part = part = beyond;
   if (wanting) edge = later(edge, 2 * part);

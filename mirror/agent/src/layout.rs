@@ -88,6 +88,7 @@ pub enum Counter {
     DsackStripped,
     Aborted,
     WindowLowered,
+    Busy,
     FellBack,
 }
 

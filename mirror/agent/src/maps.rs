@@ -18,7 +18,7 @@ pub const NAMES: [&str; 8] = [
     "mr_looked",
 ];
 
-/// Has the kernel copy an entry under its spin lock.
+/// Has the kernel copy an entry under its spin lock, where it has one.
 const BPF_F_LOCK: u64 = 4;
 /// Never over an entry that is there.
 const BPF_NOEXIST: u64 = 1;
@@ -95,7 +95,7 @@ impl Maps {
     /// # Errors
     /// The kernel refuses.
     pub fn snd(&self) -> Result<Vec<(Key, Snd)>, MapsError> {
-        all(&self.snd).map_err(of("mr_snd_flows"))
+        all(&self.snd, 0).map_err(of("mr_snd_flows"))
     }
 
     /// Connections from the previous replica or the client.
@@ -103,7 +103,7 @@ impl Maps {
     /// # Errors
     /// The kernel refuses.
     pub fn rcv(&self) -> Result<Vec<(Key, Rcv)>, MapsError> {
-        all(&self.rcv).map_err(of("mr_rcv_flows"))
+        all(&self.rcv, BPF_F_LOCK).map_err(of("mr_rcv_flows"))
     }
 
     /// One of those.
@@ -205,12 +205,12 @@ impl Maps {
     }
 }
 
-fn all<V: aya::Pod>(map: &HashMap<MapData, Key, V>) -> Result<Vec<(Key, V)>, MapError> {
+fn all<V: aya::Pod>(map: &HashMap<MapData, Key, V>, flags: u64) -> Result<Vec<(Key, V)>, MapError> {
     let mut entries = Vec::new();
     // The keys first: a list that is walked while entries go begins anew.
     let keys: Vec<Key> = map.keys().collect::<Result<_, _>>()?;
     for key in keys {
-        if let Some(value) = found(map.get(&key, BPF_F_LOCK))? {
+        if let Some(value) = found(map.get(&key, flags))? {
             entries.push((key, value));
         }
     }

@@ -28,6 +28,7 @@ pub const COUNTER: [&str; COUNTERS] = [
     "dsack_stripped",
     "aborted",
     "window_lowered",
+    "busy",
     "fell_back",
 ];
 

@@ -9,6 +9,7 @@ mod coupled;
 mod holes;
 mod packets;
 mod pool;
+mod processors;
 mod ranges;
 mod receive;
 mod retransmit;
