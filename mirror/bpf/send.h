@@ -66,12 +66,13 @@ static always_inline int snd_doubt(struct mr_snd *s, __u8 reason) {
   return news;
 }
 
-/* Where the lock is not to be had the doubt comes again, with the next such segment. */
-static always_inline void snd_fall(struct mr_snd *s, __u8 reason) {
-  if (!snd_lock(s)) return;
+/* 0: the lock is not to be had. */
+static always_inline int snd_fall(struct mr_snd *s, __u8 reason) {
+  if (!snd_lock(s)) return 0;
   int news = snd_doubt(s, reason);
   snd_unlock(s);
   if (news) count_fallback(s->counters, reason);
+  return 1;
 }
 
 /* At the first segment that is seen, from a socket that is at rest: sent is all before `snd_nxt`, which doesn't count this
@@ -261,8 +262,10 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (s->state == MR_SND_NEW) snd_ask(skb, p);
   if (s->state == MR_SND_NEW) return snd_busy(s);
   if (parse_rest(skb, p)) return TC_ACT_OK;
-  if (!p->plain || p->flags & TCP_URG) snd_fall(s, p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS);
-  if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) snd_fall(s, MR_WHY_REACH);
+  __u8 doubt = 0;
+  if (!p->plain || p->flags & TCP_URG) doubt = p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS;
+  if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) doubt = MR_WHY_REACH;
+  if (doubt && !snd_fall(s, doubt)) return snd_busy(s);
   if (p->flags & (TCP_RST | TCP_FIN)) {
     int end = snd_end(skb, p, s);
     if (end != SND_GOES_ON) return end;
