@@ -58,10 +58,12 @@ static always_inline __u8 snd_next(__u8 state, enum snd_event event, int in_step
   return state;
 }
 
-/* Under the flow's lock; whether it is news, to be counted. */
+/* Under the flow's lock; whether it is news, to be counted. The agent reads without it: whoever sees the state finds the
+ * reason there. */
 static always_inline int snd_doubt(struct mr_snd *s, __u8 reason) {
   int news = s->state != MR_SND_FALLEN && s->state != MR_SND_CLOSED;
   if (news) s->reason = reason;
+  asm volatile("" ::: "memory");
   s->state = snd_next(s->state, SND_DOUBT, 0);
   return news;
 }

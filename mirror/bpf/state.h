@@ -137,7 +137,7 @@ struct mr_snd {
   __u32 told;       /* up to here our stack was told again of what D_j holds */
   __u32 moved_ms;   /* when D_j's ACK or its window's edge last went on, in 2^20 ns */
   __u32 part;       /* the most that came of a packet of HDFS while D_j lacked it; 0: none was seen */
-  __u32 owed_ms;   /* since when an ACK waits that went on no segment, in 2^20 ns; 0: none does */
+  __u32 owed_ms;    /* since when an ACK waits that went on no segment, in 2^20 ns; 0: none does */
   __u32 pad;
   __u64 seen_ns;   /* when a segment was last seen; the agent's collection of garbage goes by it */
   __u64 seen_tick; /* of the kernel's, at `seen_ns` */

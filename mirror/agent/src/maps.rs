@@ -18,7 +18,7 @@ pub const NAMES: [&str; 8] = [
     "mr_looked",
 ];
 
-/// Has the kernel copy an entry under its spin lock, where it has one.
+/// Has the kernel copy an entry under its spin lock: those of `mr_rcv_flows` have one, and the stream's start is read there.
 const BPF_F_LOCK: u64 = 4;
 /// Never over an entry that is there.
 const BPF_NOEXIST: u64 = 1;

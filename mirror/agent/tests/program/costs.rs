@@ -105,6 +105,19 @@ fn virtually(bench: Bench, early: bool) -> (Bench, u64) {
     (s.bench, ns)
 }
 
+/// Whose entry another processor holds: dropped after so long.
+fn busy(bench: Bench) -> (Bench, u64) {
+    let mut s: Sender = confirmed(bench, false, wide());
+    let held = Snd {
+        lock: 1,
+        ..s.flow()
+    };
+    s.bench.set_snd(s.key, held);
+    let data = s.data(0, DATA).frame();
+    let ns = median(&mut s.bench, Hook::Egress, |_| data.clone());
+    (s.bench, ns)
+}
+
 /// To the client, by the window of the next replica.
 fn coupled_acks(mut bench: Bench) -> (Bench, u64) {
     let (client, here) = ends(false);
@@ -207,6 +220,9 @@ fn costs() {
         sum += ns;
     }
     say("ns_per_segment", sum / count);
+    let ns;
+    (bench, ns) = busy(bench);
+    say("busy_ns", ns);
     for (name, hook, port) in [
         ("data_port_in", Hook::Ingress, 50_099),
         ("data_port_out", Hook::Egress, 50_099),
