@@ -1,5 +1,6 @@
 """The suite's stages side by side: their order, their output, their end."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,21 @@ def test_an_interrupted_suite_lets_its_stages_end_what_they_started(tmp_path):
     while Path(f"/proc/{pid.read_text().strip()}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+
+
+def test_tests_that_are_told_to_end_end_what_they_started(tmp_path):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_waits.py").write_text(
+        "import pathlib, time\nimport pytest\nhere = pathlib.Path(__file__).parent\n"
+        "@pytest.fixture\ndef started():\n    yield\n    (here / 'ended').touch()\n"
+        "def test_waits(started):\n    (here / 'up').touch()\n    time.sleep(300)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    wait_until("the test", (tmp_path / "up").exists, 60)
+    process.send_signal(signal.SIGTERM)
+    assert "KeyboardInterrupt" in process.communicate(timeout=60)[0]
+    assert (tmp_path / "ended").exists()
 
 
 def test_every_stage_comes_after_those_it_needs():
