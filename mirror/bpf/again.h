@@ -17,7 +17,7 @@
  * again, and that goes really. */
 static always_inline void snd_again(const struct mr_key *key, __u32 zero, __u32 from, __u32 to, __u32 now_ms) {
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, key);
-  if (!s || !snd_lock(s)) return;
+  if (!s || !flow_lock(&s->lock)) return;
   from = later(s->zero + (from - zero), s->acked);
   to = earlier(s->zero + (to - zero), s->acked + MR_REACH);
   if (s->have_zero == 1 && s->in_step && after(to, from)) {
@@ -27,7 +27,7 @@ static always_inline void snd_again(const struct mr_key *key, __u32 zero, __u32 
     if (!more) s->again_ms = now_ms;
     s->have_again = 1;
   }
-  snd_unlock(s);
+  flow_unlock(&s->lock);
 }
 
 /* Octets of the writer's came, in a segment of its own or in a copy. Numbers that only a stranger can have made are

@@ -84,7 +84,7 @@ static always_inline void count_in_all(__u32 counter, __u64 n) {
   if (total) *total += n;
 }
 
-/* Never under a flow's lock: helpers are not allowed there. What is counted under it, without an atomic operation, is
+/* Not under a flow's lock, which is held for as little as can be. What is counted under it, without an atomic operation, is
  * counted nowhere else, and in the sums once the lock is given up. */
 static always_inline void count(__u64 *counters, __u32 counter, __u64 n) {
   __sync_fetch_and_add(&counters[counter], n);

@@ -5,6 +5,7 @@
 
 #include "again.h"
 #include "checksum.h"
+#include "lock.h"
 #include "maps.h"
 #include "socket.h"
 #include "start.h"
@@ -38,13 +39,20 @@ static always_inline __u8 rcv_next(__u8 state, enum rcv_event event) {
   return state;
 }
 
+/* The agent reads without the lock: whoever sees a state finds what belongs to it. */
+static always_inline void rcv_enter(struct mr_rcv *r, enum rcv_event event) {
+  asm volatile("" ::: "memory");
+  r->state = rcv_next(r->state, event);
+}
+
+/* Where the lock is not to be had, the next segment tells of the same doubt. */
 static always_inline void rcv_fall(struct mr_rcv *r, __u8 reason) {
   int news;
-  bpf_spin_lock(&r->lock);
+  if (!flow_lock(&r->lock)) return;
   news = r->state != MR_RCV_FALLEN;
   if (news) r->reason = reason;
-  r->state = rcv_next(r->state, RCV_DOUBT);
-  bpf_spin_unlock(&r->lock);
+  rcv_enter(r, RCV_DOUBT);
+  flow_unlock(&r->lock);
   if (news) count_fallback(r->counters, reason);
 }
 
@@ -60,13 +68,13 @@ static always_inline void rcv_start(struct mr_rcv *r, const struct mr_key *key, 
     rcv_fall(r, MR_WHY_LATE);
     return;
   }
-  bpf_spin_lock(&r->lock);
+  if (!flow_lock(&r->lock)) return;
   if (r->state == MR_RCV_NEW) {
     r->zero = zero;
     r->scale = live->rcv_scale & 15;
-    r->state = rcv_next(r->state, RCV_RESPONSE);
+    rcv_enter(r, RCV_RESPONSE);
   }
-  bpf_spin_unlock(&r->lock);
+  flow_unlock(&r->lock);
 }
 
 /* D_j to D_{j-1}, or D_1 to the client: the start of the stream is read, the step bit and the window are set. */
@@ -89,9 +97,9 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
   __u16 window = coupled ? coupled_window(skb, r, p) : p->window;
   if (r->have_mirrored && after(p->acked, r->mirrored)) {
-    bpf_spin_lock(&r->lock);
+    if (!flow_lock(&r->lock)) return flow_busy(r->counters);
     if (after(p->acked, r->mirrored)) r->have_mirrored = 0;
-    bpf_spin_unlock(&r->lock);
+    flow_unlock(&r->lock);
   }
   int step = r->state == MR_RCV_IN_STEP && r->ready && r->have_mirrored;
   if (!step && window == p->window) return TC_ACT_OK;
@@ -117,10 +125,10 @@ static always_inline int rcv_armed(struct mr_rcv *r, const struct mr_key *key) {
   if (r->state != MR_RCV_STARTED) return 0;
   struct mr_head *head = bpf_map_lookup_elem(&mr_heads, key);
   if (!head) return 0;
-  bpf_spin_lock(&r->lock);
+  if (!flow_lock(&r->lock)) return 0;
   r->delta = r->zero - head->zero;
-  r->state = rcv_next(r->state, RCV_HEAD);
-  bpf_spin_unlock(&r->lock);
+  rcv_enter(r, RCV_HEAD);
+  flow_unlock(&r->lock);
   return 1;
 }
 
@@ -150,7 +158,7 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   }
   __u32 seq, end;
   int beyond, stale;
-  bpf_spin_lock(&r->lock);
+  if (!flow_lock(&r->lock)) return flow_busy(r->counters);
   seq = p->seq + r->delta;
   end = seq + p->length;
   beyond = after(end, live.rcv_edge);
@@ -164,7 +172,7 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
     r->counters[MR_C_MIRRORED]++;
     r->counters[MR_C_MIRRORED_BYTES] += p->length;
   }
-  bpf_spin_unlock(&r->lock);
+  flow_unlock(&r->lock);
   if (rcv_overtaken(r, seq, end)) rcv_again(r, &live, seq, end);
   if (stale) {
     count(r->counters, MR_C_MIRROR_STALE, 1);

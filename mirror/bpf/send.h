@@ -70,9 +70,9 @@ static always_inline int snd_doubt(struct mr_snd *s, __u8 reason) {
 
 /* 0: the lock is not to be had. */
 static always_inline int snd_fall(struct mr_snd *s, __u8 reason) {
-  if (!snd_lock(s)) return 0;
+  if (!flow_lock(&s->lock)) return 0;
   int news = snd_doubt(s, reason);
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   if (news) count_fallback(s->counters, reason);
   return 1;
 }
@@ -85,7 +85,7 @@ static always_inline void snd_begin(struct mr_snd *s, const struct mr_key *key, 
   __u8 have_zero = 0;
   if (live->bytes_received > s->response_at)
     have_zero = !s->response_at && start_known(key, live->rcv_first, &zero) ? 1 : 2;
-  if (!snd_lock(s)) return;
+  if (!flow_lock(&s->lock)) return;
   if (s->state == MR_SND_NEW) {
     if (!s->have_zero) {
       s->have_zero = have_zero;
@@ -101,20 +101,20 @@ static always_inline void snd_begin(struct mr_snd *s, const struct mr_key *key, 
     ranges_restart(s);
     s->state = snd_next(s->state, SND_SOCKET, 0);
   }
-  snd_unlock(s);
+  flow_unlock(&s->lock);
 }
 
 /* Segments were sent that were not seen, and ACKs may not have been: the socket knows what D_j has said, but for what D_j
  * holds by copies beyond what was sent. */
 static always_inline void snd_begin_anew(struct mr_snd *s, const struct live *live) {
-  if (!snd_lock(s)) return;
+  if (!flow_lock(&s->lock)) return;
   if (s->acked - live->snd_una > live->snd_wnd) {
     s->acked = live->snd_una;
     ranges_restart(s);
   }
   s->edge = live->snd_una + live->snd_wnd;
   s->confirmed = 0;
-  snd_unlock(s);
+  flow_unlock(&s->lock);
 }
 
 /* Asks the live socket, at the first segment and after a gap. Apart, as one stack has no room for it and all else. */
@@ -135,11 +135,6 @@ checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
   return 0;
 }
 
-static always_inline int snd_busy(struct mr_snd *s) {
-  count(s->counters, MR_C_BUSY, 1);
-  return TC_ACT_SHOT;
-}
-
 #define SND_GOES_ON (-1)
 
 /* An RST, or a FIN behind what D_j already has from the mirror, with data or without: D_j's stack would ignore either and
@@ -147,7 +142,7 @@ static always_inline int snd_busy(struct mr_snd *s) {
 static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct mr_snd *s) {
   __u32 end = p->seq + p->length, at;
   int early, rst = p->flags & TCP_RST;
-  if (!snd_lock(s)) return snd_busy(s);
+  if (!flow_lock(&s->lock)) return flow_busy(s->counters);
   early = s->state != MR_SND_NEW && s->reason != MR_WHY_NO_SOCKET && after(rst ? s->acked : s->heard, end);
   at = s->acked;
   if (rst || early) {
@@ -157,7 +152,7 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
     s->have_fin = 1;
   }
   if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
   count(s->counters, MR_C_ABORTED, 1);
   if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK), 0)) return TC_ACT_STOLEN;
@@ -262,12 +257,12 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & TCP_SYN) return TC_ACT_OK;
   seen(&s->seen_ns, &s->seen_tick);
   if (s->state == MR_SND_NEW) snd_ask(skb, p);
-  if (s->state == MR_SND_NEW) return snd_busy(s);
+  if (s->state == MR_SND_NEW) return flow_busy(s->counters);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   __u8 doubt = 0;
   if (!p->plain || p->flags & TCP_URG) doubt = p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS;
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) doubt = MR_WHY_REACH;
-  if (doubt && !snd_fall(s, doubt)) return snd_busy(s);
+  if (doubt && !snd_fall(s, doubt)) return flow_busy(s->counters);
   if (p->flags & (TCP_RST | TCP_FIN)) {
     int end = snd_end(skb, p, s);
     if (end != SND_GOES_ON) return end;
@@ -277,7 +272,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   enum snd_verdict verdict = SND_REAL;
   struct release release = {};
   int keep = 0, tell, note, doubted = 0;
-  if (!snd_lock(s)) return snd_busy(s);
+  if (!flow_lock(&s->lock)) return flow_busy(s->counters);
   if (p->has_ts) {
     s->our_ts = p->their_ts;
     s->have_ts = 1;
@@ -314,7 +309,7 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
     s->counters[MR_C_VIRTUAL]++;
     s->counters[MR_C_VIRTUAL_BYTES] += p->length;
   }
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   if (!p->length) return TC_ACT_OK;
 
   switch (verdict) {
@@ -374,12 +369,12 @@ static always_inline void snd_start(struct __sk_buff *skb, const struct packet *
   if (look_up(skb, &p->key, p->v6, &live)) return;
   if (live.bytes_received < s->response_at || (live.bytes_received == s->response_at && p->seq != live.rcv_nxt)) return;
   if (live.bytes_received > s->response_at && s->state == MR_SND_NEW) return; /* as `snd_begin` will find it */
-  if (!snd_lock(s)) return;
+  if (!flow_lock(&s->lock)) return;
   if (!s->have_zero) {
     s->have_zero = live.bytes_received == s->response_at ? 1 : 2;
     s->zero = p->acked;
   }
-  snd_unlock(s);
+  flow_unlock(&s->lock);
 }
 
 /* Whether D_j can have sent this: as the stack would judge, had it sent what it sent virtually. Else a stranger who
@@ -448,7 +443,7 @@ checked_once int snd_hear(struct packet *p) {
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s || !snd_lock(s)) return 0; /* the next one tells of them again */
+  if (!s || !flow_lock(&s->lock)) return 0; /* the next one tells of them again */
   __u32 far = s->heard, limit = s->acked + MR_REACH;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
     __u32 r = earlier(sack_edge(p, 2 * i + 1), limit);
@@ -459,7 +454,7 @@ checked_once int snd_hear(struct packet *p) {
     __u32 l = sack_edge(p, 2 * i), r = earlier(sack_edge(p, 2 * i + 1), limit);
     if (i < p->blocks && after(l, s->acked) && after(r, l)) ranges_hold(s, l, r);
   }
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   return 0;
 }
 
@@ -474,9 +469,9 @@ checked_once int snd_recall(struct packet *p, __u32 sent) {
   struct mr_key key;
   reverse(&p->key, &key);
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s || !snd_lock(s)) return 0;
+  if (!s || !flow_lock(&s->lock)) return 0;
   __u32 range = ranges_next(s, sent);
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   return range;
 }
 
@@ -497,7 +492,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   __be32 ts = 0;
   __u8 scale, refresh;
   int plausible, hold = 0;
-  if (!snd_lock(s)) return snd_busy(s);
+  if (!flow_lock(&s->lock)) return flow_busy(s->counters);
   plausible = snd_plausible(s, p, now_ms);
   if (plausible && p->plain) {
     edge = later(s->edge, p->acked + ((__u32)p->window << (s->scale & 15)));
@@ -526,7 +521,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   refresh = s->confirmed && s->have_ts;
   hold = plausible && p->plain && s->state != MR_SND_CLOSED && after(p->acked, sent);
   if (hold) s->counters[MR_C_ACK_HELD]++;
-  snd_unlock(s);
+  flow_unlock(&s->lock);
   if (!plausible) {
     count(s->counters, MR_C_ACK_IMPLAUSIBLE, 1);
     return TC_ACT_OK;

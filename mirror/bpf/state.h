@@ -152,7 +152,7 @@ struct mr_snd {
 
 /* D_j's side of a connection from D_{j-1}, and D_1's of the client's. Made by the agent, as above. */
 struct mr_rcv {
-  struct bpf_spin_lock lock;
+  __u32 lock; /* lock.h */
   __u32 response_at; /* octets to D_{j-1} before the set-up response */
   __u8 state, reason;
   __u8 have_mirrored;

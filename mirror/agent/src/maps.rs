@@ -18,8 +18,6 @@ pub const NAMES: [&str; 8] = [
     "mr_looked",
 ];
 
-/// Has the kernel copy an entry under its spin lock: those of `mr_rcv_flows` have one, and the stream's start is read there.
-const BPF_F_LOCK: u64 = 4;
 /// Never over an entry that is there.
 const BPF_NOEXIST: u64 = 1;
 
@@ -95,7 +93,7 @@ impl Maps {
     /// # Errors
     /// The kernel refuses.
     pub fn snd(&self) -> Result<Vec<(Key, Snd)>, MapsError> {
-        all(&self.snd, 0).map_err(of("mr_snd_flows"))
+        all(&self.snd, |key| self.snd.get(key, 0)).map_err(of("mr_snd_flows"))
     }
 
     /// Connections from the previous replica or the client.
@@ -103,7 +101,7 @@ impl Maps {
     /// # Errors
     /// The kernel refuses.
     pub fn rcv(&self) -> Result<Vec<(Key, Rcv)>, MapsError> {
-        all(&self.rcv, BPF_F_LOCK).map_err(of("mr_rcv_flows"))
+        all(&self.rcv, |key| self.settled(key)).map_err(of("mr_rcv_flows"))
     }
 
     /// One of those.
@@ -111,7 +109,15 @@ impl Maps {
     /// # Errors
     /// The kernel refuses.
     pub fn rcv_of(&self, key: &Key) -> Result<Option<Rcv>, MapsError> {
-        found(self.rcv.get(key, BPF_F_LOCK)).map_err(of("mr_rcv_flows"))
+        found(self.settled(key)).map_err(of("mr_rcv_flows"))
+    }
+
+    /// What belongs to a state is there before the state is: who has seen it finds that at a second look.
+    fn settled(&self, key: &Key) -> Result<Rcv, MapError> {
+        match self.rcv.get(key, 0)? {
+            rcv if rcv.has_start() => self.rcv.get(key, 0),
+            rcv => Ok(rcv),
+        }
     }
 
     /// Starts of streams.
@@ -205,12 +211,15 @@ impl Maps {
     }
 }
 
-fn all<V: aya::Pod>(map: &HashMap<MapData, Key, V>, flags: u64) -> Result<Vec<(Key, V)>, MapError> {
+fn all<V: aya::Pod>(
+    map: &HashMap<MapData, Key, V>,
+    look: impl Fn(&Key) -> Result<V, MapError>,
+) -> Result<Vec<(Key, V)>, MapError> {
     let mut entries = Vec::new();
     // The keys first: a list that is walked while entries go begins anew.
     let keys: Vec<Key> = map.keys().collect::<Result<_, _>>()?;
     for key in keys {
-        if let Some(value) = found(map.get(&key, flags))? {
+        if let Some(value) = found(look(&key))? {
             entries.push((key, value));
         }
     }

@@ -55,29 +55,20 @@ fn say(name: &str, ns: u64) {
     println!(r#"{{"name": "mirror.bpf.{name}", "value": {ns}}}"#);
 }
 
-fn wide() -> Numbers {
-    Numbers {
-        snd_wnd: 32 << 20,
-        rcv_wnd: 32 << 20,
-        scales: (12, 12),
-        ..Numbers::default()
-    }
-}
-
 /// Where frame `n` begins in the stream.
 fn at(n: u32) -> u32 {
     n * DATA as u32
 }
 
 fn copies(bench: Bench) -> (Bench, u64) {
-    let mut r = receiver(bench, false, wide());
+    let mut r = receiver(bench, false, Numbers::wide());
     let copies: Vec<_> = (0..RUNS).map(|n| r.copy(at(n), DATA).frame()).collect();
     let ns = median(&mut r.bench, Hook::Ingress, |n| copies[n as usize].clone());
     (r.bench, ns)
 }
 
 fn acks_with_the_step_bit(bench: Bench) -> (Bench, u64) {
-    let mut r: Receiver = receiver(bench, false, wide());
+    let mut r: Receiver = receiver(bench, false, Numbers::wide());
     let copy = r.copy(16 << 20, DATA);
     r.bench.in_segment(&copy);
     let acks: Vec<_> = (0..RUNS)
@@ -88,7 +79,7 @@ fn acks_with_the_step_bit(bench: Bench) -> (Bench, u64) {
 }
 
 fn held_acks(bench: Bench) -> (Bench, u64) {
-    let mut s = confirmed(bench, false, wide());
+    let mut s = confirmed(bench, false, Numbers::wide());
     let acks: Vec<_> = (0..RUNS).map(|n| s.ack(at(n + 1)).step().frame()).collect();
     let ns = median(&mut s.bench, Hook::Ingress, |n| acks[n as usize].clone());
     (s.bench, ns)
@@ -96,7 +87,7 @@ fn held_acks(bench: Bench) -> (Bench, u64) {
 
 /// Segments that are not sent: D_j has acknowledged them already if `early`.
 fn virtually(bench: Bench, early: bool) -> (Bench, u64) {
-    let mut s: Sender = confirmed(bench, false, wide());
+    let mut s: Sender = confirmed(bench, false, Numbers::wide());
     if early {
         s.hear(s.ack(at(RUNS)).step());
     }
@@ -107,7 +98,7 @@ fn virtually(bench: Bench, early: bool) -> (Bench, u64) {
 
 /// Whose entry another processor holds: dropped after so long.
 fn busy(bench: Bench) -> (Bench, u64) {
-    let mut s: Sender = confirmed(bench, false, wide());
+    let mut s: Sender = confirmed(bench, false, Numbers::wide());
     let held = Snd {
         lock: 1,
         ..s.flow()
@@ -121,7 +112,7 @@ fn busy(bench: Bench) -> (Bench, u64) {
 /// To the client, by the window of the next replica.
 fn coupled_acks(mut bench: Bench) -> (Bench, u64) {
     let (client, here) = ends(false);
-    let _socket = established(here, client, wide()).expect("a socket under repair");
+    let _socket = established(here, client, Numbers::wide()).expect("a socket under repair");
     let (mut from, mut to) = ends(false);
     from.set_port(41_000);
     to.set_port(50_020);
@@ -154,7 +145,7 @@ fn coupled_acks(mut bench: Bench) -> (Bench, u64) {
 
 /// The client's own segments at D_1.
 fn first_replicas_data(bench: Bench) -> (Bench, u64) {
-    let mut r = receiver(bench, false, wide());
+    let mut r = receiver(bench, false, Numbers::wide());
     let flow = Rcv {
         ready: 0,
         ..r.bench.rcv(r.key)
@@ -176,8 +167,8 @@ fn unannounced(mut bench: Bench, hook: Hook, port: u16) -> (Bench, u64) {
     let (client, mut here) = ends(false);
     here.set_port(50_099);
     let socket = match hook {
-        Hook::Ingress => established(client, here, wide()),
-        Hook::Egress | Hook::Passed => established(here, client, wide()),
+        Hook::Ingress => established(client, here, Numbers::wide()),
+        Hook::Egress | Hook::Passed => established(here, client, Numbers::wide()),
     };
     let _socket = socket.expect("a socket under repair");
     let data = |n| {

@@ -1,18 +1,21 @@
 //! Two processors at the entry of one connection.
 
-use std::thread;
+use std::{sync::Barrier, thread};
 
-use aya::programs::SchedClassifier;
-use trunkline_mirror::layout::{Counter, Snd, SndState};
+use aya::programs::{SchedClassifier, TestRun as _, TestRunOptions};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use trunkline_mirror::layout::{Counter, Rcv, RcvState, Snd, SndState};
 
 use crate::{
     bench::{OK, SHOT, run},
     bench_or_skip,
+    receive::{ZERO, receiver},
     sender::confirmed,
     sockets::Numbers,
 };
 
-const ACKS: u32 = 40_000;
+const FRAMES: u32 = 40_000;
+const RUNS: u32 = 200_000;
 const DATA: u32 = 100;
 
 /// The same program, for another thread.
@@ -41,22 +44,70 @@ fn pass<'a>(program: &SchedClassifier, frames: impl Iterator<Item = &'a Vec<u8>>
     dropped
 }
 
+/// What each of two processors does of `work` at once; by turns where there is one alone.
+fn by_two<T: Send>(
+    program: &SchedClassifier,
+    work: impl Fn(SchedClassifier, usize) -> T + Sync,
+) -> [T; 2] {
+    let all = sched_getaffinity(None).expect("processors");
+    let processors: Vec<_> = (0..CpuSet::MAX_CPU)
+        .filter(|cpu| all.is_set(*cpu))
+        .collect();
+    let (work, begin) = (&work, &Barrier::new(2));
+    let one = |number: usize| {
+        let (program, processor) = (again(program), processors[number % processors.len()]);
+        move || {
+            let mut own = CpuSet::new();
+            own.set(processor);
+            sched_setaffinity(None, &own).expect("a processor");
+            begin.wait();
+            work(program, number)
+        }
+    };
+    thread::scope(|scope| {
+        [0, 1]
+            .map(|number| scope.spawn(one(number)))
+            .map(|thread| thread.join().expect("a processor's work"))
+    })
+}
+
 /// What is counted under the lock is counted by plain additions: where two were under it at once, some are lost.
 #[test]
 fn one_at_a_time_is_at_an_entry() {
     let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
-    let acks: Vec<_> = (1..=ACKS).map(|n| s.ack(n * DATA).step().frame()).collect();
+    let acks: Vec<_> = (1..=FRAMES)
+        .map(|n| s.ack(n * DATA).step().frame())
+        .collect();
     let program = s.bench.program.ingress().expect("ingress");
-    let (one, other) = (again(program), again(program));
-    let dropped = thread::scope(|scope| {
-        let odd = scope.spawn(|| pass(&one, acks.iter().step_by(2)));
-        pass(&other, acks.iter().skip(1).step_by(2)) + odd.join().expect("the other half")
+    let dropped = by_two(program, |program, number| {
+        pass(&program, acks.iter().skip(number).step_by(2))
     });
     let flow = s.flow();
     assert_eq!((flow.lock, flow.state), (0, SndState::Virtual as u8));
-    assert_eq!(flow.acked, s.number(ACKS * DATA));
-    assert_eq!(s.counted(Counter::AckHeld), u64::from(ACKS));
-    assert_eq!(s.counted(Counter::Busy), dropped);
+    assert_eq!(flow.acked, s.number(FRAMES * DATA));
+    assert_eq!(s.counted(Counter::AckHeld), u64::from(FRAMES));
+    assert_eq!(s.counted(Counter::Busy), dropped[0] + dropped[1]);
+}
+
+/// Of copies likewise: one whose number stays as it is, which the kernel runs again and again.
+#[test]
+fn one_copy_at_a_time_is_at_an_entry() {
+    let mut r = receiver(bench_or_skip!(), false, Numbers::wide());
+    r.bench.set_head(r.key, ZERO);
+    let copy = r.we_get(ZERO, 1_000).frame();
+    by_two(r.bench.program.ingress().expect("ingress"), |program, _| {
+        let options = TestRunOptions {
+            data_in: Some(&copy),
+            repeat: RUNS,
+            ..TestRunOptions::new()
+        };
+        program.test_run(options).expect("BPF_PROG_TEST_RUN");
+    });
+    let flow = r.bench.rcv(r.key);
+    assert_eq!((flow.lock, flow.state), (0, RcvState::InStep as u8));
+    assert_eq!(flow.mirrored, ZERO + 1_000);
+    let [copies, busy] = [Counter::Mirrored, Counter::Busy].map(|c| flow.counters[c as usize]);
+    assert_eq!(copies + busy, 2 * u64::from(RUNS));
 }
 
 /// A processor that was taken away with the lock: its host's others go on without the connection.
@@ -77,4 +128,27 @@ fn nobody_waits_for_a_lock_that_is_not_given_back() {
     s.bench.set_snd(s.key, Snd { lock: 0, ..flow });
     s.hear(ack);
     assert_eq!(s.flow().acked, s.number(1_000));
+}
+
+#[test]
+fn nor_does_a_copy() {
+    let mut r = receiver(bench_or_skip!(), false, Numbers::wide());
+    let copy = r.copy(0, 1_000);
+    assert_eq!(r.bench.in_segment(&copy).verdict, OK);
+    let held = Rcv {
+        lock: 1,
+        ..r.bench.rcv(r.key)
+    };
+    r.bench.set_rcv(r.key, held);
+    let next = r.copy(1_000, 1_000);
+    assert_eq!(r.bench.in_segment(&next).verdict, SHOT);
+    // An ACK of all that copies brought is to say so no longer.
+    let ack = r.we_send().ack(ZERO + 1_001);
+    assert_eq!(r.bench.out_segment(&ack).verdict, SHOT);
+    let flow = r.bench.rcv(r.key);
+    assert_eq!((flow.mirrored, flow.have_mirrored), (ZERO + 1_000, 1));
+    assert_eq!(flow.counters[Counter::Busy as usize], 2);
+    r.bench.set_rcv(r.key, Rcv { lock: 0, ..flow });
+    assert_eq!(r.bench.in_segment(&next).verdict, OK);
+    assert_eq!(r.bench.rcv(r.key).mirrored, ZERO + 2_000);
 }

@@ -56,10 +56,15 @@ fn unarmed(mut bench: Bench, v6: bool, numbers: Numbers) -> Receiver {
 impl Receiver {
     /// A mirrored copy of the client's octets from `at` of the block on.
     pub fn copy(&self, at: u32, octets: usize) -> Segment {
+        self.we_get(HEAD.wrapping_add(at), octets)
+    }
+
+    /// One that has this number.
+    pub fn we_get(&self, number: u32, octets: usize) -> Segment {
         let (up, down) = ends(self.v6);
         Segment::new(up, down)
             .marked()
-            .seq(HEAD.wrapping_add(at))
+            .seq(number)
             .ack(0xdddd_0000)
             .data(octets)
             .window(77)

@@ -37,6 +37,18 @@ impl Default for Numbers {
     }
 }
 
+impl Numbers {
+    /// Windows for many segments.
+    pub fn wide() -> Self {
+        Self {
+            snd_wnd: 32 << 20,
+            rcv_wnd: 32 << 20,
+            scales: (12, 12),
+            ..Self::default()
+        }
+    }
+}
+
 /// An established connection from `local` to `remote`, which needs not exist: the kernel's TCP_REPAIR makes it without a
 /// segment.
 pub fn established(local: SocketAddr, remote: SocketAddr, numbers: Numbers) -> io::Result<OwnedFd> {
