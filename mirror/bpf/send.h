@@ -438,12 +438,8 @@ checked_once int snd_clip(struct packet *p, struct header *fresh, __u32 sent, __
 
 /* Writes D_j's SACK blocks down, as far as there are bits; a DSACK tells nothing. Apart, as its loops are most of the
  * verifier's work. */
-checked_once int snd_hear(struct packet *p) {
-  if (!p) return 0;
-  struct mr_key key;
-  reverse(&p->key, &key);
-  struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s || !flow_lock(&s->lock)) return 0; /* the next one tells of them again */
+checked_once int snd_hear(struct packet *p, struct mr_snd *s) {
+  if (!p || !s || !flow_lock(&s->lock)) return 0; /* the next one tells of them again */
   __u32 far = s->heard, limit = s->acked + MR_REACH;
   for (__u32 i = 0; i < MR_BLOCKS; i++) {
     __u32 r = earlier(sack_edge(p, 2 * i + 1), limit);
@@ -461,15 +457,11 @@ checked_once int snd_hear(struct packet *p) {
 /* D_j tells of the latest first, and where it is ahead of us that lies beyond `sent`. What our stack has to know, so that
  * it says a lost segment again before its timer does, was told long ago, before it was sent: it hears of that again, of
  * one range with each such ACK, which is returned; 0: none. */
-checked_once int snd_recall(struct packet *p, __u32 sent) {
-  if (!p || !p->blocks) return 0;
+checked_once int snd_recall(struct packet *p, struct mr_snd *s, __u32 sent) {
+  if (!p || !s || !p->blocks) return 0;
   /* But what it tells first is that of which it was asked (`snd_ask_on`), or has twice. */
   int aside = p->blocks > 1 && (sack_edge(p, 1) - sack_edge(p, 0) == 1 || !after(sack_edge(p, 1), p->acked));
-  if (before(aside ? sack_edge(p, 2) : sack_edge(p, 0), sent)) return 0;
-  struct mr_key key;
-  reverse(&p->key, &key);
-  struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &key);
-  if (!s || !flow_lock(&s->lock)) return 0;
+  if (before(aside ? sack_edge(p, 2) : sack_edge(p, 0), sent) || !flow_lock(&s->lock)) return 0;
   __u32 range = ranges_next(s, sent);
   flow_unlock(&s->lock);
   return range;
@@ -530,7 +522,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
     snd_fall(s, MR_WHY_OPTIONS);
     return TC_ACT_OK;
   }
-  if (p->blocks) snd_hear(p);
+  if (p->blocks) snd_hear(p, s);
   if (s->state == MR_SND_CLOSED) return TC_ACT_OK;
 
   refresh = refresh && p->has_ts && p->echoed_ts != ts;
@@ -538,7 +530,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
   __be32 *tcp = fresh.tcp;
   __builtin_memcpy(tcp, p->tcp, sizeof fresh);
   lay_options(tcp, p, p->their_ts, refresh ? ts : p->echoed_ts);
-  int sack = p->blocks ? snd_clip(p, &fresh, sent, snd_recall(p, sent)) : 0;
+  int sack = p->blocks ? snd_clip(p, &fresh, sent, snd_recall(p, s, sent)) : 0;
   if (!hold && !sack && !refresh && !p->in_step) return TC_ACT_OK;
   __u16 window = p->window;
   if (hold) {
