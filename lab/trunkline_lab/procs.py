@@ -261,12 +261,16 @@ def wait_all(processes: Sequence[Process], timeout_s: float) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turns SIGTERM and SIGHUP into KeyboardInterrupt, so that `with` blocks end what they started."""
+    """Turns SIGTERM and SIGHUP into KeyboardInterrupt, so that `with` blocks end what they started.
+
+    A signal that is ignored stays so, as SIGHUP is below nohup.
+    """
 
     def interrupt(number: int, _frame: object) -> None:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     finally:

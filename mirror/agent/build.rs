@@ -6,7 +6,7 @@ use std::{env, path::PathBuf, process::Command};
 const SOURCE: &str = "../bpf";
 const PROGRAMS: [&str; 2] = ["mirror", "switch"];
 /// What says how maps and their entries are laid out, at hosts and at switches.
-const LAYOUT: &[&str] = &["state.h", "maps.h"];
+const LAYOUT: &[&str] = &["state.h", "maps.h", "lock.h"];
 const SWITCH_LAYOUT: &[&str] = &["switch.h"];
 
 fn main() {

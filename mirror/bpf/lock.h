@@ -10,17 +10,20 @@
 
 #include "maps.h"
 
-/* Each with a look at the clock, so that they take some 100 microseconds in all: an interrupt that comes to the processor
- * that has the lock is longer than as many tries alone. */
-#define MR_LOCK_TRIES 2048
+/* So long at most, which is longer than most interrupts of the processor that has it; and so many looks at the clock, as
+ * verifiers want an end. */
+#define MR_LOCK_NS 100000
+#define MR_LOCK_LOOKS 2048
 
 /* After a try in vain. Apart, as verifiers walk each turn of a loop. */
 checked_once int flow_wait(__u32 *lock) {
   if (!lock) return 0;
+  __u64 until = bpf_ktime_get_ns() + MR_LOCK_NS;
 #pragma clang loop unroll(disable)
-  for (int i = 0; i < MR_LOCK_TRIES; i++) {
-    bpf_ktime_get_ns();
-    if (!__sync_val_compare_and_swap(lock, 0, 1)) return 1;
+  for (int i = 0; i < MR_LOCK_LOOKS; i++) {
+    /* Who tries takes the cache line from who holds the lock, so it is looked at first. */
+    if (!*(volatile __u32 *)lock && !__sync_val_compare_and_swap(lock, 0, 1)) return 1;
+    if (bpf_ktime_get_ns() >= until) return 0;
   }
   return 0;
 }

@@ -117,19 +117,9 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   return TC_ACT_OK;
 }
 
-/* Once the start in the client's connection is known, numbers can be moved; and D_{j-1} must be ready for our ACKs, or it
- * would throw them away and send no more. */
-static always_inline int rcv_armed(struct mr_rcv *r, const struct mr_key *key) {
-  if (!r->ready) return 0;
-  if (r->state == MR_RCV_IN_STEP || r->state == MR_RCV_OUT_OF_STEP) return 1;
-  if (r->state != MR_RCV_STARTED) return 0;
-  struct mr_head *head = bpf_map_lookup_elem(&mr_heads, key);
-  if (!head) return 0;
-  if (!flow_lock(&r->lock)) return 0;
-  r->delta = r->zero - head->zero;
-  rcv_enter(r, RCV_HEAD);
-  flow_unlock(&r->lock);
-  return 1;
+/* The start in the client's connection is known, so that numbers can be moved. */
+static always_inline int rcv_armed(const struct mr_rcv *r) {
+  return r->state == MR_RCV_IN_STEP || r->state == MR_RCV_OUT_OF_STEP;
 }
 
 /* A marked segment: moved into the connection from D_{j-1}, or dropped. It brings octets and nothing else: ACK, window,
@@ -147,7 +137,10 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
     return TC_ACT_SHOT;
   }
   struct live live = {};
-  if (!rcv_armed(r, &key) || look_up(skb, &p->key, p->v6, &live)) {
+  struct mr_head *head = r->state == MR_RCV_STARTED ? bpf_map_lookup_elem(&mr_heads, &key) : 0;
+  /* D_{j-1} must be ready for our ACKs, or it would throw them away and send no more. */
+  int armed = r->ready && (head || rcv_armed(r));
+  if (!armed || look_up(skb, &p->key, p->v6, &live)) {
     count(r->counters, MR_C_MIRROR_UNARMED, 1);
     return TC_ACT_SHOT;
   }
@@ -159,20 +152,29 @@ checked_once int rcv_mirrored(struct __sk_buff *skb, struct packet *p) {
   __u32 seq, end;
   int beyond, stale;
   if (!flow_lock(&r->lock)) return flow_busy(r->counters);
+  if (head && r->state == MR_RCV_STARTED) {
+    r->delta = r->zero - head->zero;
+    rcv_enter(r, RCV_HEAD);
+  }
+  armed = rcv_armed(r); /* it may have fallen meanwhile, or be another flow's entry by now */
   seq = p->seq + r->delta;
   end = seq + p->length;
   beyond = after(end, live.rcv_edge);
   stale = !after(end, live.rcv_nxt);
-  if (!beyond && (!r->have_mirrored || after(end, r->mirrored))) {
+  if (armed && !beyond && (!r->have_mirrored || after(end, r->mirrored))) {
     r->mirrored = end;
     r->have_mirrored = 1;
   }
   r->state = rcv_next(r->state, beyond ? RCV_BEYOND : RCV_WITHIN);
-  if (!stale) {
+  if (armed && !stale) {
     r->counters[MR_C_MIRRORED]++;
     r->counters[MR_C_MIRRORED_BYTES] += p->length;
   }
   flow_unlock(&r->lock);
+  if (!armed) {
+    count(r->counters, MR_C_MIRROR_UNARMED, 1);
+    return TC_ACT_SHOT;
+  }
   if (rcv_overtaken(r, seq, end)) rcv_again(r, &live, seq, end);
   if (stale) {
     count(r->counters, MR_C_MIRROR_STALE, 1);

@@ -142,7 +142,9 @@ checked_once int snd_ask(struct __sk_buff *skb, struct packet *p) {
 static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct mr_snd *s) {
   __u32 end = p->seq + p->length, at;
   int early, rst = p->flags & TCP_RST;
-  if (!flow_lock(&s->lock)) return flow_busy(s->counters);
+  /* Nobody says an RST again. */
+  int had = flow_lock(&s->lock);
+  if (!had && !rst) return flow_busy(s->counters);
   early = s->state != MR_SND_NEW && s->reason != MR_WHY_NO_SOCKET && after(rst ? s->acked : s->heard, end);
   at = s->acked;
   if (rst || early) {
@@ -152,7 +154,7 @@ static always_inline int snd_end(struct __sk_buff *skb, struct packet *p, struct
     s->have_fin = 1;
   }
   if (rst || early || !p->length) s->sent = later(s->sent, end + 1); /* a FIN takes a number */
-  flow_unlock(&s->lock);
+  if (had) flow_unlock(&s->lock);
   if (!early) return rst || !p->length ? TC_ACT_OK : SND_GOES_ON;
   count(s->counters, MR_C_ABORTED, 1);
   if (snd_cut(skb, p, at, TCP_RST | (p->flags & TCP_ACK), 0)) return TC_ACT_STOLEN;
@@ -257,12 +259,12 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   if (p->flags & TCP_SYN) return TC_ACT_OK;
   seen(&s->seen_ns, &s->seen_tick);
   if (s->state == MR_SND_NEW) snd_ask(skb, p);
-  if (s->state == MR_SND_NEW) return flow_busy(s->counters);
+  if (s->state == MR_SND_NEW && !(p->flags & TCP_RST)) return flow_busy(s->counters);
   if (parse_rest(skb, p)) return TC_ACT_OK;
   __u8 doubt = 0;
   if (!p->plain || p->flags & TCP_URG) doubt = p->plain ? MR_WHY_URGENT : MR_WHY_OPTIONS;
   if (p->length > (MR_ASK_UNITS - 2) * MR_UNIT) doubt = MR_WHY_REACH;
-  if (doubt && !snd_fall(s, doubt)) return flow_busy(s->counters);
+  if (doubt && !snd_fall(s, doubt) && !(p->flags & TCP_RST)) return flow_busy(s->counters);
   if (p->flags & (TCP_RST | TCP_FIN)) {
     int end = snd_end(skb, p, s);
     if (end != SND_GOES_ON) return end;
@@ -272,7 +274,8 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   enum snd_verdict verdict = SND_REAL;
   struct release release = {};
   int keep = 0, tell, note, doubted = 0;
-  if (!flow_lock(&s->lock)) return flow_busy(s->counters);
+  /* An ACK alone goes unseen: our stack says none again, and the next one has its news. */
+  if (!flow_lock(&s->lock)) return p->length ? flow_busy(s->counters) : TC_ACT_OK;
   if (p->has_ts) {
     s->our_ts = p->their_ts;
     s->have_ts = 1;
@@ -363,18 +366,19 @@ checked_once int snd_egress(struct __sk_buff *skb, struct packet *p) {
   return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 }
 
-/* The stream's start, as D_j's set-up response acknowledges it: windows are coupled by it. */
-static always_inline void snd_start(struct __sk_buff *skb, const struct packet *p, struct mr_snd *s) {
+/* The stream's start, as D_j's set-up response acknowledges it: windows are coupled by it. 0: the lock is not to be had. */
+static always_inline int snd_start(struct __sk_buff *skb, const struct packet *p, struct mr_snd *s) {
   struct live live = {};
-  if (look_up(skb, &p->key, p->v6, &live)) return;
-  if (live.bytes_received < s->response_at || (live.bytes_received == s->response_at && p->seq != live.rcv_nxt)) return;
-  if (live.bytes_received > s->response_at && s->state == MR_SND_NEW) return; /* as `snd_begin` will find it */
-  if (!flow_lock(&s->lock)) return;
+  if (look_up(skb, &p->key, p->v6, &live)) return 1;
+  if (live.bytes_received < s->response_at || (live.bytes_received == s->response_at && p->seq != live.rcv_nxt)) return 1;
+  if (live.bytes_received > s->response_at && s->state == MR_SND_NEW) return 1; /* as `snd_begin` will find it */
+  if (!flow_lock(&s->lock)) return 0;
   if (!s->have_zero) {
     s->have_zero = live.bytes_received == s->response_at ? 1 : 2;
     s->zero = p->acked;
   }
   flow_unlock(&s->lock);
+  return 1;
 }
 
 /* Whether D_j can have sent this: as the stack would judge, had it sent what it sent virtually. Else a stranger who
@@ -477,7 +481,7 @@ checked_once int snd_ingress(struct __sk_buff *skb, struct packet *p) {
 
   if ((p->flags & (TCP_SYN | TCP_RST | TCP_ACK)) != TCP_ACK) return TC_ACT_OK;
   __u64 now = seen(&s->seen_ns, &s->seen_tick);
-  if (!s->have_zero && p->length) snd_start(skb, p, s);
+  if (!s->have_zero && p->length && !snd_start(skb, p, s)) return flow_busy(s->counters);
   if (s->state == MR_SND_NEW || s->reason == MR_WHY_NO_SOCKET) return TC_ACT_OK; /* what was sent is not known */
   if (parse_rest(skb, p)) return TC_ACT_OK;
   __u32 sent, edge, now_ms = ms_of(now);

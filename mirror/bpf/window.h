@@ -61,7 +61,9 @@ checked_once int all_is_sent(struct __sk_buff *skb, struct packet *p) {
 static always_inline __u16 coupled_window(struct __sk_buff *skb, struct mr_rcv *r, struct packet *p) {
   struct mr_key next = r->next;
   struct mr_snd *s = bpf_map_lookup_elem(&mr_snd_flows, &next);
-  if (!s || !flow_lock(&s->lock)) return p->window;
+  if (!s) return p->window;
+  /* Without the lock its words may be of two moments; a window that is not coupled at all would do more harm. */
+  int had = flow_lock(&s->lock);
   __u32 come = p->acked - r->zero, beyond, edge, part;
   int known, wanting, part_seen;
   known = couples(s, r->seen_ns);
@@ -71,7 +73,7 @@ static always_inline __u16 coupled_window(struct __sk_buff *skb, struct mr_rcv *
   part_seen = wanting && !before(s->acked, s->sent) && (__s32)beyond > (__s32)part;
   edge = s->edge - s->acked;
   if (s->state == MR_SND_RECOVERY) edge = earlier(edge, MR_RECOVERY_AHEAD);
-  flow_unlock(&s->lock);
+  if (had) flow_unlock(&s->lock);
   if (!known) return p->window;
   if (part_seen && all_is_sent(skb, p)) s->part = part = beyond;
   if (wanting) edge = later(edge, 2 * part);

@@ -112,12 +112,19 @@ impl Maps {
         found(self.settled(key)).map_err(of("mr_rcv_flows"))
     }
 
-    /// What belongs to a state is there before the state is: who has seen it finds that at a second look.
+    /// What belongs to a state is written before the state: who sees the same at two looks has both at the second.
     fn settled(&self, key: &Key) -> Result<Rcv, MapError> {
-        match self.rcv.get(key, 0)? {
-            rcv if rcv.has_start() => self.rcv.get(key, 0),
-            rcv => Ok(rcv),
+        let shown = |rcv: &Rcv| (rcv.has_start(), rcv.head().is_some());
+        let mut seen = self.rcv.get(key, 0)?;
+        // It goes from having none to having both, and back once at most: a third look is rare, a fourth not thinkable.
+        for _ in 0..3 {
+            let again = self.rcv.get(key, 0)?;
+            if shown(&again) == shown(&seen) {
+                return Ok(again);
+            }
+            seen = again;
         }
+        Ok(seen)
     }
 
     /// Starts of streams.

@@ -106,6 +106,18 @@ fn a_window_is_lowered_to_what_the_next_replica_can_take() {
     }
 }
 
+/// Its entry is read all the same.
+#[test]
+fn a_window_is_lowered_while_another_processor_has_the_next_replicas_lock() {
+    let mut bench = bench_or_skip!();
+    let held = Snd {
+        lock: 1,
+        ..next(80_000)
+    };
+    let (_up, _socket) = pair(&mut bench, false, held);
+    assert_eq!(advertised(&mut bench, false, 30_000, 60_000), 50_000);
+}
+
 /// Copies and retransmissions together are more than the next replica's link carries.
 #[test]
 fn while_a_replica_is_sent_what_it_lacks_the_client_does_not_run_away() {

@@ -9,6 +9,7 @@ use trunkline_mirror::layout::{Counter, Rcv, RcvState, Snd, SndState};
 use crate::{
     bench::{OK, SHOT, run},
     bench_or_skip,
+    packets::{RST, Segment},
     receive::{ZERO, receiver},
     sender::confirmed,
     sockets::Numbers,
@@ -128,6 +129,42 @@ fn nobody_waits_for_a_lock_that_is_not_given_back() {
     s.bench.set_snd(s.key, Snd { lock: 0, ..flow });
     s.hear(ack);
     assert_eq!(s.flow().acked, s.number(1_000));
+}
+
+/// Nobody would say it again: the socket that sent it is gone.
+#[test]
+fn an_rst_goes_without_the_lock() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    s.hear(s.ack(9_000).step());
+    let held = Snd {
+        lock: 1,
+        ..s.flow()
+    };
+    s.bench.set_snd(s.key, held);
+    let end = Segment {
+        partial: false,
+        ..s.data(0, 0).flags(RST)
+    };
+    let out = s.bench.out_segment(&end);
+    assert_eq!((out.verdict, out.seen().flags), (OK, RST));
+    assert_eq!(out.seen().seq, s.number(9_000));
+    let flow = s.flow();
+    assert_eq!((flow.state, flow.lock), (SndState::Closed as u8, 1));
+}
+
+/// Nor would our stack say an ACK again that took the place of a segment.
+#[test]
+fn an_ack_alone_goes_without_the_lock() {
+    let mut s = confirmed(bench_or_skip!(), false, Numbers::default());
+    let held = Snd {
+        lock: 1,
+        ..s.flow()
+    };
+    s.bench.set_snd(s.key, held);
+    let ack = s.data(0, 0).frame();
+    let out = s.bench.egress(&ack);
+    assert_eq!((out.verdict, out.frame), (OK, ack));
+    assert_eq!(s.counted(Counter::Busy), 0);
 }
 
 #[test]
