@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections import Counter
 
@@ -227,16 +226,17 @@ def test_hosts_tcp_is_tuned_and_uplinks_are_slowed():
 
 
 def test_what_compilers_take_is_told_by_threads(tmp_path):
-    def thread(tid: int, name: str, user: int, system: int) -> None:
+    def thread(tid: int, name: str, ran_ms: int) -> None:
         directory = tmp_path / "7" / "task" / str(tid)
         directory.mkdir(parents=True)
-        (directory / "stat").write_text(f"{tid} ({name}) S {'0 ' * 10}{user} {system} 0 0\n")
+        (directory / "comm").write_text(f"{name}\n")
+        (directory / "schedstat").write_text(f"{ran_ms}000000 12345 6\n")
 
-    thread(7, "java", 500, 500)
-    thread(8, "C2 CompilerThre", 30, 5)
-    thread(9, "C1 CompilerThre", 10, 5)
-    thread(10, "Data) Xceiver", 70, 5)
-    assert compilers.compilers_s(7, tmp_path) == pytest.approx(50 / os.sysconf("SC_CLK_TCK"))
+    thread(7, "java", 10_000)
+    thread(8, "C2 CompilerThre", 350)
+    thread(9, "C1 CompilerThre", 150)
+    thread(10, "Data) Xceiver", 750)
+    assert compilers.compilers_s(7, tmp_path) == pytest.approx(0.5)
     assert compilers.compilers_s(8, tmp_path) == 0
 
 

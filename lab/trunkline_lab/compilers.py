@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from .procs import Stage
 
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _NAMES = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters
 
 
@@ -22,14 +20,11 @@ def compilers_s(pid: int, proc: Path = Path("/proc")) -> float:
 
 def _compiler_s(thread: Path) -> float:
     try:
-        stat = (thread / "stat").read_text()
+        if not (thread / "comm").read_text().startswith(_NAMES):
+            return 0.0
+        return int((thread / "schedstat").read_text().split()[0]) / 1e9
     except OSError:
         return 0.0
-    before, _, after = stat.rpartition(")")
-    if not before.partition("(")[2].startswith(_NAMES):
-        return 0.0
-    fields = after.split()
-    return (int(fields[11]) + int(fields[12])) * _TICK_S
 
 
 def cpu_without_s(stage: Stage) -> dict[str, float]:

@@ -57,9 +57,13 @@ def tail(path: Path, lines: int = 20) -> str:
 
 
 def cpu_of(pid: int) -> float:
-    """User plus system CPU seconds of a living process so far, of all its threads and reaped children."""
+    """User plus system CPU seconds of a living process so far, of all its threads and reaped children.
+
+    Its own by its clock, in nanoseconds; its children's by ticks of 10 ms.
+    """
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(int(t) for t in fields[11:15]) / _TICKS_PER_S
+    clock = ~pid << 3 | 2  # as clock_getcpuclockid(3) makes it
+    return time.clock_gettime(clock) + sum(int(t) for t in fields[13:15]) / _TICKS_PER_S
 
 
 @dataclass
