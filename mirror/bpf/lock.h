@@ -4,7 +4,8 @@
  * agent only reads.
  *
  * Who holds it does so for some hundred instructions, but may lose its processor in them where that is a virtual one, or
- * the kernel real-time. Nobody waits for that: what could not be looked at is dropped, and said again by TCP. */
+ * the kernel real-time. Nobody waits for that: what could not be looked at is dropped, as TCP says it again. What it would not
+ * say again goes on. */
 #ifndef MR_LOCK_H
 #define MR_LOCK_H
 

@@ -96,8 +96,8 @@ checked_once int rcv_egress(struct __sk_buff *skb, struct packet *p) {
   }
   int coupled = r->have_next && r->state >= MR_RCV_STARTED && r->state != MR_RCV_FALLEN;
   __u16 window = coupled ? coupled_window(skb, r, p) : p->window;
-  if (r->have_mirrored && after(p->acked, r->mirrored)) {
-    if (!flow_lock(&r->lock)) return flow_busy(r->counters);
+  /* Without the lock the next ACK does it: one that says too long that copies land harms less than one that is lost. */
+  if (r->have_mirrored && after(p->acked, r->mirrored) && flow_lock(&r->lock)) {
     if (after(p->acked, r->mirrored)) r->have_mirrored = 0;
     flow_unlock(&r->lock);
   }
