@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline_lab.procs import ProcessFailed, Stage, wait_all, wait_until
+from trunkline_lab.procs import ProcessFailed, Stage, interruptible, wait_all, wait_until
 
 
 def alive(pid: int) -> bool:
@@ -68,6 +68,17 @@ def test_cpu_is_counted_while_it_runs_and_after(tmp_path):
         assert running >= 0.38
         assert child.cpu_s() >= running - 0.02
         assert stage.cpu_s() == {"host": child.cpu_s()}
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_failure_shows_the_end_of_the_log(tmp_path):

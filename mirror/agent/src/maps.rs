@@ -116,15 +116,14 @@ impl Maps {
     fn settled(&self, key: &Key) -> Result<Rcv, MapError> {
         let shown = |rcv: &Rcv| (rcv.has_start(), rcv.head().is_some());
         let mut seen = self.rcv.get(key, 0)?;
-        // It goes from having none to having both, and back once at most: a third look is rare, a fourth not thinkable.
-        for _ in 0..3 {
+        // An entry changes so three times at most: it is started, has a head, falls back.
+        loop {
             let again = self.rcv.get(key, 0)?;
             if shown(&again) == shown(&seen) {
                 return Ok(again);
             }
             seen = again;
         }
-        Ok(seen)
     }
 
     /// Starts of streams.
