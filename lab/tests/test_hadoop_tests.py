@@ -73,6 +73,66 @@ def test_what_failed_is_run_again_beside_tcp(monkeypatch, tcp_fails, plane_fails
     assert [next(left, None) for left in outcomes.values()] == [None, None]
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_class_that_hung_is_run_once_more(monkeypatch, ends: bool) -> None:
+    hung = f"{hadoop_tests.HUNG} after 12 minutes; at a place"
+    runs = iter(
+        [Result(failed=1, failures=[hung]), Result(2, carried=1) if ends else Result(failed=1, failures=[hung])]
+    )
+    monkeypatch.setattr(hadoop_tests, "run_class", lambda *_: next(runs))
+    result = hadoop_tests.run_whole(None, Path(), [], "T", "ndn")
+    assert (result.passed, hung in result.failures) == (2 if ends else 0, True)
+    assert acceptable({"T": {"ndn": result}}, "ndn") is ends
+    assert next(runs, None) is None
+
+
+def test_a_class_that_ended_is_run_once(monkeypatch) -> None:
+    runs = iter([Result(1, 1, failures=["a(): x"])])
+    monkeypatch.setattr(hadoop_tests, "run_class", lambda *_: next(runs))
+    assert hadoop_tests.run_whole(None, Path(), [], "T", "ndn").held == ["a(): x"]
+
+
+DUMP = """\
+Full thread dump OpenJDK 64-Bit Server VM
+"main" #1 prio=5
+\tat org.x.Old.one(Old.java:1)
+
+Full thread dump OpenJDK 64-Bit Server VM
+
+"other" #2 daemon
+\tat org.x.Other.run(Other.java:2)
+
+"main" #1 prio=5 os_prio=0
+   java.lang.Thread.State: WAITING (parking)
+\tat jdk.internal.misc.Unsafe.park(java.base@17.0.15/Native Method)
+\t- parking to wait for  <0x1> (a Lock)
+\tat org.x.Cluster.stop(Cluster.java:3)
+\tat org.x.A.a(A.java:1)
+\tat org.x.B.b(B.java:1)
+\tat org.x.C.c(C.java:1)
+\tat org.x.TestIt.testIt(TestIt.java:4)
+\tat app//org.x.Launcher.main(Launcher.java:5)
+
+"last" #3
+\tat org.x.Last.run(Last.java:6)
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (
+            DUMP,
+            "at jdk.internal.misc.Unsafe.park(java.base@17.0.15/Native Method) from org.x.Cluster.stop(Cluster.java:3)"
+            " from org.x.A.a(A.java:1) from org.x.B.b(B.java:1) from org.x.TestIt.testIt(TestIt.java:4)",
+        ),
+        ("no dump", "at no known place"),
+    ],
+)
+def test_where_a_class_hangs_is_read_from_its_last_thread_dump(log: str, said: str) -> None:
+    assert hadoop_tests.main_thread(log, "org.x.TestIt") == said
+
+
 def test_a_run_whose_blocks_went_another_way_is_no_pass() -> None:
     assert not acceptable({"T": {"ndn": Result(passed=3)}}, "ndn")
     assert acceptable({"T": {"ndn": Result(passed=3, carried=1)}}, "ndn")

@@ -292,7 +292,7 @@ def _hadoop(
         for name in hadoop_tests.find_classes(jars, list(classes)):
             short = name.rpartition(".")[2]
             say(f"Hadoop {hadoop}: {short} on {plane}")
-            result = hadoop_tests.run_class(stage, directory, jars, name, plane)
+            result = hadoop_tests.run_whole(stage, directory, jars, name, plane)
             hadoop_tests.excuse_known(short, result)
             hadoop_tests.run_again(stage, directory, jars, name, result)
             results[short] = {plane: result}
