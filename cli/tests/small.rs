@@ -58,15 +58,18 @@ fn hadoop_properties_in_three_forms() {
         "tcp://10.0.0.1:6363",
         "--json",
     ]);
-    assert_eq!(facts["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
+    let (core, hdfs) = (&facts["core-site.xml"], &facts["hdfs-site.xml"]);
+    assert_eq!(core["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
     assert_eq!(
-        facts["hadoop.rpc.socket.factory.class.default"],
+        core["hadoop.rpc.socket.factory.class.default"],
         "io.trunkline.hadoop.TrunklineSocketFactory"
     );
     let xml = bench.ok(&["hadoop", "conf", "ndn", "--face", "tcp://10.0.0.1:6363"]);
     assert!(xml.contains("<name>trunkline.ndn.face</name>"), "{xml}");
     let lines = bench.ok(&["hadoop", "conf", "ndn", "--format", "properties"]);
-    for (key, _) in facts.as_object().expect("an object") {
+    assert!(hdfs["dfs.client-write-packet-size"].is_string(), "{facts}");
+    let own = |file: &serde_json::Value| file.as_object().expect("an object").clone();
+    for (key, _) in own(core).into_iter().chain(own(hdfs)) {
         assert!(lines.contains(&format!("\n{key}=")), "{key}");
         assert!(xml.contains(&format!("<name>{key}</name>")), "{key}");
     }
@@ -88,14 +91,18 @@ fn hadoop_properties_in_three_forms() {
         ]
     };
     let facts = bench.json(&large("unix:///run/trunkline/router.sock"));
-    assert_eq!(facts["trunkline.ndn.segment.bytes"], "516096");
+    assert_eq!(
+        facts["core-site.xml"]["trunkline.ndn.segment.bytes"],
+        "516096"
+    );
     let (code, said) = bench.fails(&large("udp://192.0.2.1"));
     assert_eq!(code, 2);
     assert!(said.contains("--large-segments"), "{said}");
     let url = "http://192.0.2.1:8181";
     let facts = bench.json(&["hadoop", "conf", "mirror", "--controller", url, "--json"]);
-    assert_eq!(facts["trunkline.mirror.controller"], url);
-    assert_eq!(facts["trunkline.transport"], "mirror,tcp");
+    let core = &facts["core-site.xml"];
+    assert_eq!(core["trunkline.mirror.controller"], url);
+    assert_eq!(core["trunkline.transport"], "mirror,tcp");
     let (code, said) = bench.fails(&["hadoop", "conf", "mirror", "--controller", "192.0.2.1"]);
     assert_eq!(code, 2);
     assert!(said.contains("http://127.0.0.1:8181"), "{said}");

@@ -192,7 +192,7 @@ def _shown(plane: str, *options: str) -> Properties:
         text=True,
         check=True,
     )
-    return {str(k): str(v) for k, v in json.loads(shown.stdout).items()}
+    return {str(k): str(v) for own in json.loads(shown.stdout).values() for k, v in own.items()}
 
 
 def stats_file(directory: Path, host: str) -> Path:

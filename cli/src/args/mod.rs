@@ -303,7 +303,7 @@ pub enum ConfPlane {
 /// `--format` and `--json` of `trunkline hadoop conf`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ConfForm {
-    /// In what form: xml for core-site.xml, properties for -D and Spark, json
+    /// In what form: xml for core-site.xml and hdfs-site.xml, properties for -D and Spark, json by file
     #[arg(long, value_enum, default_value_t = ConfFormat::Xml)]
     format: ConfFormat,
     /// The same as --format json

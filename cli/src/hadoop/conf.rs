@@ -43,10 +43,36 @@ const BUFFER_SIZE: &str = "io.file.buffer.size";
 const NDN_BUFFER_BYTES: &str = "129024";
 const UCX_BUFFER_BYTES: &str = "131072";
 
+const CORE_SITE: &str = "core-site.xml";
+const HDFS_SITE: &str = "hdfs-site.xml";
+/// Each file, and what is to be known of it.
+const SITES: [(&str, &str); 2] = [
+    (
+        CORE_SITE,
+        "on every host that has trunkline-hadoop.jar on Hadoop's class path",
+    ),
+    (
+        HDFS_SITE,
+        "on the same hosts; in core-site.xml HDFS's own defaults would replace some of these",
+    ),
+];
+
 struct Property {
     name: &'static str,
     value: String,
     comment: &'static str,
+}
+
+impl Property {
+    /// The file it belongs in. Hadoop reads `core-site.xml`, `hdfs-default.xml`, `hdfs-site.xml`, in this order: what
+    /// has a default in the second (`dfs.client-write-packet-size`) can be set in the third alone.
+    fn site(&self) -> &'static str {
+        if self.name.starts_with("dfs.") {
+            HDFS_SITE
+        } else {
+            CORE_SITE
+        }
+    }
 }
 
 fn property(name: &'static str, value: &str, comment: &'static str) -> Property {
@@ -263,18 +289,30 @@ fn print(properties: &[Property], format: ConfFormat) {
     );
 }
 
+/// The properties by file, in the order of [`SITES`].
+fn by_site(
+    properties: &[Property],
+) -> impl Iterator<Item = (&'static str, &'static str, Vec<&Property>)> {
+    SITES.iter().map(|&(site, note)| {
+        let own = properties.iter().filter(|p| p.site() == site).collect();
+        (site, note, own)
+    })
+}
+
 fn xml(properties: &[Property]) -> String {
-    let mut text = String::from(
-        "<!-- core-site.xml, on every host; trunkline-hadoop.jar must be on Hadoop's class path -->\n",
-    );
-    for p in properties {
-        let _ = writeln!(text, "<!-- {} -->", p.comment);
-        let _ = writeln!(
-            text,
-            "<property>\n  <name>{}</name>\n  <value>{}</value>\n</property>",
-            p.name,
-            escape(&p.value)
-        );
+    let mut text = String::new();
+    for (site, note, own) in by_site(properties) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}<!-- {site}, {note} -->");
+        for p in own {
+            let _ = writeln!(text, "<!-- {} -->", p.comment);
+            let _ = writeln!(
+                text,
+                "<property>\n  <name>{}</name>\n  <value>{}</value>\n</property>",
+                p.name,
+                escape(&p.value)
+            );
+        }
     }
     text
 }
@@ -295,11 +333,16 @@ fn plain(properties: &[Property]) -> String {
 }
 
 fn json(properties: &[Property]) -> String {
-    let map: Map<String, Value> = properties
-        .iter()
-        .map(|p| (p.name.to_owned(), Value::from(p.value.clone())))
+    let files: Map<String, Value> = by_site(properties)
+        .map(|(site, _, own)| {
+            let own: Map<String, Value> = own
+                .into_iter()
+                .map(|p| (p.name.to_owned(), Value::from(p.value.clone())))
+                .collect();
+            (site.to_owned(), Value::Object(own))
+        })
         .collect();
-    format!("{:#}", Value::Object(map))
+    format!("{:#}", Value::Object(files))
 }
 
 #[cfg(test)]
@@ -327,7 +370,33 @@ mod tests {
         assert!(xml(&list).contains("<value>tcp://10.0.0.1:6363</value>"));
         assert!(plain(&list).contains("\ntrunkline.ndn.face=tcp://10.0.0.1:6363\n"));
         let parsed: Value = serde_json::from_str(&json(&list)).expect("JSON");
-        assert_eq!(parsed["trunkline.ndn.face"], "tcp://10.0.0.1:6363");
+        assert_eq!(
+            parsed[CORE_SITE]["trunkline.ndn.face"],
+            "tcp://10.0.0.1:6363"
+        );
+    }
+
+    #[test]
+    fn what_hdfs_has_defaults_of_stands_in_the_file_that_is_read_after_them() {
+        for list in [
+            ndn_properties(EXAMPLE_FACE, true, true),
+            ucx_properties(),
+            mirror_properties(EXAMPLE_CONTROLLER),
+        ] {
+            let text = xml(&list);
+            let (core, hdfs) = text.split_once(HDFS_SITE).expect("two files");
+            assert!(core.contains(CORE_SITE) && !hdfs.contains(CORE_SITE.trim_end_matches(".xml")));
+            assert!(!core.contains("<name>dfs."));
+            for p in &list {
+                let element = format!("<name>{}</name>", p.name);
+                assert_eq!(
+                    hdfs.contains(&element),
+                    p.name.starts_with("dfs."),
+                    "{element}"
+                );
+                assert_eq!(text.matches(&element).count(), 1, "{element}");
+            }
+        }
     }
 
     #[test]
