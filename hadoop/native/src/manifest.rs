@@ -14,7 +14,7 @@ use crate::metadata::BlockMetadata;
 use crate::segment::DIGEST_LEN;
 
 /// Segments of a block that is read by name, at most: 16 MiB of digests.
-const MAX_SEGMENTS: u64 = 1 << 20;
+pub(crate) const MAX_SEGMENTS: u64 = 1 << 20;
 
 /// Most bytes of a manifest in one packet: whole digests, and no more than a
 /// segment of the block has data.

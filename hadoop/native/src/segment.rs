@@ -26,20 +26,25 @@ pub const MAGIC: [u8; 4] = *b"TLB1";
 pub const DEFAULT_SEGMENT_BYTES: u32 = 64_512;
 
 /// Greatest packet of a segment with so many data bytes, sealed or not, in bytes: checksums take a 64th of them at
-/// most, or what is left of 64 KiB. As `SegmentHeader.maxBodyBytes` of the plug-in.
+/// most, or what is left of 64 KiB.
 pub const fn packet_bytes(segment_bytes: usize) -> usize {
+    let body = max_body_bytes(segment_bytes);
+    sealed_len(body) - sealed_len(SMALLER_BODY_BYTES) + SMALLER_BODY_BYTES + PACKET_OVERHEAD
+}
+
+/// Most bytes of checksums and data of a segment with so many data bytes; as `SegmentHeader.maxBodyBytes` of the plug-in.
+pub(crate) const fn max_body_bytes(segment_bytes: usize) -> usize {
     let body = segment_bytes.saturating_add(segment_bytes / 64);
     let body = if body < SMALLER_BODY_BYTES {
         SMALLER_BODY_BYTES
     } else {
         body
     };
-    let body = if body < MAX_BODY_BYTES {
+    if body < MAX_BODY_BYTES {
         body
     } else {
         MAX_BODY_BYTES
-    };
-    sealed_len(body) - sealed_len(SMALLER_BODY_BYTES) + SMALLER_BODY_BYTES + PACKET_OVERHEAD
+    }
 }
 
 /// Most bytes of checksums and data of a segment; as `SegmentHeader.MAX_BODY_BYTES` of the plug-in.

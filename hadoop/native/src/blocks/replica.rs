@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use thiserror::Error;
 
-use crate::segment::{ChecksumType, HEADER_LEN, SegmentDigest, SegmentHeader};
+use crate::manifest::MAX_SEGMENTS;
+use crate::segment::{ChecksumType, HEADER_LEN, SegmentDigest, SegmentHeader, max_body_bytes};
 
 /// Bytes before the first checksum of a checksum file.
 pub const META_HEADER_LEN: usize = 7;
@@ -43,7 +44,8 @@ pub enum ReplicaError {
         /// Bytes a checksum it claims.
         chunk: u32,
     },
-    /// A chunk is larger than a segment may be.
+    /// A chunk is larger than a segment may be, or so small that checksums take
+    /// more than a segment has room for.
     #[error("{path}: {chunk} bytes a checksum do not fit into a segment of {segment}")]
     Chunk {
         /// The checksum file.
@@ -111,12 +113,21 @@ impl Replica {
                 segment: max_segment_bytes,
             });
         }
+        let segment_bytes = max_segment_bytes / chunk * chunk;
+        let sums_len = u64::from(segment_bytes / chunk) * checksum.size() as u64;
+        if u64::from(segment_bytes) + sums_len > max_body_bytes(segment_bytes as usize) as u64 {
+            return Err(ReplicaError::Chunk {
+                path: path(),
+                chunk,
+                segment: max_segment_bytes,
+            });
+        }
         Ok(Replica {
             data,
             sums,
             checksum,
             bytes_per_checksum: chunk,
-            segment_bytes: max_segment_bytes / chunk * chunk,
+            segment_bytes,
             length,
             genstamp,
             meta: (meta.to_path_buf(), file.dev(), file.ino()),
@@ -132,9 +143,10 @@ impl Replica {
     }
 
     /// The digests of all segments, one after the other; `None` for a block
-    /// without checksums. Reads the whole checksum file the first time.
+    /// without checksums, and for one of more segments than readers take. Reads the
+    /// whole checksum file the first time.
     pub fn manifest(&self) -> io::Result<Option<Bytes>> {
-        if self.checksum.size() == 0 {
+        if self.checksum.size() == 0 || self.segments() > MAX_SEGMENTS {
             return Ok(None);
         }
         if let Some(made) = self.manifest.get() {
@@ -179,6 +191,11 @@ impl Replica {
     /// Data bytes a checksum covers.
     pub fn bytes_per_checksum(&self) -> u32 {
         self.bytes_per_checksum
+    }
+
+    /// How many segments there are, 1 at least.
+    pub fn segments(&self) -> u64 {
+        self.last_segment() + 1
     }
 
     /// Number of the last segment. An empty replica has one segment, with a
@@ -297,6 +314,27 @@ mod tests {
         let none = pair("bare", b"x", &[0, 1, 0, 0, 0, 2, 0]);
         let replica = Replica::open(&none.block, &none.meta, 1, 1, 1100).unwrap();
         assert_eq!(replica.manifest().unwrap(), None);
+    }
+
+    #[test]
+    fn a_block_in_more_segments_than_readers_take_has_no_manifest() {
+        let length = 512 * MAX_SEGMENTS;
+        let files = pair("long", b"", &meta(512, 0));
+        // Nobody reads a checksum to see that: there is none.
+        let open = |length| Replica::open(&files.block, &files.meta, length, 1, 512).unwrap();
+        assert_eq!(open(length + 1).manifest().unwrap(), None);
+        assert!(open(length).manifest().is_err());
+    }
+
+    #[test]
+    fn checksums_have_room_beside_the_data() {
+        let files = pair("chunks", &[1; 600], &meta(16, 38));
+        let open = |max| Replica::open(&files.block, &files.meta, 600, 1, max);
+        assert!(matches!(
+            open(64_512),
+            Err(ReplicaError::Chunk { chunk: 16, .. })
+        ));
+        assert_eq!(open(8_192).unwrap().segment_bytes(), 8_192);
     }
 
     #[test]

@@ -143,7 +143,15 @@ impl Served {
     }
 
     fn make_seal(&self) -> io::Result<Option<Seal>> {
-        let (Some(source), Some(manifest)) = (&self.source, self.replica.manifest()?) else {
+        let Some(source) = &self.source else {
+            return Ok(None);
+        };
+        // Seen before any digest is made: how long segments are is what the writer has said.
+        if matches!(source, KeySource::Write(_, sealed) if sealed.segments != self.replica.segments())
+        {
+            return Ok(None);
+        }
+        let Some(manifest) = self.replica.manifest()? else {
             return Ok(None);
         };
         let (key, id) = match source {
@@ -430,5 +438,30 @@ mod tests {
         let files = Files::write("bare", &[7; 100]);
         std::fs::write(files.dir.join("blk_7_1.meta"), [0, 1, 0, 0, 0, 2, 0]).unwrap();
         assert!(files.served(secret()).seal().unwrap().is_none());
+    }
+
+    /// How long segments are is what the writer has said: digests of a block that was cut into bytes would
+    /// take sixteen times its length.
+    #[test]
+    fn no_digest_is_made_for_a_write_that_has_sealed_another_number_of_segments() {
+        let dir = std::env::temp_dir().join(format!("trunkline-served-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (block, meta) = (dir.join("blk_7"), dir.join("blk_7_1001.meta"));
+        std::fs::write(&block, [1; 1024]).unwrap();
+        // Without the checksums: whoever wants a digest meets an error.
+        std::fs::write(&meta, [0, 1, 2, 0, 0, 2, 0]).unwrap();
+        let seal = |segments| {
+            let replica = Replica::open(&block, &meta, 1024, 1001, 512).unwrap();
+            let digest = [0; 32];
+            let key = WriteKey::draw().unwrap();
+            let source = KeySource::Write(key, SealedByWrite { segments, digest });
+            Served::new(replica, Some(source))
+                .seal()
+                .map(|seal| seal.is_some())
+        };
+        assert!(!seal(1).unwrap());
+        assert!(!seal(3).unwrap());
+        assert!(seal(2).is_err());
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

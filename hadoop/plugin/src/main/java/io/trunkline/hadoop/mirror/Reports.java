@@ -8,6 +8,7 @@ import io.trunkline.hadoop.stats.TransferStats;
 import io.trunkline.hadoop.stats.TransferStats.Counter;
 import io.trunkline.hadoop.tap.PassThrough;
 import io.trunkline.hadoop.transport.PlaneHealth;
+import io.trunkline.hadoop.util.DaemonThreads;
 import io.trunkline.hadoop.util.LogLimit;
 import java.io.IOException;
 import java.util.HashMap;
@@ -57,10 +58,10 @@ final class Reports {
 
   /** Of this JVM, as few blocks begin at the same moment. */
   private static final ScheduledThreadPoolExecutor THREADS =
-      threads("trunkline-mirror-", MOST_THREADS);
+      threads("trunkline-mirror", MOST_THREADS);
 
   /** Has nothing to do where the controller answers. */
-  private static final ScheduledThreadPoolExecutor LIMITS = threads("trunkline-mirror-limit-", 1);
+  private static final ScheduledThreadPoolExecutor LIMITS = threads("trunkline-mirror-limit", 1);
 
   static {
     TransferStats.get().numbers(Reports::numbers);
@@ -85,25 +86,9 @@ final class Reports {
     this.controller = new Controller(this.settings, LIMITS);
   }
 
-  /**
-   * They belong to no thread group of stock code: a DataNode counts the threads of its own as
-   * transfers, and waits for their end when it stops.
-   */
   private static ScheduledThreadPoolExecutor threads(String name, int most) {
-    ThreadGroup root = Thread.currentThread().getThreadGroup();
-    while (root.getParent() != null) {
-      root = root.getParent();
-    }
-    ThreadGroup group = root;
-    AtomicInteger number = new AtomicInteger();
     ScheduledThreadPoolExecutor threads =
-        new ScheduledThreadPoolExecutor(
-            most,
-            task -> {
-              Thread thread = new Thread(group, task, name + number.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
+        new ScheduledThreadPoolExecutor(most, new DaemonThreads(name));
     threads.setRemoveOnCancelPolicy(true);
     return threads;
   }

@@ -8,6 +8,7 @@ import io.trunkline.hadoop.ndn.wire.Preamble;
 import io.trunkline.hadoop.transport.DataNodeRecord;
 import io.trunkline.hadoop.transport.Discovery;
 import io.trunkline.hadoop.transport.PlaneHealth;
+import io.trunkline.hadoop.util.DaemonThreads;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -78,12 +79,7 @@ public final class NdnNode implements AutoCloseable {
   }
 
   private static final ScheduledExecutorService JANITOR =
-      Executors.newSingleThreadScheduledExecutor(
-          task -> {
-            Thread thread = new Thread(task, "trunkline-janitor");
-            thread.setDaemon(true);
-            return thread;
-          });
+      Executors.newSingleThreadScheduledExecutor(new DaemonThreads("trunkline-janitor"));
 
   private final Key key;
   private final Settings settings;

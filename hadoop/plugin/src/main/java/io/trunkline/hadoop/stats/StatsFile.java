@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.stats;
 
+import io.trunkline.hadoop.util.DaemonThreads;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,12 +37,7 @@ public final class StatsFile {
   private static final ConcurrentHashMap<String, StatsFile> FILES = new ConcurrentHashMap<>();
   private static final AtomicBoolean HOOKED = new AtomicBoolean();
   private static final ScheduledExecutorService WRITER =
-      Executors.newSingleThreadScheduledExecutor(
-          task -> {
-            Thread thread = new Thread(task, "trunkline-stats");
-            thread.setDaemon(true);
-            return thread;
-          });
+      Executors.newSingleThreadScheduledExecutor(new DaemonThreads("trunkline-stats"));
 
   private final Path path;
   private final Path part;

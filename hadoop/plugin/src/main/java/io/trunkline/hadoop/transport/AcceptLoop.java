@@ -71,7 +71,7 @@ public final class AcceptLoop<C extends Closeable> implements AutoCloseable {
       try {
         C accepted = listener.accept();
         handoff.take(accepted, () -> peers.of(accepted));
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | LinkageError e) {
         if (listener.isOpen()) {
           handoff.failed("accept failed", e);
           pause(PAUSE_MS);

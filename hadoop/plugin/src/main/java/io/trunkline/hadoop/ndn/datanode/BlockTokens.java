@@ -1,5 +1,6 @@
 package io.trunkline.hadoop.ndn.datanode;
 
+import io.trunkline.hadoop.wire.WriteOp;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -90,6 +91,27 @@ final class BlockTokens {
       return new Reader(password, token.getKeyId());
     } catch (RuntimeException e) {
       throw new IOException("block token: " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * Whether a write's token is for its block, and for writing. Stock code checks that, too, and has
+   * the answer for whoever asks in vain; it does so when the plug-in has read the header already.
+   *
+   * @param op the write, whose token's password was shown
+   * @return false when stock code will refuse it
+   */
+  static boolean permits(WriteOp op) {
+    if (op.token() == null) {
+      return false;
+    }
+    try {
+      BlockTokenIdentifier token = identifier(op.token().identifier());
+      return op.pool().equals(token.getBlockPoolId())
+          && op.block() == token.getBlockId()
+          && token.getAccessModes().contains(AccessMode.WRITE);
+    } catch (IOException e) {
+      return false;
     }
   }
 

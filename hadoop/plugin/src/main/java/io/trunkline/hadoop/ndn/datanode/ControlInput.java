@@ -52,12 +52,15 @@ final class ControlInput {
     records = new RecordReader(session);
   }
 
-  /** As {@link InputStream#read(byte[], int, int)}, out of records if need be. */
-  private int waitFor(byte[] to, int off, int length) throws IOException {
+  /**
+   * As {@link InputStream#read(byte[], int, int)}, out of records if need be. Reads the connection
+   * once: returns 0 where what has come makes no record with something in it.
+   */
+  private int waitOnce(byte[] to, int off, int length) throws IOException {
     if (records == null) {
       return waiting.read(to, off, length);
     }
-    while (!records.ready()) {
+    if (!records.ready()) {
       ByteBuffer room = records.room();
       int count;
       try {
@@ -68,6 +71,9 @@ final class ControlInput {
       }
       if (count < 0) {
         return -1;
+      }
+      if (!records.ready()) {
+        return 0;
       }
     }
     return records.take(to, off, length);
@@ -103,7 +109,8 @@ final class ControlInput {
   }
 
   /**
-   * Waits for more bytes.
+   * Waits until something has come, be it a part of a record from which nothing can be taken yet:
+   * whoever has a deadline looks at it after each call.
    *
    * @return false at the end of the connection
    */
@@ -113,7 +120,7 @@ final class ControlInput {
       return false;
     }
     int limit = buffer.limit();
-    int count = waitFor(bytes, limit, bytes.length - limit);
+    int count = waitOnce(bytes, limit, bytes.length - limit);
     if (count < 0) {
       ended = true;
       return false;
@@ -171,7 +178,11 @@ final class ControlInput {
     if (ended) {
       return -1;
     }
-    return waitFor(to, off, length);
+    int count;
+    do {
+      count = waitOnce(to, off, length);
+    } while (count == 0);
+    return count;
   }
 
   private void compact() throws IOException {

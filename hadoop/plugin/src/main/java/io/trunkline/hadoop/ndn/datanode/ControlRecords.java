@@ -26,7 +26,7 @@ final class ControlRecords implements AutoCloseable {
    */
   record Item(ControlRecord record, byte[] body) {}
 
-  /** What a record takes in the queue, roughly, beside a body. */
+  /** What a record takes in the queue, roughly, beside its head, digests and body. */
   private static final int RECORD_BYTES = 512;
 
   /** Room for so much of a body is taken at first, and then for as much again as has come. */
@@ -174,7 +174,7 @@ final class ControlRecords implements AutoCloseable {
     int length = partial.byName() ? 0 : partial.head().bodyLength();
     if (partialBody == null) {
       int first = Math.min(length, FIRST_BYTES);
-      if (!takes(first + RECORD_BYTES, waits)) {
+      if (!takes(first + weight(partial), waits)) {
         return false;
       }
       partialBody = new byte[first];
@@ -219,7 +219,12 @@ final class ControlRecords implements AutoCloseable {
   }
 
   private static long weight(Item item) {
-    return (item.body() == null ? 0 : item.body().length) + RECORD_BYTES;
+    return (item.body() == null ? 0 : item.body().length) + weight(item.record());
+  }
+
+  /** Of a record by name up to 255 digests are kept, and heads have fields that nobody knows. */
+  private static int weight(ControlRecord record) {
+    return RECORD_BYTES + record.head().bytes().length + record.digests().length;
   }
 
   /**
@@ -238,6 +243,7 @@ final class ControlRecords implements AutoCloseable {
       // For a record in the queue. A second body for it replaces the first.
       byte[] before = bodies.put(seqno, item.body());
       bound.give(before == null ? 0 : before.length + RECORD_BYTES);
+      bound.give(weight(record) - RECORD_BYTES); // the record itself is not kept
     } else {
       bound.give(weight(item));
       inflow.again(record.head(), item.body());

@@ -52,17 +52,17 @@ final class NamedPeer extends TransportPeer {
     stock = new NioInetPeer(socket);
     out = new AnswerOutput(socket.getChannel());
     known = tokens == null;
-    if (!known) {
-      // Stock code asks whether the connection is secure before it sets a timeout.
-      setReadTimeout(NamedInput.HANDSHAKE_MS);
-    }
+    // Stock code asks whether the connection is secure before it sets a timeout.
+    setReadTimeout(NamedInput.HANDSHAKE_MS);
     in =
         new NamedInput(
             new ControlInput(
                 ShortWait.before(stock.getInputStream(), socket.getChannel()), socket.getChannel()),
             nodes.reads().names(),
             (op, preamble, records) -> {
-              WriteKeys.Write noted = replicas == null ? null : replicas.begins(op, preamble);
+              // Whoever may not write a block does not take it from its readers either.
+              boolean begins = replicas != null && (tokens == null || BlockTokens.permits(op));
+              WriteKeys.Write noted = begins ? replicas.begins(op, preamble) : null;
               NdnNode node = nodes.of(op);
               return new BodyPuller(
                   op,

@@ -119,7 +119,8 @@ public record Preamble(String name, long nonce, int segmentBytes, WriteKey key) 
     }
     long nonce = view.getLong();
     int segmentBytes = view.getInt();
-    if (segmentBytes < 1 || segmentBytes > SegmentHeader.MAX_BODY_BYTES) {
+    if (segmentBytes < SegmentHeader.MIN_DATA_BYTES
+        || segmentBytes > SegmentHeader.MAX_BODY_BYTES) {
       throw new IOException("preamble with segments of " + segmentBytes + " bytes");
     }
     WriteKey key = null;

@@ -23,6 +23,11 @@ public record SegmentHeader(int checksumType, int bytesPerChecksum, int dataLeng
   public static final int BYTES = 24;
 
   /**
+   * Fewest data bytes of a segment: those of one chunk of HDFS. DataNodes keep a digest for each.
+   */
+  public static final int MIN_DATA_BYTES = 512;
+
+  /**
    * Most bytes of checksums and data that one segment may carry: with names and headers a packet of
    * 1 MiB, the greatest that streams take.
    */

@@ -6,6 +6,7 @@ import io.trunkline.hadoop.ucx.UcxLibrary;
 import io.trunkline.hadoop.ucx.UcxMetrics;
 import io.trunkline.hadoop.ucx.UcxNode;
 import io.trunkline.hadoop.ucx.UcxUnavailableException;
+import io.trunkline.hadoop.util.DaemonThreads;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -36,12 +37,7 @@ final class UcxNodes {
   private static final Map<UcxSettings, Shared> NODES = new HashMap<>();
 
   private static final ScheduledExecutorService JANITOR =
-      Executors.newSingleThreadScheduledExecutor(
-          task -> {
-            Thread thread = new Thread(task, "trunkline-ucx-janitor");
-            thread.setDaemon(true);
-            return thread;
-          });
+      Executors.newSingleThreadScheduledExecutor(new DaemonThreads("trunkline-ucx-janitor"));
 
   /** Why nodes did not start of late; guarded by {@link #NODES}. */
   private static final Map<UcxSettings, Failure> FAILED = new HashMap<>();

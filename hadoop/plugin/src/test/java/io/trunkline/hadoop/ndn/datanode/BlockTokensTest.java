@@ -4,11 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkline.hadoop.StockBytes;
+import io.trunkline.hadoop.wire.OpHeader;
+import io.trunkline.hadoop.wire.WriteOp;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Random;
@@ -112,6 +117,27 @@ class BlockTokensTest {
     for (byte[] none : new byte[][] {new byte[0], {-1}, {-128, 1, 2}}) {
       assertThrows(IOException.class, () -> of(keys).reader(none, block));
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aWriteIsBegunWithATokenThatWritesItsBlock(boolean protobuf) throws IOException {
+    BlockTokenSecretManager keys = keys(protobuf);
+    Token<BlockTokenIdentifier> writes = token(keys, 3, AccessMode.WRITE);
+    assertTrue(BlockTokens.permits(write(block(1073741825L), writes)));
+    assertFalse(BlockTokens.permits(write(block(1073741826L), writes)));
+    ExtendedBlock elsewhere = new ExtendedBlock("BP-2", 1073741825L, 0, 1001);
+    assertFalse(BlockTokens.permits(write(elsewhere, writes)));
+    Token<BlockTokenIdentifier> reads = token(keys, 3, AccessMode.READ);
+    assertFalse(BlockTokens.permits(write(block(1073741825L), reads)));
+    Token<BlockTokenIdentifier> none =
+        new Token<>(new byte[] {-128, 1, 2}, new byte[0], null, null);
+    assertFalse(BlockTokens.permits(write(block(1073741825L), none)));
+  }
+
+  private static WriteOp write(ExtendedBlock block, Token<BlockTokenIdentifier> token)
+      throws IOException {
+    return OpHeader.parseWrite(ByteBuffer.wrap(StockBytes.writeHeader(block, token)));
   }
 
   @Test

@@ -16,8 +16,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.ReadableByteChannel;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.junit.jupiter.api.Test;
@@ -123,6 +125,58 @@ class ControlRecordsTest {
       assertThrows(IOException.class, records::next);
       assertTrue(endless.seqno > 200, "only " + endless.seqno);
     }
+  }
+
+  /** Records by name with as many digests as fit, for packets that nobody publishes. */
+  @Test
+  void recordsThatAreReadAheadAreBounded() throws IOException {
+    AtomicLong given = new AtomicLong();
+    byte[] record = named();
+    ReadableByteChannel ready =
+        new ReadableByteChannel() {
+          private int at;
+
+          @Override
+          public int read(ByteBuffer to) {
+            int count = Math.min(to.remaining(), record.length - at);
+            to.put(record, at, count);
+            at = (at + count) % record.length;
+            given.addAndGet(count);
+            return count;
+          }
+
+          @Override
+          public boolean isOpen() {
+            return true;
+          }
+
+          @Override
+          public void close() {}
+        };
+    try (Inflow inflow = inflow();
+        ControlRecords records =
+            new ControlRecords(new ControlInput(new ByteArrayInputStream(record), ready), inflow)) {
+      assertEquals(ControlRecord.BLOCK_SEGMENT, records.next().record().kind());
+      assertEquals(null, records.cameAgain(0));
+      long kept = given.get();
+      assertTrue(kept <= ReadAhead.MAX_BYTES + 50_000, kept + " bytes read ahead");
+      assertTrue(kept >= ReadAhead.MAX_BYTES / 2, "only " + kept);
+      // What is taken out of the queue gives its room back.
+      long before = ReadAhead.inAll();
+      records.next();
+      assertTrue(ReadAhead.inAll() <= before - record.length);
+    }
+    assertEquals(0, ReadAhead.inAll());
+  }
+
+  private static byte[] named() throws IOException {
+    byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
+    int body = StockBytes.CHECKSUM.getChecksumSize(StockBytes.SEGMENT) + StockBytes.SEGMENT;
+    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
+    byte[] digests = new byte[ControlRecord.MAX_SEGMENTS * ControlRecord.DIGEST_BYTES];
+    ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
+    new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0, head, digests).encode(out);
+    return Arrays.copyOf(out.array(), out.position());
   }
 
   /** A head that promises much costs its sender nothing. */

@@ -20,9 +20,12 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.hdfs.security.token.block.BlockTokenIdentifier;
@@ -49,6 +52,14 @@ class PermissionTest {
           "client",
           new Token<BlockTokenIdentifier>(IDENTIFIER, PASSWORD, null, null),
           128L << 20);
+
+  /** What this end's clock has gone ahead, in nanoseconds, and how often the wire was read. */
+  private final AtomicLong ahead = new AtomicLong();
+
+  private int reads;
+
+  /** The client says nothing in record after record, every 4 seconds. */
+  private boolean saysNothing;
 
   private SecureSession client;
   private WriteKey key;
@@ -79,11 +90,17 @@ class PermissionTest {
                 new ByteArrayInputStream(
                     new SecureHello(IDENTIFIER, ADDRESS, client.say()).encode());
           }
-          int count = part.read(to, off, length);
+          int most = length;
+          if (answered && saysNothing) {
+            reads++;
+            ahead.addAndGet(TimeUnit.SECONDS.toNanos(4));
+            most = 2 + SecureHello.SEAL_BYTES;
+          }
+          int count = part.read(to, off, most);
           if (count < 0 && !answered) {
             answered = true;
             part = new ByteArrayInputStream(later.toByteArray());
-            count = part.read(to, off, length);
+            count = read(to, off, length);
           }
           return count;
         }
@@ -106,6 +123,9 @@ class PermissionTest {
           SecureSession server = SecureSession.server(welcome, PASSWORD, IDENTIFIER, ADDRESS);
           server.hear(hello.message());
           client.hear(server.say());
+          for (int i = 0; saysNothing && i < 100; i++) {
+            seal(new byte[0]);
+          }
           String name = PublishedSegments.PREAMBLE.name();
           seal(new Preamble(name, 99, StockBytes.SEGMENT, key).encode());
           seal(header);
@@ -151,7 +171,7 @@ class PermissionTest {
           public void ask(long seqno) {}
         },
         security,
-        System::nanoTime);
+        () -> System.nanoTime() + ahead.get());
   }
 
   /** A token may be one for another block, or to read: nobody is to be asked in its name then. */
@@ -166,6 +186,17 @@ class PermissionTest {
       assertEquals(1, network.opened.size());
     }
     assertEquals(network.opened, network.closed);
+  }
+
+  /** Each record keeps the read timeout from passing. */
+  @Test
+  void whoSaysNothingInRecordsIsLeft() throws Exception {
+    saysNothing = true;
+    try (NamedInput in = input()) {
+      assertTrue(in.secured());
+      assertThrows(SocketTimeoutException.class, in::read);
+      assertTrue(reads <= 4, reads + " records of nothing were heard out");
+    }
   }
 
   @Test
