@@ -12,7 +12,7 @@ from . import paths, venv
 PLUGIN_HEAD = """\
 # Settings of the Hadoop plug-in
 
-Made by `make docs` from the table in `Setting.java`. They stand in `core-site.xml` of NameNode, DataNodes and clients; `trunkline hadoop conf ndn`, `… ucx` and `… mirror` print the few that are needed. An unknown key under `trunkline.`, a value out of range or one that does not go with another is refused when the JVM starts.
+Made by `make docs` from the table in `Setting.java`. They stand in `core-site.xml` of NameNode, DataNodes and clients; `trunkline hadoop conf ndn`, `… ucx` and `… mirror` print the few that are needed, and Hadoop's own that go with them. An unknown key under `trunkline.`, a value out of range or one that does not go with another is refused when the JVM starts.
 
 """  # noqa: E501
 

@@ -10,7 +10,7 @@ from .options import Options
 from .result import DIRECTORY, Result, Row
 
 NAME = "lab-up"
-ABOUT = "the lab itself: 16 hosts with 6 DataNodes and 5 routers: up, down, memory of a router without work"
+ABOUT = "the lab itself: 16 hosts with 6 DataNodes and 6 routers: up, down, memory of a router without work"
 AIM_UP_S, AIM_DOWN_S, AIM_ROUTER_MB = 60.0, 10.0, 20.0
 IDLE_S = 2
 

@@ -20,7 +20,9 @@ PAGE = paths.ROOT / "docs" / "results.md"
 HEAD = """\
 # The papers' tables beside ours
 
-Made by `lab report` from the last run of each experiment, at the commit that its section names; `make lab RUN=<experiment>` repeats one. "paper" columns are quoted, "TCP here" is stock Hadoop or a raw socket on the same emulated network in the same run. [lab.md](lab.md) tells how it is measured.
+Made by `lab report` from the last run of each experiment, at the commit that its section names; `make lab RUN=<experiment>` repeats one (with `SCALE=1` where a section says so). "paper" columns are quoted, "TCP here" is stock Hadoop or a raw socket on the same emulated network in the same run. [lab.md](lab.md) tells how it is measured.
+
+The five papers: **NDN**, M. Gibbens, C. Gniady, L. Ye and B. Zhang, "Hadoop on Named Data Networking: Experience and Results" (2017). **OpenFlow**, S. Narayan, S. Bailey and A. Daga, "Hadoop Acceleration in an OpenFlow-based Cluster" (2012). **Repository**, I. Hwang, D. Kim and Y.-B. Ko, "Analysis of NDN Repository Architectures". **Mirrored replication**, S. Lim and H. Kim, "Extending TCP for Accelerating Replication on Cluster File Systems over SDNs". **RDMA**, N. S. Islam and others, "High Performance RDMA-based Design of HDFS over InfiniBand" (2012). A "study" column has what a quick program on one host showed before there was Trunkline's.
 """  # noqa: E501
 
 COLUMNS = (
