@@ -51,6 +51,22 @@ fn what_is_closed_is_a_version() {
     assert_eq!(errno(fs::read(&old)), libc::ENOENT);
 }
 
+/// The kernel still believes that the file ends where it did.
+#[test]
+fn who_appends_does_so_to_what_others_have_published_since() {
+    let Some(m) = mounted() else { return };
+    let path = m.path("log");
+    fs::write(&path, b"short").expect("written");
+    assert_eq!(fs::metadata(&path).expect("there").len(), 5);
+    publish(&m.repo, "/log", b"a longer one of somebody else's, ");
+    let mut file = OpenOptions::new().append(true).open(&path).expect("open");
+    file.write_all(b"and ").expect("written");
+    file.write_all(b"more").expect("written");
+    drop(file);
+    let all = b"a longer one of somebody else's, and more";
+    assert_eq!(m.published("/log").expect("there"), all);
+}
+
 #[test]
 fn append_truncate_and_partial_writes() {
     let Some(m) = mounted() else { return };

@@ -210,6 +210,10 @@ fn what_the_disk_has_changed_is_never_read() {
         Some(libc::EIO)
     );
     drop(appending);
+    // Nor signed under another name.
+    let moved = fs::rename(m.path("f"), m.path("g")).expect_err("damaged");
+    assert_eq!(moved.raw_os_error(), Some(libc::EIO));
+    assert!(m.published("/g").is_none());
     assert_eq!(m.versions("/f").len(), 1);
     assert!(fs::read(m.path("whole")).expect("read") == content);
     fs::write(m.path("f"), b"anew").expect("written");

@@ -57,6 +57,9 @@ pub(crate) struct Index {
     pub pending: Pending,
     /// Held by who publishes.
     publishing: Mutex<()>,
+    /// Held from before a change takes what is pending until that is gone from there: the next one would take it again,
+    /// over what this one has changed.
+    changing: Mutex<()>,
     waiting: Mutex<PendingSync>,
     /// Held by who syncs contents.
     syncing: Mutex<()>,
@@ -124,6 +127,7 @@ impl Index {
             bundles: Bundles::new(disk),
             pending: Pending::default(),
             publishing: Mutex::default(),
+            changing: Mutex::default(),
             waiting: Mutex::default(),
             syncing: Mutex::default(),
         };
@@ -256,6 +260,7 @@ impl Index {
     ) -> Result<T> {
         let is_published = !contents.is_empty() || bundled > 0;
         let _one = is_published.then(|| self.publishing());
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.ballast.lend();
         let mut tx = self.db.begin_write().map_err(failed)?;
         let durability = match kept {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{SimDisk, ask, name, noise, open_with};
 use ndn_packet::Name;
-use ndn_repo::{Change, PutOptions, Repo};
+use ndn_repo::{Change, PutOptions, Repo, RepoError};
 
 const SMALL: u32 = 5000;
 
@@ -113,6 +113,13 @@ fn a_flipped_bit_is_found() {
         let repo = open_with(&disk, SMALL).expect("a repository");
         let report = repo.verify(&Name::new(), &mut |_| true).expect("read");
         assert_eq!(report.damaged.len(), 1, "bit {bit}");
+        // Nor is it signed under another name.
+        let file = repo.find(&name("/f"), None).expect("read").expect("there");
+        let linked = repo.link(&file, &name("/g"), None);
+        assert!(
+            matches!(linked, Err(RepoError::Damaged { .. })),
+            "bit {bit}"
+        );
         drop(repo);
         disk.flip(&bundle, bit);
     }

@@ -224,6 +224,28 @@ fn a_damaged_packet_is_found_not_served_and_not_moved() {
     whole(&repo, &packets[1..]);
 }
 
+/// No segment comes after it, and extents tell the one after their last.
+#[test]
+fn the_greatest_segment_is_refused_and_all_else_goes_on() {
+    let disk = SimDisk::default();
+    let repo = open(&disk).expect("a repository");
+    let greatest = foreign(&name("/f").append_segment(u64::MAX), 100);
+    let mut insertion = repo.insert(&name("/f"), true);
+    assert!(matches!(
+        insertion.push(&greatest),
+        Err(RepoError::Setting(_))
+    ));
+    drop(insertion);
+    let last = insert(&repo, &name("/f"), u64::MAX - 1..u64::MAX, 100);
+    let first = insert(&repo, &name("/f"), 0..3, 100);
+    drop(repo);
+    let repo = open(&disk).expect("a repository");
+    whole(&repo, &first);
+    whole(&repo, &last);
+    assert_eq!(series(&repo).iter().map(|s| s.packets).sum::<u64>(), 4);
+    repo.compact().expect("compacted");
+}
+
 #[test]
 fn insertions_of_many_at_once_share_the_log() {
     let repo = open(&SimDisk::default()).expect("a repository");

@@ -106,7 +106,8 @@ impl Local {
 
     /// The child at a place; the inner `None` where a path can't have it, or it was shown before.
     fn child(&self, folder: &mut Folder, place: u64) -> Result<Option<Option<Entry>>, Errno> {
-        if place < folder.before {
+        // Whoever begins again sees what is there now.
+        if place == 0 || place < folder.before {
             (folder.page, folder.before) = (Vec::new(), 0);
         }
         let index = loop {

@@ -278,11 +278,15 @@ impl Filesystem for LocalFs {
         offset: u64,
         data: &[u8],
         _write_flags: WriteFlags,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.local.write(fh.0, offset, data) {
+        let written = match flags.0 & libc::O_APPEND {
+            0 => self.local.write(fh.0, offset, data),
+            _ => self.local.append(fh.0, data),
+        };
+        match written {
             Ok(n) => reply.written(u32::try_from(n).unwrap_or(u32::MAX)),
             Err(error) => reply.error(error),
         }

@@ -177,6 +177,18 @@ impl Local {
         lock(&shared.file).write(handle, offset, bytes)
     }
 
+    /// Writes at the end, wherever the kernel believes that to be: others may have published a longer version.
+    ///
+    /// # Errors
+    /// As [`Local::write`].
+    pub fn append(&self, handle: u64, bytes: &[u8]) -> Result<usize, Errno> {
+        let shared = self.writable(handle)?;
+        self.touch();
+        let mut file = lock(&shared.file);
+        let end = file.size();
+        file.write(handle, end, bytes)
+    }
+
     /// Reserves room for these bytes, and lengthens the file where that is asked for.
     ///
     /// # Errors

@@ -98,16 +98,17 @@ impl Repo {
     /// new name: its packets are others, so it is hashed once more. The version is a new one where none is given.
     ///
     /// # Errors
-    /// [`RepoError::NotFound`], and those of [`Repo::put`].
+    /// [`RepoError::NotFound`], [`RepoError::Damaged`] or an error of the disk's where the content is not what was put, and
+    /// those of [`Repo::put`].
     pub fn link(&self, from: &FileInfo, to: &Name, version: Option<u64>) -> Result<Staged> {
         check_name(to)?;
         let version = self.new_version(to, version)?;
-        if let Some((content, _)) = self
-            .inner
-            .index
-            .bundles
-            .find(&*self.inner.index, from.entry.content)?
-        {
+        // What the disk has changed meanwhile is not signed as if it were right.
+        let verified = self.open_file(&from.name, Some(from.version))?;
+        let index = &self.inner.index;
+        if index.bundles.find(&**index, from.entry.content)?.is_some() {
+            let mut content = vec![0; usize::try_from(from.entry.size).unwrap_or(0)];
+            verified.read_at(0, &mut content)?;
             let facts = Facts {
                 name: to.compact(),
                 version,
@@ -141,7 +142,9 @@ impl Repo {
                 },
             };
             let bytes = self.inner.disk.open(&target).at(&target)?;
-            FileWriter::linked(self.inner.clone(), facts, bytes, manifest)?.finish()
+            let writer = FileWriter::linked(self.inner.clone(), facts, bytes, manifest)?;
+            let read = move |at, buffer: &mut [u8]| verified.read_at(at, buffer);
+            writer.verified_by(Box::new(read)).finish()
         })();
         if linked.is_err() {
             self.inner.remove_incoming(content);

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::block::{BLOCK_BYTES, Block};
 use super::hasher::{Hashed, Hasher};
 use super::lane::Lane;
-use super::writer::{FileWriter, Hashing, shape};
+use super::writer::{FileWriter, Hashing, shape, told};
 
 impl FileWriter {
     /// Writes `bytes` at `offset`; a gap before them is zeros.
@@ -125,7 +125,10 @@ impl FileWriter {
         while at < self.at {
             let left = usize::try_from(self.at - at).unwrap_or(usize::MAX);
             let n = left.min(BLOCK_BYTES);
-            self.content.read_at(at, block.space(n))?;
+            match &self.verified {
+                Some(read) => read(at, block.space(n)).map(drop).map_err(told)?,
+                None => self.content.read_at(at, block.space(n))?,
+            }
             block.grow(n);
             block = lane.feed(block)?;
             at += n as u64;

@@ -98,7 +98,12 @@ pub struct FileWriter {
     pub(super) keep: bool,
     /// What `content` and `manifest` are as long as they are in memory.
     pub(super) small: Option<Small>,
+    /// Reads and checks what is there already, where that is another version's.
+    pub(super) verified: Option<ReadAt>,
 }
+
+/// Fills a buffer from an offset on.
+pub(crate) type ReadAt = Box<dyn Fn(u64, &mut [u8]) -> Result<usize> + Send + Sync>;
 
 /// A version that is small so far, and not on the disk.
 pub(super) struct Small {
@@ -193,6 +198,7 @@ impl FileWriter {
             draft: false,
             keep: false,
             small: None,
+            verified: None,
         }
     }
 
@@ -221,7 +227,14 @@ impl FileWriter {
             draft: false,
             keep: false,
             small: None,
+            verified: None,
         })
+    }
+
+    /// Hashes what `read` fills buffers with from an offset on, which are the same bytes, checked.
+    pub(crate) fn verified_by(mut self, read: ReadAt) -> Self {
+        self.verified = Some(read);
+        self
     }
 
     /// As [`FileWriter::linked`], of content in memory.
@@ -525,7 +538,7 @@ pub(crate) fn most_small(repo: &Inner, segment_bytes: u32) -> u64 {
     most.min(u64::from(segment_bytes) * SMALL_SEGMENTS)
 }
 
-fn told(error: RepoError) -> io::Error {
+pub(super) fn told(error: RepoError) -> io::Error {
     match error {
         RepoError::Io { error, .. } => error,
         other => io::Error::other(other),

@@ -126,7 +126,7 @@ impl Insertion {
     /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
     ///
     /// # Errors
-    /// [`RepoError::Setting`] for a packet of another series, an earlier segment, or above [`MAX_JUMBO_PACKET`] bytes, else
+    /// [`RepoError::Setting`] for a packet of another series, an earlier segment, the greatest there is, or above [`MAX_JUMBO_PACKET`] bytes, else
     /// what the disk says.
     pub fn push(&mut self, data: &Data) -> Result<()> {
         let segment = self.segment_of(data)?;
@@ -187,7 +187,8 @@ impl Insertion {
             true => name
                 .last()
                 .and_then(|c| c.as_segment())
-                .filter(|n| *n >= self.next && self.key.name == name.parent()),
+                // Extents tell the segment after their last.
+                .filter(|n| *n >= self.next && *n < u64::MAX && self.key.name == name.parent()),
         };
         segment.ok_or_else(|| {
             RepoError::Setting(format!(

@@ -39,10 +39,9 @@ pub(crate) fn recover(
         let path = log::path(number);
         let file = disk.open(&path).at(&path)?;
         let end = scan(&*file, number, start, &mut |change| changes.push(change)).at(&path)?;
-        // What is beyond was never acknowledged; without it, it can never look as if it had been.
-        if file.size().at(&path)? > end {
-            file.set_size(end).at(&path)?;
-        }
+        // What is beyond was never acknowledged; without it, it can never look as if it had been. Where nothing is, room
+        // may be reserved still.
+        file.set_size(end).at(&path)?;
         // Where the process was killed, what was read may not be on the disk yet, and the index is about to tell of it.
         file.sync().at(&path)?;
         if end == 0 {
