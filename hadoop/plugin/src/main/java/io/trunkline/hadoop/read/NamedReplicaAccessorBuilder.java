@@ -97,7 +97,7 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
   @Override
   public ReplicaAccessor build() {
     Settings settings = SETTINGS.computeIfAbsent(conf, Settings::from);
-    if (!Transports.readsByName(settings)) {
+    if (!Transports.readsByName(settings) || isStriped(block)) {
       return null;
     }
     try {
@@ -120,6 +120,15 @@ public final class NamedReplicaAccessorBuilder extends ReplicaAccessorBuilder {
               e.getMessage());
       return null;
     }
+  }
+
+  /**
+   * Whether a block is one of an erasure-coded file. Stock code opens no other reader for one of
+   * those that fails (StripeReader), as it does for any other block, but takes the DataNode for
+   * lost: a router that dies would cost all of a group.
+   */
+  private static boolean isStriped(long block) {
+    return block < 0;
   }
 
   /** The client gets a token with every block, an empty one where tokens are off: then null. */

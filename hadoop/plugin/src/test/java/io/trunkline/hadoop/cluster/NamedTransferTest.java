@@ -75,7 +75,7 @@ class NamedTransferTest extends TransferTest {
   }
 
   @Test
-  void anErasureCodedFileIsWrittenByTcp() throws Exception {
+  void anErasureCodedFileGoesByTcp() throws Exception {
     String policy = "XOR-2-1-1024k";
     Path directory = new Path("/coded");
     cluster().fs().mkdirs(directory);
@@ -84,7 +84,9 @@ class NamedTransferTest extends TransferTest {
     byte[] data = TestCluster.data(7, (5 << 20) + 321);
     cluster().write("/coded/file", data);
     assertWrittenByTcp(3);
+    long before = reads();
     assertArrayEquals(data, cluster().read("/coded/file"));
+    assertEquals(before, reads());
   }
 
   @Test

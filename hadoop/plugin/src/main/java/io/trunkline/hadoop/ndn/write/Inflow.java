@@ -8,6 +8,8 @@ import io.trunkline.hadoop.wire.WriteOp;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A write that comes in by name. The DataNode's input leaves the record of each packet here before
@@ -38,6 +40,7 @@ public final class Inflow implements AutoCloseable {
     void again(PacketHead head, byte[] body) throws IOException;
   }
 
+  private static final Logger LOG = LoggerFactory.getLogger(Inflow.class);
   private static final ThreadLocal<Inflow> OF_THREAD = new ThreadLocal<>();
 
   private final WriteOp op;
@@ -143,19 +146,27 @@ public final class Inflow implements AutoCloseable {
   }
 
   /**
-   * A body that a DataNode further down asked for has come.
+   * A body that a DataNode further down asked for has come. Where that one takes nothing any more,
+   * it gets none of them: stock code finds out as it mirrors the next packet or waits for an
+   * acknowledgement, and knows whom to blame. To this write it is no failure.
    *
    * @param head its packet, which was handed to stock code before
    * @param body all of it
-   * @throws IOException when the connection to the next DataNode fails
    */
-  public void again(PacketHead head, byte[] body) throws IOException {
+  public void again(PacketHead head, byte[] body) {
     Downstream next;
     synchronized (this) {
       next = downstream;
     }
-    if (next != null) {
-      next.again(head, body);
+    try {
+      if (next != null) {
+        next.again(head, body);
+      }
+    } catch (IOException e) {
+      LOG.debug("{}: a body that was asked for is not passed on", op.id(), e);
+      synchronized (this) {
+        downstream = downstream == next ? null : downstream;
+      }
     }
   }
 

@@ -89,7 +89,7 @@ public final class WritePlanner implements Planner {
     int chunk = op.checksum().getBytesPerChecksum();
     DataChecksum.Type type = op.checksum().getChecksumType();
     int segmentBytes = settings.segmentBytes() / chunk * chunk;
-    if (segmentBytes == 0
+    if (segmentBytes < SegmentHeader.MIN_DATA_BYTES
         || !new SegmentHeader(type.id, chunk, segmentBytes, 0).fits(segmentBytes)
         || type != DataChecksum.Type.CRC32 && type != DataChecksum.Type.CRC32C) {
       return plain(op, Fallback.CHECKSUM_KIND, op.id() + " has " + op.checksum());

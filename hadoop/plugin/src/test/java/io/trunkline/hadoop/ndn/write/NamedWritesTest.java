@@ -28,6 +28,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.hdfs.protocol.datatransfer.BlockConstructionStage;
 import org.apache.hadoop.security.token.Token;
 import org.junit.jupiter.api.Test;
@@ -369,6 +370,24 @@ class NamedWritesTest {
       send(tap, packet);
       assertEquals(1, sent(packet, ControlRecord.INLINE));
     }
+  }
+
+  /** Stock code finds out by itself, and blames the one that is dead. */
+  @Test
+  void aDataNodeThatTakesNoBodyAnyMoreDoesNotEndTheWriteBeforeIt() throws IOException {
+    byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
+    PacketHead head = record(packet, ControlRecord.BLOCK_SEGMENT, 0).head();
+    AtomicInteger tried = new AtomicInteger();
+    try (Inflow inflow = Inflow.open(parse(3), PREAMBLE, seqno -> asked = seqno)) {
+      inflow.relayTo(
+          (to, body) -> {
+            tried.incrementAndGet();
+            throw new IOException("Connection reset by peer");
+          });
+      inflow.again(head, packet);
+      inflow.again(head, packet);
+    }
+    assertEquals(1, tried.get());
   }
 
   @Test
