@@ -186,3 +186,21 @@ def test_a_master_that_was_demoted_and_is_master_again_sends_nothing_of_before()
             assert world.edge.role is Role.MASTER
 
     asyncio.run(run())
+
+
+def test_a_master_that_stood_still_puts_right_what_a_junior_has_changed_meanwhile():
+    async def run():
+        async with edges.world() as world:
+            speaker = await world.speaker(1)
+            world.network.wanted = Tables(frozenset({flow(1)}))
+            await edges.until("it has its entry", lambda: sent_to(speaker))
+            # A junior has taken the switch, and has another entry there. It has ended, and its lease with it.
+            key = next(key for key in speaker.flows if key[:2] == (4, 30))
+            speaker.role = 3
+            speaker.flows[key[0], key[1], key[2].replace(b"\2\0\0\0\0\1", b"\2\0\0\0\0\2")] = speaker.flows.pop(key)
+            assert sent_to(speaker) == {"02:00:00:00:00:02"}
+            await edges.until("it is the first one's again", lambda: sent_to(speaker) == {"02:00:00:00:00:01"})
+            assert speaker.role == 2
+            assert world.edge.role is Role.MASTER
+
+    asyncio.run(run())

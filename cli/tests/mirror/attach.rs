@@ -108,6 +108,25 @@ fn what_somebody_took_off_comes_back() {
     host.off();
 }
 
+/// As a virtual function that is taken away, or a driver that is loaded anew.
+#[test]
+fn an_interface_that_is_gone_keeps_no_other_from_what_comes_back() {
+    let host = host_or_skip!();
+    host.shell("ip", "link add eth1 type veth peer name far1");
+    let file = host.configure(NOBODY, "");
+    let text = std::fs::read_to_string(&file).expect("a configuration");
+    let both = text.replace(r#"["eth0"]"#, r#"["eth1", "eth0"]"#);
+    std::fs::write(&file, both).expect("a configuration");
+    let agent = host.agent();
+    let attached = host.traffic_control();
+    host.shell("ip", "link delete eth1");
+    host.shell("tc", "qdisc del dev eth0 clsact");
+    until("attached again", || host.traffic_control() == attached);
+    let log = agent.stop();
+    assert!(log.contains("eth1"), "{log}");
+    host.off();
+}
+
 #[test]
 fn one_agent_has_the_pins_and_off_ends_it() {
     let host = host_or_skip!();

@@ -269,7 +269,10 @@ class Edge:
                 await session.ask_role(messages.ROLE_NOCHANGE)
             await session.read_leases()
             if session.managed and session.role != messages.ROLE_MASTER and not senior(self.lease, session.leases):
-                await self._master(session)  # a junior took it before it knew of this one
+                # A junior took it: before it knew of this one, or while this one stood still and kept no lease. It may
+                # have changed the switch meanwhile.
+                await self._master(session)
+                await session.read()
                 session.again()
         except Exception as error:
             _give_up(session.connection, error)

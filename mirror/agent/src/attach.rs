@@ -135,23 +135,24 @@ impl Attachment {
     }
 
     /// Attaches the programs where they are not, puts them in the place of older ones, and takes them off interfaces
-    /// that are not ours. What it changed, for people.
+    /// that are not ours. What it changed, for people. An interface that is not there keeps no other from that.
     ///
     /// # Errors
-    /// There is no such interface, or the kernel refuses.
+    /// There is no such interface, or the kernel refuses: the first of them.
     pub fn ensure(&mut self) -> Result<Vec<String>, AttachError> {
         let mut changes = Vec::new();
         let right = self.pinned_are_right();
+        let mut failed = None;
         for name in self.interfaces.clone() {
-            let interface = interface(&name).map_err(|error| AttachError::Interface {
-                name: name.clone(),
-                cause: cause(&error),
-            })?;
-            add_clsact(&self.pins, &interface)?;
-            for hook in Hook::ALL {
-                let older = self.ensure_others(&interface, hook, &mut changes)?;
-                self.ensure_own(&interface, hook, &older, right, &mut changes)?;
+            if let Err(error) = self.ensure_at(&name, right, &mut changes) {
+                failed.get_or_insert(error);
             }
+        }
+        if let Some(error) = failed {
+            for change in changes {
+                tracing::warn!("{change}");
+            }
+            return Err(error);
         }
         if !right {
             for hook in Hook::ALL {
@@ -161,6 +162,24 @@ impl Attachment {
         }
         changes.extend(self.leave_others()?);
         Ok(changes)
+    }
+
+    fn ensure_at(
+        &mut self,
+        name: &str,
+        right: bool,
+        changes: &mut Vec<String>,
+    ) -> Result<(), AttachError> {
+        let interface = interface(name).map_err(|error| AttachError::Interface {
+            name: name.to_owned(),
+            cause: cause(&error),
+        })?;
+        add_clsact(&self.pins, &interface)?;
+        for hook in Hook::ALL {
+            let older = self.ensure_others(&interface, hook, changes)?;
+            self.ensure_own(&interface, hook, &older, right, changes)?;
+        }
+        Ok(())
     }
 
     /// Attaches other releases' programs where they are not, as these here let pass what they are to drop; the programs.
