@@ -132,3 +132,22 @@ def test_a_group_that_is_there_is_modified_one_that_is_not_is_added_and_each_is_
             await in_step((2, 3))
 
     asyncio.run(run())
+
+
+def test_an_entry_of_somebody_else_that_cannot_be_read_stays_in_the_place_of_ours():
+    async def run():
+        async with edges.world() as world:
+            speaker, session = await served(world)
+            session.want(flows(1), frozenset())
+            await edges.until("it is there", lambda: has(speaker) == {1} and session.in_step)
+            key = next(key for key in speaker.flows if key[:2] == (4, 30))
+            head, _ = speaker.flows[key]
+            dec_ttl = struct.pack("!HH4xHH4x", 4, 16, 24, 8)  # apply actions: none of ours has this one
+            speaker.flows[key] = bytes(8) + head[8:], dec_ttl
+            await session.read()
+            assert session.flows == set()
+            session.want(flows(1, 2), frozenset())
+            await edges.until("the other one is there", lambda: has(speaker) == {1, 2} and session.in_step)
+            assert speaker.flows[key] == (bytes(8) + head[8:], dec_ttl)
+
+    asyncio.run(run())

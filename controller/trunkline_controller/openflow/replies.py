@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from ..flows.difference import Key
 from ..flows.entry import (
     CONTROLLER,
     COOKIE,
@@ -38,12 +39,15 @@ _PORT_DOWN, _LINK_DOWN = 1, 1  # OFPPC_PORT_DOWN, OFPPS_LINK_DOWN
 
 @dataclass(frozen=True)
 class ReadFlow:
-    """A flow entry on a switch. `entry` is None where it does what none of ours does."""
+    """A flow entry on a switch. `entry` is None where it does what none of ours does, `key` where it matches what none
+    of ours does.
+    """
 
     table: int
     priority: int
     cookie: int
     entry: FlowEntry | None
+    key: Key | None
     packets: int = 0
     bytes: int = 0
 
@@ -187,6 +191,15 @@ def _entry(  # noqa: PLR0917 (what it is kept by)
     return FlowEntry(Table(table), priority, parsed, actions, goto, cookie, idle_s, metadata)
 
 
+def _key(version: int, table: int, priority: int, match: bytes) -> Key | None:
+    """None where no entry of ours can be, as what can't be read is no match of ours."""
+    try:
+        parsed = _match(version, match, 0)
+    except Exception:  # as in _entry
+        return None
+    return None if parsed is None or table not in list(Table) else (Table(table), priority, parsed)
+
+
 def _padded(data: bytes, offset: int) -> int:
     """Length of a match or of statistics at `offset`, with what fills it up to a multiple of 8."""
     _, length = struct.unpack_from("!HH", data, offset)
@@ -218,11 +231,12 @@ def flows(version: int, body: bytes) -> Iterator[ReadFlow]:
             if instructions_at > end:
                 raise ValueError("a flow entry's match is longer than the entry")
             match_end = match_at + _padded(body, match_at)
-            entry = None
+            entry, key = None, None
             if end - match_at <= LONG:  # what is kept of entries is bounded, each in its size too
                 match, instructions = body[match_at:match_end], body[instructions_at:end]
                 entry = _entry(version, table, priority, idle, cookie, match, instructions)
-            yield ReadFlow(table, priority, cookie, entry, packets, octets)
+                key = entry.key if entry is not None else _key(version, table, priority, match)
+            yield ReadFlow(table, priority, cookie, entry, key, packets, octets)
             offset = end
     except struct.error as error:
         raise ValueError(f"not a list of flow entries: {error!r}") from error

@@ -162,12 +162,11 @@ class Session:
         with self.connection.memory.holding() as held:
             try:
                 async for read in self._read_flows(messages.flows_request(self.version)):
-                    if read.entry is None:
-                        continue
                     # One of ours that was made to do something else is put right: it counts as not there.
                     if not read.ours:
-                        foreign.add(read.entry.key)
-                    elif read.cookie >> 32 & 0xFFFF in MANAGED:
+                        if read.key is not None:
+                            foreign.add(read.key)
+                    elif read.entry is not None and read.cookie >> 32 & 0xFFFF in MANAGED:
                         flows.add(read.entry)
                     held.set((len(flows) + len(foreign)) * ENTRY_BYTES)
                 await self._read_groups(groups)
