@@ -237,6 +237,13 @@ fn folders_are_listed_page_by_page_and_by_name() {
         Some(ndn_packet::sha256(manifest.content_slice()))
     );
     put(&repo, &name("/a/later"), b"x", &options(8, None));
+    // Nor do others who ask for other folders drive it out.
+    for n in 0..30 {
+        let file = name(&format!("/other/{n}/f"));
+        put(&repo, &file, b"x", &options(8, None));
+        let asked = name(&format!("/other/{n}/32=ls/32=metadata"));
+        ask(&repo, &asked, true).expect("read").expect("here");
+    }
     let listing = ask(&repo, &versioned.append_segment(0), false)
         .expect("read")
         .expect("it is kept for who asked");

@@ -92,8 +92,14 @@ impl Local {
     /// # Errors
     /// What the disk says.
     pub fn sync(&self) -> Result<(), Errno> {
+        let (published, synced) = self.publish_and_sync();
+        published.and(synced)
+    }
+
+    /// As [`Local::sync`]: whether all that waited could be published, and whether what is published is durable.
+    fn publish_and_sync(&self) -> (Result<(), Errno>, Result<(), Errno>) {
         if !self.changed.swap(false, Ordering::AcqRel) {
-            return Ok(());
+            return (Ok(()), Ok(()));
         }
         let waiting: Vec<(u64, Shared)> = lock(&self.files)
             .iter()
@@ -103,9 +109,9 @@ impl Local {
                 (*number, opened.clone())
             })
             .collect();
-        let mut result = Ok(());
+        let mut published = Ok(());
         for (number, opened) in waiting {
-            result = result.and(lock(&opened.file).publish());
+            published = published.and(lock(&opened.file).publish());
             self.let_go(number, &opened);
         }
         let gone = self.gone_files();
@@ -113,11 +119,10 @@ impl Local {
         if synced.is_ok() {
             gone.iter().for_each(|gone| lock(&gone.file).forget());
         }
-        result = result.and(synced);
-        if result.is_err() {
+        if published.is_err() || synced.is_err() {
             self.touch();
         }
-        result
+        (published, synced)
     }
 
     /// Files that are open and have no name any more.
@@ -241,5 +246,21 @@ impl Local {
         // Another sync in this moment may have looked before.
         self.touch();
         self.sync()
+    }
+
+    /// As [`Local::sync_now`], for a caller to whom it is no failure that some other file can't be published.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn sync_published(&self) -> Result<(), Errno> {
+        self.touch();
+        let (published, synced) = self.publish_and_sync();
+        if let Err(error) = published {
+            tracing::warn!(
+                ?error,
+                "another file than the one that is synced can't be published"
+            );
+        }
+        synced
     }
 }

@@ -282,7 +282,7 @@ impl Local {
         if let Handle::File(_, shared, _) = self.handles.get(handle)? {
             lock(&shared.file).keep()?;
         }
-        self.sync_now()
+        self.sync_published()
     }
 
     /// Nobody has a handle any more.

@@ -16,10 +16,10 @@ use ndn_packet::{Component, ComponentBuf, Data, Interest, Name, SigningKey, sha2
 
 use super::files::{DIGEST_BYTES, manifest_digests, manifest_name};
 use super::{FileInfo, Inner, METADATA_FRESHNESS, Repo};
+use crate::cache::Cache;
 use crate::error::Result;
 use crate::ids::now_us;
 use crate::index::{self, FILES, FOLDERS, failed, name_of, successor};
-use crate::recent::Recent;
 
 /// Type of the element around each version's metadata.
 pub const VERSION_ELEMENT: u32 = 0xf590;
@@ -27,8 +27,9 @@ pub const VERSION_ELEMENT: u32 = 0xf590;
 const SEGMENT_BYTES: u32 = 8000;
 /// Greatest size of a listing in bytes; a folder with more in it is not listed by name.
 pub const MAX_LISTING_BYTES: usize = 16 << 20;
-/// Listings kept so that a reader gets all segments of the same one.
-const KEPT: usize = 8;
+/// Bytes of listings kept so that a reader gets all segments of the same one: eight of the greatest, or many of those that
+/// folders mostly have, so that who asks for one drives nobody else's out.
+const KEPT_BYTES: usize = 8 * MAX_LISTING_BYTES;
 
 /// One thing in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +211,7 @@ pub struct Listing {
 /// Listings made lately.
 #[derive(Debug)]
 pub(crate) struct Listings {
-    recent: Recent<Name, Arc<Listing>>,
+    recent: Cache<Name, Arc<Listing>>,
     /// Nothing has changed since this version; it grows with each change.
     version: u64,
 }
@@ -218,7 +219,7 @@ pub(crate) struct Listings {
 impl Default for Listings {
     fn default() -> Self {
         Self {
-            recent: Recent::new(KEPT),
+            recent: Cache::new(KEPT_BYTES),
             version: now_us(),
         }
     }
@@ -237,7 +238,7 @@ impl Inner {
         let version = {
             let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
             let versioned = object.append_version(listings.version);
-            if let Some(listing) = listings.recent.get(|name| *name == versioned) {
+            if let Some(listing) = listings.recent.get(&versioned) {
                 return Ok(Some(listing.clone()));
             }
             listings.version
@@ -253,16 +254,16 @@ impl Inner {
         };
         let listing = Arc::new(Listing::new(object.append_version(version), content));
         let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-        listings
-            .recent
-            .insert(listing.segmenter.prefix().clone(), listing.clone());
+        let name = listing.segmenter.prefix().clone();
+        let bytes = listing.content.len() + listing.manifest.len() + 2 * name.value().len();
+        listings.recent.insert(name, listing.clone(), bytes);
         Ok(Some(listing))
     }
 
     /// A listing that was made before.
     pub fn old_listing(&self, versioned: &Name) -> Option<Arc<Listing>> {
         let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-        listings.recent.get(|name| name == versioned).cloned()
+        listings.recent.get(versioned).cloned()
     }
 
     fn folder_listing(&self, folder: &Name) -> Result<Option<Bytes>> {
