@@ -126,8 +126,8 @@ impl Insertion {
     /// Takes a packet, bit for bit. Segments come in increasing order; gaps are allowed, and take some room in the index.
     ///
     /// # Errors
-    /// [`RepoError::Setting`] for a packet of another series, an earlier segment, the greatest there is, or above [`MAX_JUMBO_PACKET`] bytes, else
-    /// what the disk says.
+    /// [`RepoError::Setting`] for a packet of another series, an earlier segment, the greatest there is, or above
+    /// [`MAX_JUMBO_PACKET`] bytes, else what the disk says.
     pub fn push(&mut self, data: &Data) -> Result<()> {
         let segment = self.segment_of(data)?;
         if data.wire().len() > MAX_JUMBO_PACKET {

@@ -131,7 +131,7 @@ class ControlRecordsTest {
   @Test
   void recordsThatAreReadAheadAreBounded() throws IOException {
     AtomicLong given = new AtomicLong();
-    byte[] record = named();
+    byte[] record = PermissionTest.record(ControlRecord.MAX_SEGMENTS);
     ReadableByteChannel ready =
         new ReadableByteChannel() {
           private int at;
@@ -167,16 +167,6 @@ class ControlRecordsTest {
       assertTrue(ReadAhead.inAll() <= before - record.length);
     }
     assertEquals(0, ReadAhead.inAll());
-  }
-
-  private static byte[] named() throws IOException {
-    byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
-    int body = StockBytes.CHECKSUM.getChecksumSize(StockBytes.SEGMENT) + StockBytes.SEGMENT;
-    PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
-    byte[] digests = new byte[ControlRecord.MAX_SEGMENTS * ControlRecord.DIGEST_BYTES];
-    ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
-    new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0, head, digests).encode(out);
-    return Arrays.copyOf(out.array(), out.position());
   }
 
   /** A head that promises much costs its sender nothing. */

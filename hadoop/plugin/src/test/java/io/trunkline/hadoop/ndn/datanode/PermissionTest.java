@@ -129,17 +129,17 @@ class PermissionTest {
           String name = PublishedSegments.PREAMBLE.name();
           seal(new Preamble(name, 99, StockBytes.SEGMENT, key).encode());
           seal(header);
-          seal(record());
+          seal(record(1));
           return server;
         }
       };
 
-  /** That of a packet that goes by name. */
-  private static byte[] record() throws IOException {
+  /** That of a packet that goes by name, with so many digests. */
+  static byte[] record(int segments) throws IOException {
     byte[] packet = StockBytes.packet(0, 0, false, new byte[StockBytes.SEGMENT]);
     int body = StockBytes.CHECKSUM.getChecksumSize(StockBytes.SEGMENT) + StockBytes.SEGMENT;
     PacketHead head = PacketHead.parse(Arrays.copyOf(packet, packet.length - body));
-    byte[] digests = new byte[ControlRecord.DIGEST_BYTES];
+    byte[] digests = new byte[segments * ControlRecord.DIGEST_BYTES];
     ByteBuffer out = ByteBuffer.allocate(ControlRecord.MAX_BYTES);
     new ControlRecord(ControlRecord.BLOCK_SEGMENT, 0, head, digests).encode(out);
     return Arrays.copyOf(out.array(), out.position());
