@@ -53,6 +53,38 @@ fn remove(repo: &Repo, known: &mut Known, prefix: &str, first: u64, last: u64) -
     Ok(())
 }
 
+/// What was to be changed can't be read any more: that change is not made, and no other one suffers.
+#[test]
+fn a_change_of_what_the_disk_has_lost_hinders_no_start() {
+    use ndn_repo::disk::Disk;
+
+    let disk = SimDisk::default();
+    let mut known = Known::default();
+    let repo = open(&disk).expect("a repository");
+    insert(&repo, &mut known, "/a", 0..20).expect("inserted");
+    drop(repo);
+    let old = disk.files();
+    let repo = open(&disk).expect("a repository");
+    remove(&repo, &mut known, "/a", 3, 7).expect("removed");
+    insert(&repo, &mut known, "/b", 0..4).expect("inserted");
+    std::mem::forget(repo); // the process is killed
+    let disk = disk.after_crash(1);
+    for log in old.iter().filter(|path| path.starts_with("packets")) {
+        disk.remove(log).expect("a log");
+    }
+    let repo = open(&disk).expect("it starts");
+    let there = |name: &str| repo.packet(&common::name(name)).ok().flatten().is_some();
+    assert!(there("/b/seg=0") && there("/b/seg=3"));
+    assert!(!there("/a/seg=0"), "its log is gone");
+    // A running repository is no different.
+    let lost = remove(&repo, &mut known, "/a", 1, 2).expect_err("it can't be read");
+    assert!(!lost.is_disk_full(), "{lost}");
+    insert(&repo, &mut known, "/b", 4..6).expect("inserted");
+    drop(repo);
+    let repo = open(&disk).expect("it starts again");
+    assert!(repo.packet(&name("/b/seg=5")).expect("read").is_some());
+}
+
 fn live(disk: &SimDisk, known: &mut Known) -> Result<()> {
     let repo = open(disk)?;
     insert(&repo, known, "/a", 0..20)?;

@@ -132,3 +132,34 @@ fn a_version_that_goes_while_it_is_opened_is_not_there() {
     let gone = repo.open_file(&name("/f"), Some(1));
     assert!(matches!(gone, Err(RepoError::NotFound(_))), "{gone:?}");
 }
+
+/// The system reports a lost write once, and takes it for written from then on.
+#[test]
+fn what_the_disk_has_lost_is_not_said_to_be_durable_by_the_next_sync() {
+    for small_bytes in [0, 65536] {
+        let disk = SimDisk::default();
+        let repo = common::open_with(&disk, small_bytes).expect("a repository");
+        let lazy = repo.lazy();
+        let (a, b) = (name("/a"), name("/b"));
+        let publish = |repo: &Repo, name: &Name| {
+            repo.apply(publishing(vec![stage(repo, name, 1, &noise(5000, 1))]))
+        };
+        publish(&lazy, &a).expect("published");
+        disk.lose_sync();
+        let first = lazy.sync().expect_err("a bad sector").to_string();
+        assert!(first.contains("a bad sector"), "{first}");
+        for _ in 0..2 {
+            let again = lazy.sync().expect_err("it is lost").to_string();
+            let told = again.contains("a bad sector") && again.contains("start the repository");
+            assert!(told, "{again}");
+        }
+        let refused = publish(&repo, &b).expect_err("nothing is durable").error;
+        assert!(refused.to_string().contains("a bad sector"), "{refused}");
+        for seed in 0..20 {
+            let found = disk.after_crash(seed);
+            let repo = common::open_with(&found, small_bytes).expect("a repository");
+            assert!(repo.open_file(&a, None).is_err(), "it never was durable");
+            publish(&repo, &b).expect("the disk is well again");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! What the repository asks of a disk, and no more: so few verbs that a test can stand in for the disk and lose, at any
 //! moment, whatever was written and not yet synced.
 
+mod fail_stop;
 #[cfg(fuzzing)]
 mod one_file;
 mod real;
@@ -11,6 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use fail_stop::FailStop;
 #[cfg(fuzzing)]
 pub(crate) use one_file::OneFile;
 pub use real::RealDisk;

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use ndn_packet::{Name, NameRef, SigningKey};
 
-use crate::disk::{Disk, DiskFile, RealDisk};
+use crate::disk::{Disk, DiskFile, FailStop, RealDisk};
 use crate::error::{At, RepoError, Result};
 use crate::ids::random;
 use crate::index::{FileEntry, Index, Kept};
@@ -163,11 +163,14 @@ impl Inner {
         key: SigningKey,
         options: &RepoOptions,
     ) -> Result<(Self, Vec<u64>)> {
+        // A log that can't be synced is left by itself, see `packets`.
+        let for_packets = disk.clone();
+        let disk: Arc<dyn Disk> = Arc::new(FailStop::new(disk));
         make_folders(&*disk)?;
         let index = Arc::new(Index::open(&disk)?);
         index.bundles.recover(&*index)?;
         let recovered = files::recover(&*disk, &index)?;
-        let packets = packets::recover(disk.clone(), index.clone(), options.log_bytes)?;
+        let packets = packets::recover(for_packets, index.clone(), options.log_bytes)?;
         let inner = Inner {
             disk,
             index,

@@ -61,6 +61,7 @@ struct State {
     at_open: Option<Meanwhile>,
     at_cut: Option<Meanwhile>,
     fails_at: Option<u64>,
+    loses_sync: bool,
     capacity: Option<u64>,
     hides_capacity: bool,
     bad: Vec<u64>,
@@ -256,6 +257,11 @@ impl SimDisk {
     pub fn forget_rename(&self) -> bool {
         let left = self.state().at_rename.take();
         left.is_some()
+    }
+
+    /// The next sync of a file fails, and what it was to make durable never is; the system takes it for written.
+    pub fn lose_sync(&self) {
+        self.state().loses_sync = true;
     }
 
     /// From now on no more bytes than this fit.
@@ -624,7 +630,12 @@ impl DiskFile for SimFile {
     fn sync(&self) -> io::Result<()> {
         self.disk.hang.pass();
         self.disk.state().syncs += 1;
+        let loses = std::mem::take(&mut self.disk.state().loses_sync);
         self.with(true, |inode| {
+            if loses {
+                inode.pending.clear();
+                return Err(io::Error::other("a bad sector"));
+            }
             inode.durable = inode.bytes.clone();
             inode.pending.clear();
             Ok(())

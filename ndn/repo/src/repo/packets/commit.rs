@@ -27,7 +27,7 @@ pub(crate) const CHECKPOINT_AT: &str = "checkpoint_at";
 const CHECKPOINT_EVERY: u64 = 64 << 20;
 
 /// How many packets a change concerned, or why it failed, which several may have in common.
-type Done = std::result::Result<u64, Arc<RepoError>>;
+pub(crate) type Done = std::result::Result<u64, Arc<RepoError>>;
 
 /// A change whose record is in a log.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ impl PacketStore {
         match counts {
             Ok(counts) => {
                 let numbers = sound.iter().map(|logged| logged.number);
-                done.extend(numbers.zip(counts.into_iter().map(Ok)));
+                done.extend(numbers.zip(counts));
             }
             Err(error) => {
                 let numbers = sound.iter().map(|logged| logged.number);
@@ -199,7 +199,7 @@ impl PacketStore {
     }
 
     /// Tells the index of changes that are durable in the logs.
-    fn change_index(&self, group: &[Logged], end: Option<Place>) -> Result<Vec<u64>> {
+    fn change_index(&self, group: &[Logged], end: Option<Place>) -> Result<Vec<Done>> {
         let kept = {
             let mut queue = self.queue();
             if queue.since_checkpoint >= CHECKPOINT_EVERY {
@@ -212,8 +212,8 @@ impl PacketStore {
         let counts = self.index.change(kept, |tx| {
             let counts = group
                 .iter()
-                .map(|logged| self.apply(tx, &logged.change))
-                .collect::<Result<Vec<u64>>>()?;
+                .map(|logged| self.apply_alone(tx, &logged.change))
+                .collect::<Result<Vec<Done>>>()?;
             if let Some(end) = end {
                 checkpoint(tx, end)?;
             }
@@ -234,8 +234,21 @@ impl PacketStore {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a change means for the index.
-    pub(crate) fn apply(&self, tx: &WriteTransaction, change: &Change) -> Result<u64> {
+    /// What a change means for the index. What hinders this one alone, such as a table of packets that the disk has lost,
+    /// hinders no other.
+    ///
+    /// # Errors
+    /// What hinders all of them.
+    pub(crate) fn apply_alone(&self, tx: &WriteTransaction, change: &Change) -> Result<Done> {
+        match self.apply(tx, change) {
+            Err(error @ (RepoError::Io { .. } | RepoError::Damaged { .. })) => {
+                Ok(Err(Arc::new(error)))
+            }
+            other => other.map(Ok),
+        }
+    }
+
+    fn apply(&self, tx: &WriteTransaction, change: &Change) -> Result<u64> {
         let (Change::Put(key, _) | Change::Remove(key, ..)) = change;
         let mut table = tx.open_table(SERIES).map_err(failed)?;
         let row = (key.name.value(), key.segmented);

@@ -1,0 +1,137 @@
+//! A disk that makes nothing durable any more once it has failed to: after a failed sync the system takes what was
+//! written for written, and the next sync of the same file says that all is well (fsync(2), ERRORS).
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::{Disk, DiskFile};
+
+/// What went wrong, for those who sync after it.
+type Failed = Arc<OnceLock<String>>;
+
+/// A disk that stops syncing at the first failure.
+#[derive(Debug)]
+pub(crate) struct FailStop {
+    disk: Arc<dyn Disk>,
+    failed: Failed,
+}
+
+impl FailStop {
+    pub fn new(disk: Arc<dyn Disk>) -> Self {
+        let failed = Failed::default();
+        Self { disk, failed }
+    }
+
+    fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        let failed = self.failed.clone();
+        Arc::new(FailStopFile { file, failed })
+    }
+}
+
+fn sync(failed: &Failed, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if let Some(cause) = failed.get() {
+        return Err(io::Error::other(format!(
+            "what was written before could not be made durable ({cause}); see to the disk, and start the repository \
+             again: what was said to be durable is there"
+        )));
+    }
+    sync().inspect_err(|error| {
+        // A file that is gone was not synced, and need not be.
+        if error.kind() != io::ErrorKind::NotFound {
+            tracing::error!(%error, "the disk has lost what was written; nothing is made durable until the repository is started again");
+            let _ = failed.set(error.to_string());
+        }
+    })
+}
+
+impl Disk for FailStop {
+    fn make_dir(&self, path: &Path) -> io::Result<()> {
+        self.disk.make_dir(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.disk.create(path).map(|file| self.file(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.disk.open(path).map(|file| self.file(file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        sync(&self.failed, || self.disk.sync_dir(path))
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        sync(&self.failed, || self.disk.sync_all())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        self.disk.free_bytes()
+    }
+}
+
+#[derive(Debug)]
+struct FailStopFile {
+    file: Arc<dyn DiskFile>,
+    failed: Failed,
+}
+
+impl DiskFile for FailStopFile {
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(offset, bytes)
+    }
+
+    fn write_some_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_some_at(offset, bytes)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.file.set_size(size)
+    }
+
+    fn reserve(&self, bytes: Range<u64>) -> io::Result<()> {
+        self.file.reserve(bytes)
+    }
+
+    fn begin_stream(&self, bytes: Range<u64>) -> io::Result<bool> {
+        self.file.begin_stream(bytes)
+    }
+
+    fn end_stream(&self) {
+        self.file.end_stream();
+    }
+
+    fn begin_writeback(&self, offset: u64, len: u64) {
+        self.file.begin_writeback(offset, len);
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        sync(&self.failed, || self.file.sync())
+    }
+}
