@@ -6,10 +6,12 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{Mounted, mounted, mounted_with, name, publish, words};
 use ndn_mount::MountOptions;
+use ndn_repo::FileInfo;
 
 /// All that a handle reads, of which the kernel has nothing yet.
 fn read(mut file: &File) -> Vec<u8> {
@@ -66,6 +68,47 @@ fn what_is_moved_while_it_is_open_is_read_though_its_version_goes() {
     let seen = opened.each_ref().map(read);
     assert_eq!(seen, [&b"a"[..], b"b", b"d/c"]);
     assert_eq!(read(&written), b"e");
+}
+
+/// What is written while its folder, or itself, is moved is under the new name, and nothing is left under the old one.
+#[test]
+fn what_is_written_while_it_is_moved_goes_along() {
+    const MOVES: usize = 60;
+    for (from, to) in [("d", "e"), ("d/f", "d/g")] {
+        let Some(m) = mounted() else { return };
+        fs::create_dir(m.path("d")).expect("made");
+        let mut file = File::create(m.path("d/f")).expect("made");
+        let stop = AtomicBool::new(false);
+        let written = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut written = 0_u64;
+                while !stop.load(Ordering::Relaxed) {
+                    file.write_all(b"x").expect("written");
+                    close(&file);
+                    written += 1;
+                }
+                drop(file);
+                written
+            });
+            for n in 0..MOVES {
+                let (from, to) = if n % 2 == 0 { (from, to) } else { (to, from) };
+                fs::rename(m.path(from), m.path(to)).expect("renamed");
+            }
+            stop.store(true, Ordering::Relaxed);
+            writer.join().expect("no panic")
+        });
+        handle_ends();
+        let size = fs::metadata(m.path("d/f")).expect("there").len();
+        assert_eq!(size, written);
+        let mut names = Vec::new();
+        let mut add = |info: &FileInfo| {
+            names.push(info.name.to_string());
+            Ok(())
+        };
+        m.repo.walk(&name("/"), &mut add).expect("read");
+        names.dedup();
+        assert_eq!(names, ["/d/f"], "moved between {from} and {to}");
+    }
 }
 
 #[test]

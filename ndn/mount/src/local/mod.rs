@@ -1,6 +1,7 @@
 //! The file system over a repository in this process: what each call does, without the kernel's side of it.
 //!
-//! Locks are taken in this order: the namespace, a file, then inodes or tables. Reading takes the last alone.
+//! Locks are taken in this order: the namespace, moving, a file, then inodes or tables. Reading takes the last alone. Who
+//! moves files holds several of them; nobody else does.
 
 mod entries;
 mod file;
@@ -15,7 +16,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::{Errno, FileAttr};
 use ndn_packet::Name;
@@ -48,6 +49,8 @@ pub struct Local {
     handles: Handles<Handle>,
     /// Held by who changes which names there are.
     namespace: Mutex<()>,
+    /// Held while files are moved, and shared by who opens one that is not open: it would have the name of before.
+    moving: RwLock<()>,
     /// Something was changed since the last sync.
     changed: AtomicBool,
 }
@@ -65,6 +68,7 @@ impl Local {
             files: Mutex::default(),
             handles: Handles::new(),
             namespace: Mutex::default(),
+            moving: RwLock::default(),
             changed: AtomicBool::new(false),
         }
     }

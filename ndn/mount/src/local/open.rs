@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fuser::{Errno, FileAttr};
 use ndn_repo::FileReader;
@@ -66,6 +66,7 @@ impl Local {
             }
             return Ok(opened);
         }
+        let _stays = self.moving.read().unwrap_or_else(PoisonError::into_inner);
         let name = self.name(number)?;
         let info = self.repo.find(&name, None).map_err(|e| told(&e))?;
         // The kernel looks again for what was there a moment ago, and makes a new file where it may.

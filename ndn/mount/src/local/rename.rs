@@ -1,15 +1,17 @@
 //! New names for files and folders. A packet's name is in its digest, so content under a new name is hashed once more; it
 //! is not copied.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::{MutexGuard, PoisonError};
 
 use fuser::Errno;
 use ndn_packet::Name;
 use ndn_repo::{Change, FileInfo, Staged};
 
-use super::{Local, lock, new_word, told};
+use super::open::Shared;
+use super::{Local, OpenFile, lock, new_word, told};
 use crate::names;
 
 /// A change of names.
@@ -27,6 +29,9 @@ impl Moving {
         self.before.push((info.name.clone(), info.version));
     }
 }
+
+/// An open file that is moved: whoever would write waits, as what is written is hashed with the file's name.
+type Held<'a> = (u64, MutexGuard<'a, OpenFile>);
 
 impl Local {
     /// Gives what is `from` in `parent` the name `to` in `to_parent`, in the place of what had it, if `replace` allows.
@@ -60,6 +65,16 @@ impl Local {
         if source == target {
             return Ok(());
         }
+        let _nobody_opens = self.moving.write().unwrap_or_else(PoisonError::into_inner);
+        let open = match moves_folder {
+            true => self.open_below(&source),
+            false => {
+                let number = lock(&self.nodes).find(parent, from.as_bytes());
+                let open = number.and_then(|number| Some((number, self.open_file(number)?)));
+                open.into_iter().collect()
+            }
+        };
+        let mut held: Vec<Held<'_>> = Vec::with_capacity(open.len());
         let mut moving = Moving::default();
         let folders = &mut moving.change.make_folders;
         folders.extend(self.kept(&from_folder));
@@ -73,12 +88,13 @@ impl Local {
             } else if target_open.is_some() || self.is_file(&target)? {
                 return Err(Errno::ENOTDIR);
             }
+            settle(&open, &mut held)?;
             self.move_folder(&source, &target, &mut moving)?;
         } else {
             if target_folder {
                 return Err(Errno::EISDIR);
             }
-            self.settle_open(lock(&self.nodes).find(parent, from.as_bytes()))?;
+            settle(&open, &mut held)?;
             // What is being written in its place is over, as on other file systems; what was closed stays as a version.
             let replaces = self.is_file(&target)?;
             self.move_file(&source, &target, replaces, &mut moving)?;
@@ -95,7 +111,7 @@ impl Local {
         if let Some(number) = number {
             lock(&self.nodes).rename(number, to_parent, to);
         }
-        self.follow(before, published);
+        self.follow(&mut held, before, published);
         Ok(())
     }
 
@@ -104,14 +120,20 @@ impl Local {
         Ok(found.is_some())
     }
 
-    /// What is being written is published first: then it is moved as any other. Who has it open goes on with what it is now.
-    fn settle_open(&self, number: Option<u64>) -> Result<(), Errno> {
-        if let Some(opened) = number.and_then(|number| self.open_file(number)) {
-            let mut file = lock(&opened.file);
-            file.publish()?;
-            file.hold();
-        }
-        Ok(())
+    /// What is open below a folder.
+    fn open_below(&self, folder: &Name) -> Vec<(u64, Shared)> {
+        let files = lock(&self.files);
+        let mut open: Vec<(u64, Shared)> = files
+            .iter()
+            .map(|(number, opened)| (*number, opened.clone()))
+            .collect();
+        drop(files);
+        let nodes = lock(&self.nodes);
+        open.retain(|(number, _)| {
+            let name = nodes.name(*number);
+            name.is_some_and(|name| folder.is_prefix_of(&name))
+        });
+        open
     }
 
     fn move_file(
@@ -148,13 +170,6 @@ impl Local {
     }
 
     fn move_folder(&self, source: &Name, target: &Name, moving: &mut Moving) -> Result<(), Errno> {
-        let open: Vec<u64> = lock(&self.files).keys().copied().collect();
-        for number in open {
-            let name = lock(&self.nodes).name(number);
-            if name.is_some_and(|name| source.is_prefix_of(&name)) {
-                self.settle_open(Some(number))?;
-            }
-        }
         let renamed = |name: &Name| {
             (source.len()..name.len())
                 .filter_map(|n| name.get(n))
@@ -184,19 +199,25 @@ impl Local {
     }
 
     /// Files that are open are what they were, under their new names.
-    fn follow(&self, before: Vec<(Name, u64)>, published: Vec<FileInfo>) {
-        let names: HashSet<Name> = published.iter().map(|info| info.name.clone()).collect();
+    fn follow(&self, held: &mut [Held<'_>], before: Vec<(Name, u64)>, published: Vec<FileInfo>) {
         let moved: HashMap<(Name, u64), FileInfo> = before.into_iter().zip(published).collect();
-        let open: Vec<u64> = lock(&self.files).keys().copied().collect();
-        for number in open {
-            let name = lock(&self.nodes).name(number);
-            let name = name.filter(|name| names.contains(name));
-            if let (Some(name), Some(opened)) = (name, self.open_file(number)) {
-                let mut file = lock(&opened.file);
+        for (number, file) in held {
+            if let Some(name) = lock(&self.nodes).name(*number) {
                 let version = file.version().map(|info| (info.name.clone(), info.version));
                 let info = version.and_then(|version| moved.get(&version));
                 file.rename(name, info.cloned());
             }
         }
     }
+}
+
+/// What is being written is published first: then it is moved as any other. Who has it open goes on with what it is now.
+fn settle<'a>(open: &'a [(u64, Shared)], held: &mut Vec<Held<'a>>) -> Result<(), Errno> {
+    for (number, opened) in open {
+        let mut file = lock(&opened.file);
+        file.publish()?;
+        file.hold();
+        held.push((*number, file));
+    }
+    Ok(())
 }
