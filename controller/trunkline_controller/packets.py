@@ -38,11 +38,15 @@ class Packets:
         self._discovery = discovery
         self._lldp = Lldp()
         self._looked_at = Buckets(per_port, 2 * per_port)
+        self._lldp_looked_at = Buckets(per_port, 2 * per_port)  # its own: a link stays one whatever hosts send
         self._floods = floods
 
     def taken_in(self, session: Session, table: int, at: End, data: bytes, now: float) -> bool:
         """A packet that came in at a port. Whether it may have told something of the network."""
         if data[12:14] == b"\x88\xcc":
+            # A host can send as much of it, and each costs a look at its signature.
+            if not self._lldp_looked_at.take(at, now):
+                return False
             origin = self._lldp.origin(data, now)
             if origin is not None:
                 self._discovery.lldp_heard(at, origin, now)
@@ -64,6 +68,7 @@ class Packets:
             if "." in address and self._floods.may_announce(len(self._switches.sessions), now):
                 self._flood(frames.arp_announcement(mac, address))
         self._looked_at.forget(now)
+        self._lldp_looked_at.forget(now)
         self._floods.forget(now)
 
     def ask(self, probes: Iterable[Probe]) -> None:

@@ -97,6 +97,15 @@ def test_so_many_polls_may_wait_and_no_more():
         pass
 
 
+def test_who_need_not_wait_is_answered_though_all_places_are_taken(client: Client, control: FakeControl, monkeypatch):
+    monkeypatch.setattr("trunkline_controller.http.agent.MAX_POLLS", 0)
+    control.want(wanted(300 * MBIT))
+    for query in ("wait=60", "seen=another&wait=60", f"seen={control.wanted.version}&wait=0"):
+        assert client.get(f"/v1/agent/queues?dpid={DPID}&{query}").status == 200, query
+    seen = client.get(f"/v1/agent/queues?dpid={DPID}").json["version"]
+    assert client.get(f"/v1/agent/queues?dpid={DPID}&seen={seen}&wait=60").status == 503
+
+
 def test_an_agent_reports_what_it_has_done(client: Client, control: FakeControl):
     report = {
         "agent": "rack1",

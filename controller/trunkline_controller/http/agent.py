@@ -131,6 +131,9 @@ async def _another(
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(changed.set)
 
+    wanted = await run_in_threadpool(control.queues_wanted, dpids)
+    if wanted.version != seen or wait_s <= 0 or polls.ended:
+        return wanted  # who need not wait takes no place of those who do
     with polls.waiting(wake):
         forget = control.when_queues_change(wake)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_ALARMS = 256
+MAX_OF_HOSTS = 128  # of them; hosts can make up as many as they like
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,19 @@ class Alarms:
 
     def __init__(self) -> None:
         self._alarms: dict[str, Alarm] = {}
+        self._of_hosts: set[str] = set()
         self._news: list[tuple[str, Alarm]] = []
 
-    def sound(self, key: str, what: str, remedy: str, now: float, for_s: float | None = None) -> None:
+    def sound(
+        self, key: str, what: str, remedy: str, now: float, for_s: float | None = None, *, of_hosts: bool = False
+    ) -> None:
+        """`of_hosts`: hosts can cause it, and alarms of other kinds keep room beside all such."""
         old = self._alarms.get(key)
-        if old is None and len(self._alarms) >= MAX_ALARMS:
-            return
+        if old is None:
+            if len(self._alarms) >= MAX_ALARMS or (of_hosts and len(self._of_hosts) >= MAX_OF_HOSTS):
+                return
+            if of_hosts:
+                self._of_hosts.add(key)
         alarm = Alarm(what, remedy, old.since if old else now, None if for_s is None else now + for_s)
         self._alarms[key] = alarm
         if old is None or old.what != what:
@@ -35,6 +43,7 @@ class Alarms:
 
     def clear(self, key: str) -> None:
         alarm = self._alarms.pop(key, None)
+        self._of_hosts.discard(key)
         if alarm is not None:
             self._news = [*self._news[-MAX_ALARMS:], ("ended", alarm)]
 

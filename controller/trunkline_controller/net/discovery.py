@@ -154,6 +154,7 @@ class Discovery:
                 "the port down and up",
                 now,
                 10 * self.limits.lldp_timeout_s,
+                of_hosts=True,
             )
             return
         elif len(port.heard) > 0 and origin not in port.heard:
@@ -164,6 +165,7 @@ class Discovery:
                 "a link joins two ports: connect switches directly, not through a hub or a host",
                 now,
                 10 * self.limits.lldp_timeout_s,
+                of_hosts=True,
             )
             return
         if origin not in port.heard:

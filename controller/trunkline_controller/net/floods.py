@@ -38,6 +38,7 @@ class Floods:
                 "find out which host there scans the network or floods; if it is meant so, raise network.flood_frames",
                 now,
                 ALARM_S,
+                of_hosts=True,
             )
             return False
         if not self._all.take("floods", now, frames):

@@ -181,6 +181,7 @@ class HostTable:
                 "raise max_hosts_per_port, or find who makes up addresses there",
                 now,
                 CONFLICT_KEPT_S,
+                of_hosts=True,
             )
             return None
         known = _Known(mac, at, now, now)
@@ -221,6 +222,7 @@ class HostTable:
                     "raise max_addresses_per_host, or find out why it claims so many",
                     now,
                     CONFLICT_KEPT_S,
+                    of_hosts=True,
                 )
                 return []
             self._give(address, known, now)
@@ -297,4 +299,4 @@ class HostTable:
             )
         what += f"; the one at {self._name(holder.at)} keeps it"
         remedy = "give one of them another address, or disconnect it"
-        self._alarms.sound(f"conflict {key}", what, remedy, now, CONFLICT_KEPT_S)
+        self._alarms.sound(f"conflict {key}", what, remedy, now, CONFLICT_KEPT_S, of_hosts=True)
