@@ -168,7 +168,7 @@ const SETTINGS: &[Setting] = &[
             max: 67_108_864,
         },
         default: Some("1MiB"),
-        help: "Unix sockets: bytes of shared memory in each direction; a power of two.",
+        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it, and who listens takes none larger than its own setting.",
     },
     Setting {
         section: "face",
@@ -347,7 +347,7 @@ const SETTINGS: &[Setting] = &[
             max: 67_108_864,
         },
         default: Some("1MiB"),
-        help: "Unix sockets: bytes of shared memory in each direction; a power of two.",
+        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it, and who listens takes none larger than its own setting.",
     },
     Setting {
         section: "managed_faces",

@@ -294,6 +294,38 @@ fn offers_of_memory_that_are_none() {
     }
 }
 
+/// What a peer says of memory that it does not bring is nobody's place.
+#[test]
+fn offers_of_memory_take_no_place_before_it_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.sock");
+    let node = node(vec![listen(&format!("unix://{}", path.display()))]);
+    let _source = serve(&node, 100);
+    let taken = || {
+        let memory = node.status().unwrap().memory;
+        let part = memory.iter().find(|(part, _)| *part == "faces").unwrap();
+        part.1.bytes
+    };
+    let streams: Vec<UnixStream> = [1u32 << 20, 64 << 20, 120 << 20, u32::MAX]
+        .iter()
+        .flat_map(|ring_bytes| std::iter::repeat_n(ring_bytes, 8))
+        .map(|ring_bytes| {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream
+                .write_all(&idle(MAX_PACKET_SIZE, &[0, 1, 4, 0]))
+                .unwrap();
+            stream
+                .write_all(&idle(SHM_OFFER, &ring_bytes.to_be_bytes()))
+                .unwrap();
+            stream.write_all(&interest(1)).unwrap();
+            let mut answer = vec![0; 60];
+            stream.read_exact(&mut answer).unwrap();
+            stream
+        })
+        .collect();
+    assert!(taken() < streams.len() * (128 << 10), "{} bytes", taken());
+}
+
 #[test]
 fn packets_that_nobody_has_lent() {
     let dir = tempfile::tempdir().unwrap();

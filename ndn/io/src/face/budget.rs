@@ -123,6 +123,11 @@ impl Share {
         grows
     }
 
+    /// Gives `bytes` back.
+    pub fn shrinks(&mut self, bytes: usize) {
+        self.set(self.own.saturating_sub(bytes));
+    }
+
     /// Most bytes that may be held now.
     pub fn allowance(&self) -> usize {
         self.budget.capacity.saturating_sub(self.budget.used())

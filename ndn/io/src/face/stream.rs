@@ -385,12 +385,23 @@ impl StreamFace {
                 }
             }
             Side::Listener if !there => {
-                let Some(ring_bytes) = hello.shm_offer else {
+                let Some(offered) = hello.shm_offer else {
                     return Ok(());
                 };
-                let ring_bytes = usize::try_from(ring_bytes).unwrap_or(0);
-                let accepted = if self.cost.grows(ring_bytes.saturating_mul(2)) {
-                    memory.accept(ring_bytes)
+                let offered = usize::try_from(offered).unwrap_or(usize::MAX);
+                let both = offered.saturating_mul(2);
+                // A stranger's say: peers that have no rings are not to be without a face for it.
+                let accepted = if offered > ring_bytes {
+                    Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        format!("it offers rings of {offered} bytes; `ring` is {ring_bytes} here"),
+                    ))
+                } else if self.cost.grows_within_half(both) {
+                    let accepted = memory.accept(offered);
+                    if accepted.is_err() {
+                        self.cost.shrinks(both);
+                    }
+                    accepted
                 } else {
                     Err(no_memory_left())
                 };
