@@ -57,12 +57,12 @@ def test_what_is_sealed_is_held_against_each_other_way_by_medians():
         return Cost(wall_s, {"client": wall_s, "h1": 2 * wall_s}, LinkBytes({}, {}), 0, {})
 
     seconds = {"sealed": (2, 9, 1), "encrypted": (4, 4, 4), "encrypted default": (8, 1, 9), "open": (2, 2, 2)}
-    seconds |= {"sealed local": (1, 1, 1), "open local": (4, 4, 4)}
+    seconds |= {"sealed tcp": (1, 1, 1), "open tcp": (4, 4, 4)}
     costs = {label: [cost(s) for s in found] for label, found in seconds.items()}
     puts = list(secure_bench.figures("put.r3", secure_bench.PUT_PEERS, costs, 3))
-    local = {f.name: f.value for f in puts if "local" in f.name}
-    assert local["secure.put.r3.sealed_local_over_open_local.wall"] == 0.25
-    assert local["secure.put.r3.sealed_local_over_encrypted_default.cpu"] == 0.125
+    by_tcp = {f.name: f.value for f in puts if "tcp" in f.name}
+    assert by_tcp["secure.put.r3.sealed_tcp_over_open_tcp.wall"] == 0.25
+    assert by_tcp["secure.put.r3.sealed_tcp_over_encrypted_default.cpu"] == 0.125
     found = {f.name.removeprefix("secure.put.r3.sealed_over_"): f for f in puts}
     assert found["encrypted.wall"].value == 0.5
     assert found["encrypted_default.cpu"].value == 0.25

@@ -1,8 +1,8 @@
 """Puts into a cluster with `dfs.encrypt.data.transfer`, and gets from it: by name, sealed once by the writer, beside
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
-cluster. By name it is done twice: by TCP to the router, as between hosts, and by its Unix socket ("local"). What is got
-has just been put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files
-is read by name, protected and not: each block costs an exchange of its own before its first byte.
+cluster. By name it is done twice: as docs/security.md has it set up, by the Unix socket of the host's own router and
+with a segment for each packet; and by TCP to a router, as from a host that has none ("tcp"). What is got has just been
+put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by name, protected and not: each block costs an exchange of its own before its first byte.
 
 Asked for by name alone: the same puts and gets with a router on each host, and TLS between them and their rack's
 ("hosts").
@@ -49,15 +49,15 @@ class Case:
 
 
 SEALED, OPEN = Case("sealed", "sealed"), Case("open", "open")
-SEALED_LOCAL, OPEN_LOCAL = Case("sealed local", "sealed-local"), Case("open local", "open-local")
+SEALED_TCP, OPEN_TCP = Case("sealed tcp", "sealed-tcp"), Case("open tcp", "open-tcp")
 SEALED_HOSTS = Case("sealed", "sealed-hosts")
-OURS = {SEALED: OPEN, SEALED_LOCAL: OPEN_LOCAL}  # what is protected, and the same in an open cluster
+OURS = {SEALED: OPEN, SEALED_TCP: OPEN_TCP}  # what is protected, and the same in an open cluster
 CLUSTERS: dict[str, tuple[str, Properties]] = {
     "encrypted": ("tcp", ENCRYPTED),
-    "sealed": ("ndn", ENCRYPTED | planes.RESOLVER),
-    "open": ("ndn", {}),
-    "sealed-local": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
-    "open-local": (planes.NDN_LOCAL, {}),
+    "sealed": (planes.NDN_LOCAL, ENCRYPTED | planes.RESOLVER),
+    "open": (planes.NDN_LOCAL, {}),
+    "sealed-tcp": ("ndn", ENCRYPTED | planes.RESOLVER),
+    "open-tcp": ("ndn", {}),
     "sealed-hosts": (NDN_HOSTS, ENCRYPTED | planes.RESOLVER),
 }
 
