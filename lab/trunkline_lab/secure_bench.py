@@ -2,7 +2,8 @@
 Hadoop's own encryption, by which each hop decrypts and encrypts anew; puts also beside the same by name in an open
 cluster. By name it is done twice: as docs/security.md has it set up, by the Unix socket of the host's own router and
 with a segment for each packet; and by TCP to a router, as from a host that has none ("tcp"). What is got has just been
-put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by name, protected and not: each block costs an exchange of its own before its first byte.
+put, so that the router's cache and the DataNodes' page caches may have it. Then a folder of small files is read by
+name, protected and not: each block costs an exchange of its own before its first byte.
 
 Asked for by name alone: the same puts and gets with a router on each host, and TLS between them and their rack's
 ("hosts").

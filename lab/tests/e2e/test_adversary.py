@@ -5,13 +5,18 @@ What is tried on the named network is in the plug-in's AdversaryTest; docs/secur
 
 import os
 import random
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from conftest import MIB
 
 from trunkline_lab import paths, planes
+from trunkline_lab.cluster import FSSHELL
 from trunkline_lab.network import pick_loopback
 from trunkline_lab.procs import Stage, wait_until
 from trunkline_lab.wiretap import Wiretap
@@ -21,7 +26,7 @@ pytestmark = pytest.mark.e2e
 TOKENS = {"dfs.block.access.token.enable": "true"}
 NOBODY = 65534
 
-# The header of a write has its client's name, the block token and its password.
+# The header of a write, or a read, has its client's name, the block token and its password.
 IN_EACH_HEADER = b"DFSClient_NONMAPREDUCE_"
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="listening on an interface, or acting as somebody else, needs root")
@@ -39,20 +44,43 @@ def test_reads_data_and_tokens_off_the_wire(make_bed, tmp_path):
     source = tmp_path / "source"
     source.write_bytes(data)
     namenode = bed.cluster.site.namenode[1]
-    with Wiretap(namenode.rpartition(".")[0] + ".", but=(namenode,)) as tap:
-        bed.cluster.put(source, "/file")
     pieces = [data[at : at + 16] for at in range(0, len(data), 200_003)]
-    seen = sum(map(tap.saw, pieces))
-    assert tap.passed() > 3 * len(data)  # whatever it looks like, it has passed
-    if bed.plane.name == "ndn":
-        assert seen == 0
-        assert not tap.saw(IN_EACH_HEADER)
-        assert bed.total("secured_connections") > 0
-    else:
-        assert seen > 0
-        assert tap.saw(IN_EACH_HEADER)
+    works = {
+        "write": (3, lambda: bed.cluster.put(source, "/file")),
+        "read": (1, lambda: bed.read("/file", tmp_path)),
+    }
+    for work, (copies, do) in works.items():
+        with Wiretap(namenode.rpartition(".")[0] + ".", but=(namenode,)) as tap:
+            do()
+        seen = sum(map(tap.saw, pieces))
+        assert tap.passed() > copies * len(data), work  # whatever it looks like, it has passed
+        if bed.plane.name == "ndn":
+            assert seen == 0, work
+            assert not tap.saw(IN_EACH_HEADER), work
+        else:
+            assert seen > 0, work
+            assert tap.saw(IN_EACH_HEADER), work
+    assert bed.plane.name != "ndn" or bed.total("secured_connections") > 0
     bed.assert_whole("/file", data, tmp_path)
     bed.assert_carried()
+
+
+@pytest.mark.planes("ndn")
+def test_reads_by_other_users_come_from_a_cache_that_cannot_be_read(make_bed, tmp_path):
+    """Whoever has a token of his own is served what others were: the router has it sealed, under the block's key."""
+    bed = make_bed(extra=TOKENS)
+    data = random.Random(5).randbytes(16 * MIB)
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    bed.cluster.put(source, "/file")
+    segments = -(-len(data) // 64512)
+    for user in ("alice", "bob"):
+        hits, copy = bed.router.cache_hits(), tmp_path / user
+        jvm = [f"-DHADOOP_USER_NAME={user}"]
+        bed.cluster.client(FSSHELL, "-get", "/file", str(copy), name=f"get-{user}", jvm=jvm)
+        assert copy.read_bytes() == data
+        assert bed.router.cache_hits() - hits >= segments, user
+    assert bed.total("fallback") == 0
 
 
 def as_nobody(code: str, *arguments: str) -> str:
@@ -98,9 +126,17 @@ def router(tmp_path):
         yield router
 
 
-def erase(face: str) -> subprocess.CompletedProcess[str]:
-    command = [paths.built(paths.TRUNKLINE), "fwd", "cs", "erase", "/", "--face", face]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+def erase(face: str, trunkline: Path | None = None, **who) -> subprocess.CompletedProcess[str]:
+    command = [trunkline or paths.built(paths.TRUNKLINE), "fwd", "cs", "erase", "/", "--face", face]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=30, **who)
+
+
+@contextmanager
+def nobodys_trunkline() -> Iterator[Path]:
+    """The command where others may run it; those may not go to where ours is."""
+    with tempfile.TemporaryDirectory(prefix="trunkline-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(shutil.copy(paths.built(paths.TRUNKLINE), folder))
 
 
 def test_empties_the_cache_of_a_router_from_another_host(router, tmp_path):
@@ -121,6 +157,11 @@ def test_empties_the_cache_of_a_router_from_another_host(router, tmp_path):
     kept = router.status()["content_store"]["entries"]
     assert kept > 0
     assert erase(router.listen).returncode != 0
+    if os.geteuid() == 0:  # a user of this host is no other
+        with nobodys_trunkline() as theirs:
+            refused = erase(router.listen, theirs, user=NOBODY, group=NOBODY, extra_groups=[])
+        assert refused.returncode != 0
+        assert "Permission denied" not in refused.stderr, "it was run"
     assert router.status()["content_store"]["entries"] == kept
     assert erase(own).returncode == 0
     assert router.status()["content_store"]["entries"] == 0
