@@ -28,7 +28,11 @@ impl Ballast {
             disk: disk.clone(),
             held: Mutex::new(false),
         };
-        if disk.open(Path::new(PATH)).is_ok() {
+        if let Ok(file) = disk.open(Path::new(PATH)) {
+            // A copy of the folder has the name, and none of the room.
+            if let Err(error) = file.reserve(0..BYTES) {
+                tracing::debug!(%error, "what is kept back may be no room");
+            }
             *ballast.held() = true;
         } else {
             ballast.restore();
@@ -109,5 +113,16 @@ mod tests {
         assert!(*ballast.held(), "nobody needs it");
         drop(ballast);
         assert!(*Ballast::new(&disk).held(), "it is there already");
+    }
+
+    #[test]
+    fn a_copy_of_the_folder_keeps_room_back_as_well() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(folder.path()).expect("a disk"));
+        std::fs::File::create(folder.path().join(PATH)).expect("as cp leaves it");
+        assert!(*Ballast::new(&disk).held());
+        let found = std::fs::metadata(folder.path().join(PATH)).expect("there");
+        let reserved = std::os::unix::fs::MetadataExt::blocks(&found) * 512;
+        assert!(reserved >= BYTES, "{reserved} bytes");
     }
 }

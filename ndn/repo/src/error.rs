@@ -120,6 +120,20 @@ impl RepoError {
         }
     }
 
+    /// Whether what was put is not on the disk any more; what can't be read for another reason may be read later.
+    pub(crate) fn is_loss(&self) -> bool {
+        match self {
+            RepoError::Damaged { .. } => true,
+            RepoError::Io { error, .. } => {
+                matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof
+                )
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the disk had no room.
     pub fn is_disk_full(&self) -> bool {
         match self {

@@ -150,7 +150,7 @@ fn what_the_disk_has_lost_is_not_said_to_be_durable_by_the_next_sync() {
         assert!(first.contains("a bad sector"), "{first}");
         for _ in 0..2 {
             let again = lazy.sync().expect_err("it is lost").to_string();
-            let told = again.contains("a bad sector") && again.contains("start the repository");
+            let told = again.contains("a bad sector") && again.contains("start this host again");
             assert!(told, "{again}");
         }
         let refused = publish(&repo, &b).expect_err("nothing is durable").error;
@@ -160,6 +160,30 @@ fn what_the_disk_has_lost_is_not_said_to_be_durable_by_the_next_sync() {
             let repo = common::open_with(&found, small_bytes).expect("a repository");
             assert!(repo.open_file(&a, None).is_err(), "it never was durable");
             publish(&repo, &b).expect("the disk is well again");
+        }
+    }
+}
+
+#[test]
+fn what_others_have_lost_is_no_matter() {
+    const FILES: u64 = 12; // so many that all files of the disk are synced at once
+    let disk = SimDisk::default();
+    let repo = common::open(&disk).expect("a repository");
+    disk.refuse_sync_all();
+    let names: Vec<Name> = (0..2 * FILES).map(|n| name(&format!("/{n}"))).collect();
+    let (durably, lazily) = names.split_at(FILES as usize);
+    let staged = |names: &[Name]| {
+        let stage = |name: &Name| stage(&repo, name, 1, &noise(5000, 1));
+        publishing(names.iter().map(stage).collect())
+    };
+    repo.apply(staged(durably)).expect("one by one");
+    let lazy = repo.lazy();
+    lazy.apply(staged(lazily)).expect("published");
+    lazy.sync().expect("one by one");
+    for seed in 0..10 {
+        let repo = common::open(&disk.after_crash(seed)).expect("a repository");
+        for name in &names {
+            repo.open_file(name, Some(1)).expect("it was durable");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Disk, DiskFile};
 
@@ -16,12 +16,17 @@ type Failed = Arc<OnceLock<String>>;
 pub(crate) struct FailStop {
     disk: Arc<dyn Disk>,
     failed: Failed,
+    /// Whether a sync of the whole file system has failed.
+    all_failed: Mutex<bool>,
 }
 
 impl FailStop {
     pub fn new(disk: Arc<dyn Disk>) -> Self {
-        let failed = Failed::default();
-        Self { disk, failed }
+        Self {
+            disk,
+            failed: Failed::default(),
+            all_failed: Mutex::default(),
+        }
     }
 
     fn file(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
@@ -30,20 +35,42 @@ impl FailStop {
     }
 }
 
+fn check(failed: &Failed) -> io::Result<()> {
+    failed.get().map_or(Ok(()), |cause| {
+        // What the system holds of the files is not what the disk has: starting the repository again is not enough.
+        Err(io::Error::other(format!(
+            "what was written before could not be made durable ({cause}); see to the disk, and start this host again: \
+             what was said to be durable is there"
+        )))
+    })
+}
+
 fn sync(failed: &Failed, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    if let Some(cause) = failed.get() {
-        return Err(io::Error::other(format!(
-            "what was written before could not be made durable ({cause}); see to the disk, and start the repository \
-             again: what was said to be durable is there"
-        )));
-    }
+    check(failed)?;
     sync().inspect_err(|error| {
-        // A file that is gone was not synced, and need not be.
-        if error.kind() != io::ErrorKind::NotFound {
-            tracing::error!(%error, "the disk has lost what was written; nothing is made durable until the repository is started again");
+        if is_loss(error) {
+            tracing::error!(%error, "the disk has lost what was written; nothing is made durable any more");
             let _ = failed.set(error.to_string());
         }
-    })
+    })?;
+    // The system may have told another of what was this one's.
+    check(failed)
+}
+
+/// Whether bytes may be lost, and not just a file not have been opened to be synced.
+fn is_loss(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let harmless = [
+        Errno::NOENT,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::ACCESS,
+        Errno::PERM,
+        Errno::INTR,
+    ];
+    let is = |errno: &Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    error.kind() != io::ErrorKind::NotFound && !harmless.iter().any(is)
 }
 
 impl Disk for FailStop {
@@ -79,8 +106,20 @@ impl Disk for FailStop {
         sync(&self.failed, || self.disk.sync_dir(path))
     }
 
+    /// One at a time, and none after one that failed: the system tells of an error once, and of those of all files there,
+    /// whosever they are. Who needs it syncs his own one by one then.
     fn sync_all(&self) -> io::Result<()> {
-        sync(&self.failed, || self.disk.sync_all())
+        let mut all_failed = self
+            .all_failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        check(&self.failed)?;
+        if *all_failed {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let synced = self.disk.sync_all();
+        *all_failed = synced.is_err();
+        synced
     }
 
     fn free_bytes(&self) -> io::Result<u64> {

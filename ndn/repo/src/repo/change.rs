@@ -233,8 +233,8 @@ impl Repo {
         if staged.is_empty() {
             return Ok(());
         }
-        if staged.len() >= SYNC_ALL_FROM {
-            return disk.sync_all().at(Path::new("."));
+        if staged.len() >= SYNC_ALL_FROM && disk.sync_all().is_ok() {
+            return Ok(());
         }
         for file in staged {
             let (content, manifest) = incoming(file.facts.entry.content);

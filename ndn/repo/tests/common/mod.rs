@@ -62,6 +62,7 @@ struct State {
     at_cut: Option<Meanwhile>,
     fails_at: Option<u64>,
     loses_sync: bool,
+    refuses_sync_all: bool,
     capacity: Option<u64>,
     hides_capacity: bool,
     bad: Vec<u64>,
@@ -262,6 +263,11 @@ impl SimDisk {
     /// The next sync of a file fails, and what it was to make durable never is; the system takes it for written.
     pub fn lose_sync(&self) {
         self.state().loses_sync = true;
+    }
+
+    /// From now on no sync of all files goes well: one of somebody else's is lost.
+    pub fn refuse_sync_all(&self) {
+        self.state().refuses_sync_all = true;
     }
 
     /// From now on no more bytes than this fit.
@@ -472,6 +478,9 @@ impl Disk for SimDisk {
         self.hang.pass();
         let mut state = self.state();
         state.change()?;
+        if state.refuses_sync_all {
+            return Err(io::Error::other("somebody else's file is lost"));
+        }
         state.durable_names = state.names.clone();
         state.pending_names.clear();
         for inode in state.inodes.values_mut() {

@@ -137,12 +137,10 @@ pub(crate) fn remove_unreferenced(
         }
     }
     // They must be gone for good before nobody knows of them any more.
-    if folders.len() < SYNC_ALL_FROM {
+    if folders.len() < SYNC_ALL_FROM || disk.sync_all().is_err() {
         for folder in &folders {
             disk.sync_dir(folder).at(folder)?;
         }
-    } else {
-        disk.sync_all().at(Path::new("."))?;
     }
     // Where a crash undoes this, the next start finds nothing to remove.
     index.change(Kept::UntilCrash, |tx| {

@@ -27,7 +27,7 @@ pub(crate) const CHECKPOINT_AT: &str = "checkpoint_at";
 const CHECKPOINT_EVERY: u64 = 64 << 20;
 
 /// How many packets a change concerned, or why it failed, which several may have in common.
-pub(crate) type Done = std::result::Result<u64, Arc<RepoError>>;
+type Done = std::result::Result<u64, Arc<RepoError>>;
 
 /// A change whose record is in a log.
 #[derive(Debug)]
@@ -234,12 +234,11 @@ impl PacketStore {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a change means for the index. What hinders this one alone, such as a table of packets that the disk has lost,
-    /// hinders no other.
+    /// As [`PacketStore::apply`]; what hinders this change alone hinders no other.
     ///
     /// # Errors
     /// What hinders all of them.
-    pub(crate) fn apply_alone(&self, tx: &WriteTransaction, change: &Change) -> Result<Done> {
+    fn apply_alone(&self, tx: &WriteTransaction, change: &Change) -> Result<Done> {
         match self.apply(tx, change) {
             Err(error @ (RepoError::Io { .. } | RepoError::Damaged { .. })) => {
                 Ok(Err(Arc::new(error)))
@@ -248,7 +247,8 @@ impl PacketStore {
         }
     }
 
-    fn apply(&self, tx: &WriteTransaction, change: &Change) -> Result<u64> {
+    /// What a change means for the index. What it leaves of extents that the disk has lost goes with it.
+    pub(crate) fn apply(&self, tx: &WriteTransaction, change: &Change) -> Result<u64> {
         let (Change::Put(key, _) | Change::Remove(key, ..)) = change;
         let mut table = tx.open_table(SERIES).map_err(failed)?;
         let row = (key.name.value(), key.segmented);
@@ -292,10 +292,16 @@ impl PacketStore {
         Ok(count)
     }
 
-    /// An extent cut to the segments from `from` up to, without, `to`.
-    fn part(&self, series: &Series, extent: &Extent, from: u64, to: u64) -> Result<Extent> {
-        let entries = series.entries(self, extent, from, to - from)?;
-        Ok(Extent {
+    /// An extent cut to the segments from `from` up to, without, `to`; `None` where it can't be read any more.
+    fn part(&self, series: &Series, extent: &Extent, from: u64, to: u64) -> Result<Option<Extent>> {
+        let entries = match series.entries(self, extent, from, to - from) {
+            Err(error) if error.is_loss() => {
+                tracing::error!(%error, from, to, "packets that the disk has lost are left out");
+                return Ok(None);
+            }
+            entries => entries?,
+        };
+        Ok(Some(Extent {
             first: from,
             count: to - from,
             log: extent.log,
@@ -305,7 +311,7 @@ impl PacketStore {
                 .iter()
                 .map(|e| super::record::record_len(e.len as usize) as u64)
                 .sum(),
-        })
+        }))
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Extent>> {
 pub(crate) fn replace<E>(
     old: &[Extent],
     new: &[Extent],
-    mut part: impl FnMut(&Extent, u64, u64) -> Result<Extent, E>,
+    mut part: impl FnMut(&Extent, u64, u64) -> Result<Option<Extent>, E>,
 ) -> Result<Vec<Extent>, E> {
     let mut kept = new.to_vec();
     for extent in old {
@@ -99,14 +99,14 @@ pub(crate) fn replace<E>(
                 continue;
             }
             if over.first > from {
-                kept.push(part(extent, from, over.first)?);
+                kept.extend(part(extent, from, over.first)?);
             }
             from = over.end().min(extent.end());
         }
         if from == extent.first {
             kept.push(*extent);
         } else if from < extent.end() {
-            kept.push(part(extent, from, extent.end())?);
+            kept.extend(part(extent, from, extent.end())?);
         }
     }
     kept.sort_unstable_by_key(|extent| extent.first);
@@ -120,14 +120,14 @@ mod tests {
     use std::collections::BTreeMap;
     use std::convert::Infallible;
 
-    fn cut(extent: &Extent, from: u64, to: u64) -> Result<Extent, Infallible> {
-        Ok(Extent {
+    fn cut(extent: &Extent, from: u64, to: u64) -> Result<Option<Extent>, Infallible> {
+        Ok(Some(Extent {
             first: from,
             count: to - from,
             table: extent.table + 8 * (from - extent.first),
             bytes: to - from,
             ..*extent
-        })
+        }))
     }
 
     /// Which log has which segment, and where its entry is.

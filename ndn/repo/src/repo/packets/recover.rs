@@ -52,10 +52,7 @@ pub(crate) fn recover(
     if !changes.is_empty() || end != from {
         index.change(Kept::Durably, |tx| {
             for change in &changes {
-                if let Err(error) = store.apply_alone(tx, change)? {
-                    let (Change::Put(key, _) | Change::Remove(key, ..)) = change;
-                    tracing::error!(name = %key.name, %error, "a change of before the start is not made: what it changes can't be read");
-                }
+                store.apply(tx, change)?;
             }
             checkpoint(tx, end)
         })?;
