@@ -90,11 +90,12 @@ fn what_is_written_while_it_is_moved_goes_along() {
                 drop(file);
                 written
             });
-            for n in 0..MOVES {
+            let moved = (0..MOVES).try_for_each(|n| {
                 let (from, to) = if n % 2 == 0 { (from, to) } else { (to, from) };
-                fs::rename(m.path(from), m.path(to)).expect("renamed");
-            }
+                fs::rename(m.path(from), m.path(to))
+            });
             stop.store(true, Ordering::Relaxed);
+            moved.expect("renamed");
             writer.join().expect("no panic")
         });
         handle_ends();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use fuser::{Errno, FileAttr};
 use ndn_packet::Name;
@@ -139,8 +139,11 @@ impl Local {
         if self.repo.folder(&name).map_err(|e| told(&e))?.is_some() {
             return Err(Errno::EISDIR);
         }
+        // Nobody opens it, and nobody publishes what is written to it, until it is gone.
+        let _nobody_opens = self.moving.write().unwrap_or_else(PoisonError::into_inner);
         let number = lock(&self.nodes).find(parent, word);
         let open = number.and_then(|number| self.open_file(number));
+        let mut file = open.as_ref().map(|opened| lock(&opened.file));
         let mut remove = self.versions(&name)?;
         if remove.is_empty() && open.is_none() {
             let (file, version) = names::version_of(word).ok_or(Errno::ENOENT)?;
@@ -153,26 +156,22 @@ impl Local {
             let found = self.repo.find(&name, Some(version)).map_err(|e| told(&e))?;
             remove = vec![(found.ok_or(Errno::ENOENT)?.name, version)];
         }
-        if let Some(opened) = &open {
-            lock(&opened.file).hold();
+        if let Some(file) = &mut file {
+            file.hold();
         }
         self.apply(Change {
             remove,
             make_folders: self.kept(&folder),
             ..Change::default()
         })?;
-        self.vanish(number, open);
-        Ok(())
-    }
-
-    /// No path leads any more to a file that is open, or to an inode.
-    fn vanish(&self, number: Option<u64>, open: Option<Shared>) {
-        if let Some(opened) = open {
-            lock(&opened.file).unlink();
+        // No path leads to it any more.
+        if let Some(file) = &mut file {
+            file.unlink();
         }
         if let Some(number) = number {
             lock(&self.nodes).unlink(number);
         }
+        Ok(())
     }
 
     fn versions(&self, name: &Name) -> Result<Vec<(Name, u64)>, Errno> {
@@ -207,7 +206,9 @@ impl Local {
             make_folders: self.kept(&folder),
             ..Change::default()
         })?;
-        self.vanish(number, None);
+        if let Some(number) = number {
+            lock(&self.nodes).unlink(number);
+        }
         Ok(())
     }
 
@@ -227,13 +228,11 @@ impl Local {
             .map(|(number, file)| (*number, file.clone()))
             .collect();
         open.into_iter()
-            .filter(|(_, file)| {
-                let file = lock(&file.file);
-                !file.is_published() && !file.is_gone()
-            })
-            .filter_map(|(number, _)| {
+            .filter_map(|(number, file)| {
+                // First, so that nobody waits for what is not of this folder.
                 let word = lock(&self.nodes).word_in(number, folder)?;
-                Some((number, word))
+                let file = lock(&file.file);
+                (!file.is_published() && !file.is_gone()).then_some((number, word))
             })
             .collect()
     }

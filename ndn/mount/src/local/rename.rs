@@ -58,54 +58,60 @@ impl Local {
         let moves_folder = self.repo.folder(&source).map_err(|e| told(&e))?.is_some();
         let target_folder = self.repo.folder(&target).map_err(|e| told(&e))?.is_some();
         let target_number = lock(&self.nodes).find(to_parent, to);
-        let target_open = target_number.and_then(|number| self.open_file(number));
+        let target_is_open =
+            || target_number.is_some_and(|number| self.open_file(number).is_some());
         if !replace && self.must_be_free(to_parent, to, &target).is_err() {
             return Err(Errno::EEXIST);
         }
         if source == target {
             return Ok(());
         }
-        let _nobody_opens = self.moving.write().unwrap_or_else(PoisonError::into_inner);
-        let open = match moves_folder {
-            true => self.open_below(&source),
-            false => {
-                let number = lock(&self.nodes).find(parent, from.as_bytes());
-                let open = number.and_then(|number| Some((number, self.open_file(number)?)));
-                open.into_iter().collect()
-            }
-        };
-        let mut held: Vec<Held<'_>> = Vec::with_capacity(open.len());
         let mut moving = Moving::default();
         let folders = &mut moving.change.make_folders;
         folders.extend(self.kept(&from_folder));
         folders.extend(self.kept(&to_folder));
+        // What is hashed under its new name takes as long as it takes: nobody waits for that.
+        for (_, opened) in self.open_at(&source, moves_folder) {
+            settle(&mut lock(&opened.file))?;
+        }
+        let mut replaces = false;
         if moves_folder {
             if source.is_prefix_of(&target) {
                 return Err(Errno::EINVAL);
             }
             if target_folder {
                 self.must_be_empty(&target, target_number)?;
-            } else if target_open.is_some() || self.is_file(&target)? {
+            } else if target_is_open() || self.is_file(&target)? {
                 return Err(Errno::ENOTDIR);
             }
-            settle(&open, &mut held)?;
             self.move_folder(&source, &target, &mut moving)?;
         } else {
             if target_folder {
                 return Err(Errno::EISDIR);
             }
-            settle(&open, &mut held)?;
             // What is being written in its place is over, as on other file systems; what was closed stays as a version.
-            let replaces = self.is_file(&target)?;
+            replaces = self.is_file(&target)?;
             self.move_file(&source, &target, replaces, &mut moving)?;
         }
-        if let Some(open) = &target_open {
-            lock(&open.file).hold();
+        // From here on nobody opens, and nobody writes what is moved.
+        let _nobody_opens = self.moving.write().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open_at(&source, moves_folder);
+        let mut held: Vec<Held<'_>> = Vec::with_capacity(open.len());
+        for (number, opened) in &open {
+            let mut file = lock(&opened.file);
+            settle(&mut file)?;
+            self.catch_up(&file, &source, &target, replaces, &mut moving)?;
+            held.push((*number, file));
+        }
+        let target_open = target_number.and_then(|number| self.open_file(number));
+        let mut target_file = target_open.as_ref().map(|opened| lock(&opened.file));
+        if let Some(file) = &mut target_file {
+            file.hold();
         }
         let Moving { change, before } = moving;
         let published = self.apply(change)?;
-        if let Some(open) = target_open {
-            lock(&open.file).unlink();
+        if let Some(file) = &mut target_file {
+            file.unlink();
         }
         let number = lock(&self.nodes).find(parent, from.as_bytes());
         if let Some(number) = number {
@@ -115,13 +121,40 @@ impl Local {
         Ok(())
     }
 
+    /// What was written to an open file since all there was is staged to be moved goes along.
+    fn catch_up(
+        &self,
+        file: &OpenFile,
+        source: &Name,
+        target: &Name,
+        replaces: bool,
+        moving: &mut Moving,
+    ) -> Result<(), Errno> {
+        let Some(info) = file.version().filter(|_| !file.is_gone()) else {
+            return Ok(());
+        };
+        let is_staged = |before: &(Name, u64)| before.0 == info.name && before.1 == info.version;
+        let found = self.repo.find(&info.name, Some(info.version));
+        // Where others have removed it, who has it open goes on with it.
+        if moving.before.iter().any(is_staged) || found.map_err(|e| told(&e))?.is_none() {
+            return Ok(());
+        }
+        let version = (!replaces).then_some(info.version);
+        let new = renamed(source, target, &info.name);
+        let staged = self.repo.link(info, &new, version).map_err(|e| told(&e))?;
+        moving.add(info, staged);
+        let gone = (info.name.clone(), info.version);
+        moving.change.remove.push(gone);
+        Ok(())
+    }
+
     fn is_file(&self, name: &Name) -> Result<bool, Errno> {
         let found = self.repo.find(name, None).map_err(|e| told(&e))?;
         Ok(found.is_some())
     }
 
-    /// What is open below a folder.
-    fn open_below(&self, folder: &Name) -> Vec<(u64, Shared)> {
+    /// What is open of a file, or below a folder; a file of the folder's own name stays what it is.
+    fn open_at(&self, source: &Name, is_folder: bool) -> Vec<(u64, Shared)> {
         let files = lock(&self.files);
         let mut open: Vec<(u64, Shared)> = files
             .iter()
@@ -131,7 +164,10 @@ impl Local {
         let nodes = lock(&self.nodes);
         open.retain(|(number, _)| {
             let name = nodes.name(*number);
-            name.is_some_and(|name| folder.is_prefix_of(&name))
+            name.is_some_and(|name| match is_folder {
+                true => source.is_prefix_of(&name) && name != *source,
+                false => name == *source,
+            })
         });
         open
     }
@@ -170,11 +206,7 @@ impl Local {
     }
 
     fn move_folder(&self, source: &Name, target: &Name, moving: &mut Moving) -> Result<(), Errno> {
-        let renamed = |name: &Name| {
-            (source.len()..name.len())
-                .filter_map(|n| name.get(n))
-                .fold(target.clone(), |name, component| name.append(component))
-        };
+        let renamed = |name: &Name| renamed(source, target, name);
         let mut versions: Vec<FileInfo> = Vec::new();
         self.repo
             .walk(source, &mut |info| {
@@ -212,12 +244,15 @@ impl Local {
 }
 
 /// What is being written is published first: then it is moved as any other. Who has it open goes on with what it is now.
-fn settle<'a>(open: &'a [(u64, Shared)], held: &mut Vec<Held<'a>>) -> Result<(), Errno> {
-    for (number, opened) in open {
-        let mut file = lock(&opened.file);
-        file.publish()?;
-        file.hold();
-        held.push((*number, file));
-    }
+fn settle(file: &mut OpenFile) -> Result<(), Errno> {
+    file.publish()?;
+    file.hold();
     Ok(())
+}
+
+/// The name that a file at or below `source` has at or below `target`.
+fn renamed(source: &Name, target: &Name, name: &Name) -> Name {
+    (source.len()..name.len())
+        .filter_map(|n| name.get(n))
+        .fold(target.clone(), |name, component| name.append(component))
 }
