@@ -168,7 +168,7 @@ const SETTINGS: &[Setting] = &[
             max: 67_108_864,
         },
         default: Some("1MiB"),
-        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it, and who listens takes none larger than its own setting.",
+        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it; who listens takes none larger than its own setting, as long as an eighth of faces.capacity is left, and has all go by the socket otherwise.",
     },
     Setting {
         section: "face",
@@ -347,7 +347,7 @@ const SETTINGS: &[Setting] = &[
             max: 67_108_864,
         },
         default: Some("1MiB"),
-        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it, and who listens takes none larger than its own setting.",
+        help: "Shared memory: its bytes in each direction; a power of two. Who connects makes it; who listens takes none larger than its own setting, as long as an eighth of faces.capacity is left, and has all go by the socket otherwise.",
     },
     Setting {
         section: "managed_faces",

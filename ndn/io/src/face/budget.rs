@@ -114,7 +114,16 @@ impl Share {
 
     /// The same, as long as half of the budget is left to others.
     pub fn grows_within_half(&mut self, bytes: usize) -> bool {
-        let grows = bytes <= self.allowance().saturating_sub(self.budget.capacity / 2);
+        self.grows_leaving(bytes, self.budget.capacity / 2)
+    }
+
+    /// The same, as long as an eighth of the budget is left to others.
+    pub fn grows_within_most(&mut self, bytes: usize) -> bool {
+        self.grows_leaving(bytes, self.budget.capacity / 8)
+    }
+
+    fn grows_leaving(&mut self, bytes: usize, left: usize) -> bool {
+        let grows = bytes <= self.allowance().saturating_sub(left);
         if grows {
             self.set(self.own + bytes);
         } else {
@@ -211,6 +220,9 @@ mod tests {
             .filter_map(|share| share.grows_within_half(100).then_some(()));
         assert_eq!(grown.count(), 5);
         assert_eq!((budget.used(), budget.refused()), (500, 4));
+        let mut share = budget.share();
+        assert!(share.grows_within_most(300) && !share.grows_within_most(100));
+        share.shrinks(300);
         assert!(budget.share().admits(400));
     }
 

@@ -172,6 +172,9 @@ pub(crate) trait SharedMemory {
     /// Listener: maps the memory that came with an offer.
     fn accept(&mut self, ring_bytes: usize) -> io::Result<()>;
 
+    /// Listener: what came with an offer is not wanted.
+    fn refuse(&mut self);
+
     /// Our bytes go by ring once the `queued` bytes before them have gone by socket.
     fn switch_outgoing(&mut self, queued: usize);
 

@@ -396,7 +396,7 @@ impl StreamFace {
                         io::ErrorKind::InvalidData,
                         format!("it offers rings of {offered} bytes; `ring` is {ring_bytes} here"),
                     ))
-                } else if self.cost.grows_within_half(both) {
+                } else if self.cost.grows_within_most(both) {
                     let accepted = memory.accept(offered);
                     if accepted.is_err() {
                         self.cost.shrinks(both);
@@ -416,6 +416,7 @@ impl StreamFace {
                     Err(error) => {
                         // Once: further offers of this peer are not looked at.
                         self.ring_bytes = None;
+                        memory.refuse();
                         if self.lines.allows(now) {
                             tracing::warn!(%error, "a peer's shared memory was refused");
                         }

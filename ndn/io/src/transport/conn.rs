@@ -424,6 +424,10 @@ impl SharedMemory for Conn {
         Ok(())
     }
 
+    fn refuse(&mut self) {
+        while self.received.take().is_some() {}
+    }
+
     fn switch_outgoing(&mut self, queued: usize) {
         if let Some(memory) = &mut self.memory {
             memory.outgoing = Outgoing::SocketFor(queued);
