@@ -19,6 +19,8 @@ from .openflow.lldp import Lldp
 from .openflow.session import Session
 from .rates import Buckets
 
+LLDP_PER_PORT = 50.0  # at least; links send it ten times a second at most
+
 
 class Switches(Protocol):
     """The connected switches, and the network of them, as they are now."""
@@ -38,7 +40,8 @@ class Packets:
         self._discovery = discovery
         self._lldp = Lldp()
         self._looked_at = Buckets(per_port, 2 * per_port)
-        self._lldp_looked_at = Buckets(per_port, 2 * per_port)  # its own: a link stays one whatever hosts send
+        lldp = max(per_port, LLDP_PER_PORT)
+        self._lldp_looked_at = Buckets(lldp, 2 * lldp)  # its own: a link stays one whatever hosts send
         self._floods = floods
 
     def taken_in(self, session: Session, table: int, at: End, data: bytes, now: float) -> bool:

@@ -138,7 +138,7 @@ class Discovery:
             return
         if at.dpid == origin.dpid:
             self.alarms.sound(
-                f"loop {Link.between(at, origin)}",
+                f"loop {min(at, origin)}",  # hosts at n ports that hand on LLDP make n of them, not n * n
                 f"ports {self.port_name(at)} and {self.port_name(origin)} of one switch are connected with each other",
                 "unplug that cable; both ports are out of use meanwhile",
                 now,
