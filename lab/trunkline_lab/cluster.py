@@ -111,7 +111,7 @@ class Cluster:
     """One NameNode, DataNodes and any number of clients on the hosts of `site`, all owned by `stage`.
 
     `hosts` maps the addresses of the hosts to their names; `jars` are in place of stock HDFS's; `jvm` are options for
-    every JVM.
+    every JVM; `archive` is of the classes in the plane's jars and these, see `class_data`.
     """
 
     def __init__(
@@ -124,11 +124,13 @@ class Cluster:
         extra: Properties | None = None,
         jars: list[str] | None = None,
         jvm: Sequence[str] = (),
+        archive: Path | None = None,
     ) -> None:
         self.stage, self.directory, self.plane, self.site = stage, directory, plane, site
         self._extra = extra or {}
         self._jars = jars or stock.classpath()
         self._jvm = tuple(jvm)
+        self._archive = archive
         self.labels: list[str] = []  # further names that counters stand under
         self._started_clients = 0
         self.namenode_host, self.namenode_address = site.namenode
@@ -208,11 +210,14 @@ class Cluster:
     ) -> list[str]:
         """The command line of a JVM with a host's configuration; `jvm` are the JVM's own."""
         plane = plane or self.plane
-        path = ":".join([str(conf), *map(str, plane.jars), *self._jars])
+        classes = [*map(str, plane.jars), *self._jars]
+        # With an archive folders that are not empty may stand behind jars alone; none of these has a configuration.
+        path = ":".join([*classes, str(conf)] if self._archive else [str(conf), *classes])
         return [
             paths.java(),
             f"-Xmx{HEAP}",
             "-XX:+UseSerialGC",
+            *([f"-XX:SharedArchiveFile={self._archive}", "-Xlog:cds=off"] if self._archive else []),
             "-Djava.net.preferIPv4Stack=true",
             *self._jvm,
             *plane.jvm,

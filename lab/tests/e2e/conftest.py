@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline_lab import paths, planes, replicas, stock
+from trunkline_lab import class_data, paths, planes, replicas, stock
 from trunkline_lab.cluster import FSSHELL, QUICK_TO_NOTICE, QUICK_TO_START, Cluster, Plane, Properties
 from trunkline_lab.network import pick_loopback
 from trunkline_lab.procs import Process, Stage, wait_until
@@ -278,7 +278,14 @@ def a_bed(
             properties = {**QUICK_TO_NOTICE, **(extra or {})}
             jars = stock.classpath(hadoop=hadoop)
             site = loopback.site(datanodes)
-            cluster = Cluster(stage, directory, site, plane, extra=properties, jars=jars, jvm=QUICK_TO_START + jvm)
+            cluster = Cluster(
+                *(stage, directory, site, plane),
+                extra=properties,
+                jars=jars,
+                jvm=QUICK_TO_START + jvm,
+                # Few are on stock TCP: theirs would cost more than it saves.
+                archive=class_data.archive(plane.jars, jars) if plane.jars else None,
+            )
             stocks = {number: planes.tcp() for number in without_plugin}
             cluster.start(stocks, formatted.with_name(f"{formatted.name}-{hadoop}"))
             yield Bed(stage, cluster, router, plane)
