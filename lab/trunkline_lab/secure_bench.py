@@ -29,6 +29,7 @@ HOSTS_PREFIX = "secure.hosts."
 REPLICATION = 3
 DATANODES = 4
 WARM_UPS = 4  # not counted; JVMs compile in them
+PAIRS = 8  # more puts of what is sealed and what is open: they differ by less than one put from the next
 SMALL_FILES, SMALL_BYTES = 1000, 16 << 10
 SMALL_WARM_UPS = 2
 NDN_HOSTS = "ndn-hosts"
@@ -92,8 +93,10 @@ def measure(size: int, runs: int) -> Iterator[Figure]:
     cases = (*OURS, *OURS.values())
     with _rigs(["encrypted", *(case.cluster for case in cases)]) as rigs:
         puts, gets = _by_turns((*_encrypted(), *cases), rigs, size, runs)
+        pairs = _more_puts(cases, rigs, size, puts)
         small = _small_files({case: rigs[case.cluster] for case in cases}, paths.OUT / "bench", runs)
-    yield from figures("put.r3", PUT_PEERS, puts, runs)
+    yield from figures("put.r3", [peer for peer in PUT_PEERS if peer.words != OPEN_CLUSTER], puts, runs)
+    yield from figures("put.r3", [peer for peer in PUT_PEERS if peer.words == OPEN_CLUSTER], pairs, runs + PAIRS)
     yield from figures("get", GET_PEERS, gets, runs)
     yield from figures("small_files", SMALL_PEERS, small, runs)
 
@@ -160,6 +163,21 @@ def _by_turns(cases: Sequence[Case], rigs: dict[str, transfer.Rig], size: int, r
                 puts[case.label].append(put)
                 gets[case.label].append(get)
     return puts, gets
+
+
+def _more_puts(cases: Sequence[Case], rigs: dict[str, transfer.Rig], size: int, puts: Costs) -> Costs:
+    """What `puts` has of the cases, and more puts by turns without gets between them."""
+    source = paths.OUT / "bench" / "input"
+    more: Costs = {case.label: list(puts[case.label]) for case in cases}
+    for number in range(1, PAIRS + 1):
+        for turn in range(len(cases)):
+            case = cases[(turn + number) % len(cases)]
+            say(f"secure {case.label}: put, {number} of {PAIRS} more")
+            rig = rigs[case.cluster]
+            put = rig.put(source, "/file", REPLICATION, properties=case.properties)
+            more[case.label].append(transfer.proven(rig.plane, put, size, REPLICATION, rig.hosts))
+            rig.remove("/file")
+    return more
 
 
 def _small_files(rigs: dict[Case, transfer.Rig], directory: Path, runs: int) -> Costs:
