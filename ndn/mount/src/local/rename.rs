@@ -1,7 +1,7 @@
 //! New names for files and folders. A packet's name is in its digest, so content under a new name is hashed once more; it
 //! is not copied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{MutexGuard, PoisonError};
@@ -100,9 +100,13 @@ impl Local {
         for (number, opened) in &open {
             let mut file = lock(&opened.file);
             settle(&mut file)?;
-            self.catch_up(&file, &source, &target, replaces, &mut moving)?;
             held.push((*number, file));
         }
+        let since = match moves_folder {
+            true => self.versions_below(&source)?,
+            false => self.repo.versions(&source).map_err(|e| told(&e))?,
+        };
+        self.catch_up(since, (&source, &target), replaces, &mut moving)?;
         let target_open = target_number.and_then(|number| self.open_file(number));
         let mut target_file = target_open.as_ref().map(|opened| lock(&opened.file));
         if let Some(file) = &mut target_file {
@@ -121,31 +125,41 @@ impl Local {
         Ok(())
     }
 
-    /// What was written to an open file since all there was is staged to be moved goes along.
+    /// What was published since all there was is staged to be moved goes along.
     fn catch_up(
         &self,
-        file: &OpenFile,
-        source: &Name,
-        target: &Name,
+        versions: Vec<FileInfo>,
+        (source, target): (&Name, &Name),
         replaces: bool,
         moving: &mut Moving,
     ) -> Result<(), Errno> {
-        let Some(info) = file.version().filter(|_| !file.is_gone()) else {
-            return Ok(());
-        };
-        let is_staged = |before: &(Name, u64)| before.0 == info.name && before.1 == info.version;
-        let found = self.repo.find(&info.name, Some(info.version));
-        // Where others have removed it, who has it open goes on with it.
-        if moving.before.iter().any(is_staged) || found.map_err(|e| told(&e))?.is_none() {
-            return Ok(());
+        let known: HashSet<(Name, u64)> = moving.change.remove.iter().cloned().collect();
+        for info in versions {
+            let gone = (info.name.clone(), info.version);
+            if known.contains(&gone) {
+                continue;
+            }
+            let version = (!replaces).then_some(info.version);
+            let new = renamed(source, target, &info.name);
+            let staged = self.repo.link(&info, &new, version).map_err(|e| told(&e))?;
+            moving.add(&info, staged);
+            moving.change.remove.push(gone);
         }
-        let version = (!replaces).then_some(info.version);
-        let new = renamed(source, target, &info.name);
-        let staged = self.repo.link(info, &new, version).map_err(|e| told(&e))?;
-        moving.add(info, staged);
-        let gone = (info.name.clone(), info.version);
-        moving.change.remove.push(gone);
         Ok(())
+    }
+
+    /// All versions of files below a folder; a file of the folder's own name stays what it is.
+    fn versions_below(&self, folder: &Name) -> Result<Vec<FileInfo>, Errno> {
+        let mut versions: Vec<FileInfo> = Vec::new();
+        self.repo
+            .walk(folder, &mut |info| {
+                if info.name != *folder {
+                    versions.push(info.clone());
+                }
+                Ok(())
+            })
+            .map_err(|e| told(&e))?;
+        Ok(versions)
     }
 
     fn is_file(&self, name: &Name) -> Result<bool, Errno> {
@@ -207,16 +221,7 @@ impl Local {
 
     fn move_folder(&self, source: &Name, target: &Name, moving: &mut Moving) -> Result<(), Errno> {
         let renamed = |name: &Name| renamed(source, target, name);
-        let mut versions: Vec<FileInfo> = Vec::new();
-        self.repo
-            .walk(source, &mut |info| {
-                // A file of the folder's own name stays what it is.
-                if info.name != *source {
-                    versions.push(info.clone());
-                }
-                Ok(())
-            })
-            .map_err(|e| told(&e))?;
+        let versions = self.versions_below(source)?;
         for info in &versions {
             self.move_versions(std::slice::from_ref(info), &renamed(&info.name), moving)?;
         }
