@@ -66,7 +66,7 @@ def test_reads_data_and_tokens_off_the_wire(make_bed, tmp_path):
 
 
 @pytest.mark.planes("ndn")
-def test_reads_by_other_users_come_from_a_cache_that_cannot_be_read(make_bed, tmp_path):
+def test_reads_by_other_users_come_from_the_cache(make_bed, tmp_path):
     """Whoever has a token of his own is served what others were: the router has it sealed, under the block's key."""
     bed = make_bed(extra=TOKENS)
     data = random.Random(5).randbytes(16 * MIB)
@@ -161,7 +161,6 @@ def test_empties_the_cache_of_a_router_from_another_host(router, tmp_path):
         with nobodys_trunkline() as theirs:
             refused = erase(router.listen, theirs, user=NOBODY, group=NOBODY, extra_groups=[])
         assert refused.returncode != 0
-        assert "Permission denied" not in refused.stderr, "it was run"
     assert router.status()["content_store"]["entries"] == kept
     assert erase(own).returncode == 0
     assert router.status()["content_store"]["entries"] == 0

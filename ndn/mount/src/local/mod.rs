@@ -49,7 +49,7 @@ pub struct Local {
     handles: Handles<Handle>,
     /// Held by who changes which names there are.
     namespace: Mutex<()>,
-    /// Held while files are moved, and shared by who opens one that is not open: it would have the name of before.
+    /// Held while files are moved or removed, and shared by who opens one that is not open: it would have the name of before.
     moving: RwLock<()>,
     /// Something was changed since the last sync.
     changed: AtomicBool,

@@ -118,7 +118,10 @@ impl Disk for FailStop {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let synced = self.disk.sync_all();
-        *all_failed = synced.is_err();
+        if let Err(error) = &synced {
+            tracing::warn!(%error, "the file system can't sync all at once; files are synced one by one from now on");
+            *all_failed = true;
+        }
         synced
     }
 
